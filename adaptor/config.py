@@ -1,0 +1,250 @@
+"""YAML site configuration to typed objects; errors name the file, the line and the key."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import yaml
+
+from adaptor.errors import ConfigError
+from adaptor.units import parse_duration
+
+
+class Duration(float):
+    """Seconds; in YAML also `1h 30m` or `HH:MM:SS`."""
+
+
+class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is left out is asked of the scheduler."""
+
+    max_pending_requests: int | None = None
+    max_proc: int | None = None
+    max_tr: Duration | None = None
+
+
+class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One space-shared resource reached through one batch scheduler."""
+
+    backend: Literal["local", "slurm"]
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    extra_args: tuple[str, ...] = ()
+    """Arguments for the submit command, verbatim."""
+    prologue: str = ""
+    """Shell lines that each pilot runs before its workers, for instance `module load …`."""
+    python: str | None = None
+    """The interpreter for the workers where the daemon's own is not to be found on the nodes."""
+    limits: LimitsConfig = LimitsConfig()
+    heuristic: Literal["static", "adaptive"] = "adaptive"
+    initial_tr: Duration = Duration(3600)
+    """The runtime assumed of a task before any has finished (De Rose §4.4: one hour)."""
+    growth_factor: int = 2
+    """What tr is multiplied by when it was not enough (De Rose §4.3.1: an integer factor)."""
+    pad: Duration = Duration(30)
+    """Added to tr for the start-up of a pilot and the end of its tasks."""
+    idle_timeout: Duration = Duration(60)
+    """How long a worker without work keeps its node."""
+    processors_per_node: int | None = None
+    processors: int | None = None
+    """Processors of a local site; None: all of this machine."""
+    whole_nodes: bool = False
+    """Whether a request always gets whole nodes."""
+    poll_interval: Duration | None = None
+    """How often the queue is read; None: the backend's own choice."""
+    command_timeout: Duration = Duration(30)
+    """How long a scheduler command may take."""
+    grace_time: Duration = Duration(10)
+    """How long a worker that is told to leave has for ending its tasks."""
+
+
+class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    host: str | None = None
+    """The address by which workers reach this machine; None: its names and addresses are tried in turn."""
+    port: int = 0
+    """The port for workers; 0: a free one, kept over restarts."""
+    worker_timeout: Duration = Duration(30)
+    """A worker silent for so long is lost."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sites: dict[str, SiteConfig]
+    daemon: DaemonConfig = DaemonConfig()
+
+
+BUILT_IN = Config(
+    sites={
+        "local": SiteConfig(
+            backend="local",
+            initial_tr=Duration(600),
+            pad=Duration(10),
+            idle_timeout=Duration(10),
+        )
+    }
+)
+"""Serves where there is no configuration file."""
+
+
+def config_path(option: str | None = None) -> Path | None:
+    """The file that counts: `--config`, `$ADAPTOR_CONFIG`, then the XDG place; None where there is none.
+
+    Raises:
+        ConfigError: a file that was named does not exist.
+    """
+    for named, how in ((option, "--config"), (os.environ.get("ADAPTOR_CONFIG"), "$ADAPTOR_CONFIG")):
+        if named:
+            path = Path(named).expanduser()
+            if not path.is_file():
+                raise ConfigError(f"{path}: no such file (given by {how})")
+            return path
+    path = default_config_path()
+    return path if path.is_file() else None
+
+
+def default_config_path() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "adaptor" / "config.yaml"
+
+
+def load_config(path: Path | None) -> Config:
+    """The configuration of a file, or the built-in local site.
+
+    Raises:
+        ConfigError: the file is unreadable, not YAML, or says something that we do not understand.
+    """
+    if path is None:
+        return BUILT_IN
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, name: str) -> Config:
+    """As `load_config`, from text; `name` stands for the file in errors."""
+    lines, data = _read_yaml(text, name)
+    try:
+        config = msgspec.convert(data, Config, dec_hook=_decode_duration)
+    except msgspec.ValidationError as error:
+        raise _located(str(error), lines, name) from error
+    _check(config, lines, name)
+    return config
+
+
+def _decode_duration(kind: type, value: Any) -> Any:
+    if kind is Duration:
+        return Duration(parse_duration(value))
+    raise NotImplementedError(kind)
+
+
+_Lines = dict[str, int]
+"""Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
+
+
+def _read_yaml(text: str, name: str) -> tuple[_Lines, Any]:
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{name}:{mark.line + 1}" if mark else name
+        problem = getattr(error, "problem", None) or str(error)
+        raise ConfigError(f"{where}: not valid YAML: {problem}") from error
+    lines: _Lines = {"$": 1}
+    if root is not None:
+        _collect_lines(root, "$", lines, name)
+    return lines, data
+
+
+def _collect_lines(node: yaml.Node, path: str, lines: _Lines, name: str) -> None:
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            child = f"{path}.{key.value}"
+            line = key.start_mark.line + 1
+            if child in lines:
+                raise ConfigError(f"{name}:{line}: {child[2:]}: this key stands twice")
+            lines[child] = line
+            _collect_lines(value, child, lines, name)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            child = f"{path}[{index}]"
+            lines[child] = value.start_mark.line + 1
+            _collect_lines(value, child, lines, name)
+
+
+_AT = re.compile(r" - at `(?P<path>\$.*)`$")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+
+
+def _located(message: str, lines: _Lines, name: str) -> ConfigError:
+    """A ConfigError with file and line for a message of msgspec, whose paths end in `$.a.b[0]`."""
+    at = _AT.search(message)
+    path = at["path"] if at else "$"
+    problem = message[: at.start()] if at else message
+    path = _real_path(path, problem, lines)
+    unknown = _UNKNOWN_FIELD.fullmatch(problem)
+    if unknown:
+        path = f"{path}.{unknown['field']}"
+        problem = f"unknown key{_suggestion(path)}"
+    return ConfigError(f"{name}:{lines.get(path, 1)}: {path[2:] or 'the file'}: {problem}")
+
+
+def _real_path(path: str, problem: str, lines: _Lines) -> str:
+    """msgspec writes `[...]` for any key of a mapping; find which one it was."""
+    unknown = _UNKNOWN_FIELD.fullmatch(problem)
+    wanted = path + (f".{unknown['field']}" if unknown else "")
+    pattern = re.compile(re.escape(wanted).replace(re.escape("[...]"), r"\.([^.\[]+)"))
+    for candidate in lines:
+        match = pattern.fullmatch(candidate)
+        if match:
+            return candidate[: -len(unknown["field"]) - 1] if unknown else candidate
+    return path
+
+
+def _suggestion(path: str) -> str:
+    """` (did you mean …?)` for a mistyped key."""
+    kinds: dict[int, type[msgspec.Struct]] = {1: Config, 3: SiteConfig, 4: LimitsConfig}
+    parts = path.split(".")[1:]
+    kind = DaemonConfig if parts[0] == "daemon" and len(parts) == 2 else kinds.get(len(parts))
+    near = difflib.get_close_matches(parts[-1], kind.__struct_fields__, n=1) if kind else []
+    return f" (did you mean `{near[0]}`?)" if near else ""
+
+
+def _check(config: Config, lines: _Lines, name: str) -> None:
+    """What types alone cannot say."""
+
+    def fail(path: str, problem: str) -> None:
+        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
+
+    if not config.sites:
+        fail("$.sites", "at least one site is needed")
+    for site_name, site in config.sites.items():
+        at = f"$.sites.{site_name}"
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):
+            fail(at, "a site's name is made of letters, digits, '-' and '_'")
+        for key, value in (
+            ("limits.max_pending_requests", site.limits.max_pending_requests),
+            ("limits.max_proc", site.limits.max_proc),
+            ("limits.max_tr", site.limits.max_tr),
+            ("initial_tr", site.initial_tr),
+            ("processors_per_node", site.processors_per_node),
+            ("processors", site.processors),
+            ("poll_interval", site.poll_interval),
+            ("command_timeout", site.command_timeout),
+        ):
+            if value is not None and value <= 0:
+                fail(f"{at}.{key}", f"must be more than 0, not {value:g}")
+        if site.growth_factor < 2:
+            fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
+        max_tr = site.limits.max_tr
+        if max_tr is not None and max_tr <= site.pad:
+            fail(
+                f"{at}.limits.max_tr",
+                f"{max_tr:g} s leaves no time for a task: the pad alone takes {site.pad:g} s",
+            )

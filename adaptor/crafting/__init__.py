@@ -1,0 +1,1 @@
+"""Decides requests: queue state → availability profile → free slots → heuristic. Pure code."""

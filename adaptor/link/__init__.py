@@ -1,0 +1,1 @@
+"""The encrypted link between daemon, workers and command line: keys, addresses, messages."""

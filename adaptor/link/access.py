@@ -1,0 +1,69 @@
+"""Access files: where a daemon is reached and with which keys, for its workers and its clients.
+
+Two files in the state directory (0700), each 0600: `access-worker.json` holds what a worker needs,
+`access-client.json` what the command line needs. Paths are passed around, never their contents.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+
+from adaptor.errors import AdaptorError
+
+WORKER_ACCESS = "access-worker.json"
+CLIENT_ACCESS = "access-client.json"
+
+
+class AccessError(AdaptorError):
+    """An access file is missing, damaged, or open to others."""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach one daemon as a worker or as a client. All keys are Z85 texts of CURVE."""
+
+    addresses: tuple[str, ...]
+    """`tcp://host:port`, the likeliest first; only one of them has to be reachable."""
+    server_key: str
+    public_key: str
+    secret_key: str
+    instance: str
+    """Names the state directory for ever; every pilot's tag starts with it."""
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a 0600 file in one step: a reader sees the old content or the new, never a part."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_access(path: Path, access: Access) -> None:
+    write_private(path, msgspec.json.encode(access))
+
+
+def read_access(path: Path) -> Access:
+    """Raises AccessError: missing, damaged, not ours, or readable by others."""
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            data = file.read()
+    except OSError as error:
+        raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
+    if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise AccessError(f"{path}: must belong to you alone (mode 0600); others may have read the key in it")
+    try:
+        return msgspec.json.decode(data, type=Access)
+    except msgspec.DecodeError as error:
+        raise AccessError(f"{path}: damaged: {error}") from error

@@ -1,0 +1,192 @@
+"""The messages between the daemon and its workers (msgpack over ZMQ with CURVE).
+
+A worker speaks first (`Hello`) and then reports whenever it has something to say, at least every
+`Welcome.heartbeat` seconds; the daemon answers every report, so that either side notices silence.
+Everything that matters is repeated until it is acknowledged: results stay with the worker until an
+`Orders.acknowledged` names them, so a message may be lost or come twice without harm.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class AttemptKey(msgspec.Struct, frozen=True, array_like=True):
+    """One execution of one task of one bag."""
+
+    bag: int
+    task: int
+    attempt: int
+
+
+class BagContext(msgspec.Struct, frozen=True, array_like=True):
+    """What all tasks of a bag share; sent to a worker once, before the first lease of the bag."""
+
+    bag: int
+    cwd: str
+    output: str
+    """The folder for standard output and error: `<task>.out`, `<task>.err`; from the second attempt
+    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err`. Empty files are removed."""
+    environment: dict[str, str]
+    cpus: int
+    """Processors of one task."""
+    memory: int | None
+    """Bytes of one task."""
+
+
+class Lease(msgspec.Struct, frozen=True, array_like=True):
+    """A task given to a worker."""
+
+    key: AttemptKey
+    command: str | list[str]
+    """A shell line, or the arguments of a program that is started without a shell."""
+    needs: float
+    """Seconds that must be left of the pilot when the task is started."""
+    cwd: str | None = None
+    """In place of the bag's."""
+    environment: dict[str, str] | None = None
+    """On top of the bag's."""
+    name: str | None = None
+
+
+class Ending(enum.Enum):
+    """How an attempt ended, as the worker saw it."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    """Ended by a signal that was not ours."""
+    NOT_STARTED = "not_started"
+    """Could not be executed; `error` says why."""
+    ENDED = "ended"
+    """We ended it: the pilot's time was up, or the worker was told to leave."""
+    ABORTED = "aborted"
+    """We ended it because the daemon said so."""
+    RETURNED = "returned"
+    """Handed back without having been started."""
+
+
+class Result(msgspec.Struct, frozen=True, array_like=True):
+    """The end of one attempt."""
+
+    key: AttemptKey
+    ending: Ending
+    started: float = 0.0
+    """Epoch seconds; 0 where it was not started."""
+    wall: float = 0.0
+    cpu: float = 0.0
+    """User and system seconds of the whole process tree, as far as it was waited for."""
+    peak_memory: int = 0
+    """Bytes, the largest that was seen."""
+    exit_code: int | None = None
+    signal: int | None = None
+    error: str | None = None
+
+
+class Leaving(enum.Enum):
+    """Why a worker leaves."""
+
+    IDLE = "idle"
+    """No work for `idle_timeout`."""
+    TOLD = "told"
+    """The daemon said so."""
+    TIME_UP = "time_up"
+    """The end of the pilot is near."""
+    SIGNAL = "signal"
+    """SIGTERM: a cancel, a preemption, or the scheduler's own warning before the walltime."""
+    ALONE = "alone"
+    """The daemon has been silent for too long."""
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """The first message of a worker, and its answer to `Orders.say_hello` after a daemon's restart."""
+
+    pilot: int
+    node: str
+    pid: int
+    version: str
+    processors: int
+    memory: int
+    """Bytes that its tasks may use together."""
+    deadline: float
+    """Epoch seconds at which the pilot ends."""
+    holding: list[AttemptKey] = []
+    """Leases that it has started or not, without those in `unacknowledged`."""
+    started: list[AttemptKey] = []
+    """Those of `holding` that run."""
+    unacknowledged: list[Result] = []
+
+
+class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """What has happened since the last report; also the heartbeat."""
+
+    results: list[Result] = []
+    started: list[AttemptKey] = []
+    free_processors: int = 0
+    """Processors that no held lease will take."""
+    free_memory: int = 0
+    queued: int = 0
+    """Held leases that are not started yet."""
+    load: list[tuple[AttemptKey, float]] = []
+    """Running attempts with their wall seconds so far; in heartbeats only."""
+
+
+class Goodbye(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """The last message of a worker; it waits a moment for its acknowledgement."""
+
+    why: Leaving
+    results: list[Result] = []
+
+
+FromWorker = Hello | Report | Goodbye
+
+
+class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """The answer to `Hello`."""
+
+    heartbeat: float
+    """Seconds between reports at the most."""
+    idle_timeout: float
+    grace_time: float
+    patience: float
+    """How long a worker that has nothing left to run waits for a silent daemon."""
+    acknowledged: list[AttemptKey] = []
+
+
+class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """The answer to `Report` and `Goodbye`; may also come unasked."""
+
+    acknowledged: list[AttemptKey] = []
+    """Results that are in the journal."""
+    bags: list[BagContext] = []
+    leases: list[Lease] = []
+    abort: list[AttemptKey] = []
+    """End these attempts; report them as ABORTED (RETURNED where not started)."""
+    give_back: list[AttemptKey] = []
+    """Hand these back as RETURNED unless they have started."""
+    leave: str = ""
+    """Why the worker is to leave at once; empty: it may stay."""
+    say_hello: bool = False
+    """The daemon does not know this worker (it was restarted): say Hello again."""
+
+
+ToWorker = Welcome | Orders
+
+_encoder = msgspec.msgpack.Encoder()
+_from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
+_to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
+
+
+def encode(message: FromWorker | ToWorker) -> bytes:
+    return _encoder.encode(message)
+
+
+def decode_from_worker(data: bytes) -> FromWorker:
+    """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
+    return _from_worker.decode(data)
+
+
+def decode_to_worker(data: bytes) -> ToWorker:
+    """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
+    return _to_worker.decode(data)

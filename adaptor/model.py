@@ -1,0 +1,192 @@
+"""The nouns of the request adaptor as frozen types; nothing else lives here.
+
+The words are those of De Rose et al. 2008, §2 and §4. Every point in time is seconds since the
+epoch (in replay: since the start of the trace), every duration is seconds.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import msgspec
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site allows one user (De Rose §4.3, items 1 to 3)."""
+
+    max_pending_requests: int
+    """Requests in the system at any instant, queued or running (§4.2)."""
+    max_proc: int
+    """Processors of one request."""
+    max_tr: int
+    """Seconds of one request."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request `(p, tr)`: p processors for tr seconds, before it is submitted (§2)."""
+
+    p: int
+    tr: int
+
+    @property
+    def area(self) -> int:
+        """Processor-seconds."""
+        return self.p * self.tr
+
+
+class FreeSlot(msgspec.Struct, frozen=True):
+    """A rectangle of the availability profile that a request can take without delaying anyone."""
+
+    start: float
+    duration: float
+    """May be `math.inf`."""
+    processors: int
+
+    @property
+    def end(self) -> float:
+        return self.start + self.duration
+
+
+class RunningJob(msgspec.Struct, frozen=True):
+    """Processors in use until `end` at the latest (the time limit); `math.inf` where there is none."""
+
+    id: str
+    processors: int
+    end: float
+
+
+class PendingJob(msgspec.Struct, frozen=True):
+    """A job of the queue that waits for processors."""
+
+    id: str
+    processors: int
+    tr: float
+    """Its time limit in seconds; `math.inf` where there is none."""
+    planned_start: float | None = None
+    """As the scheduler plans it; None where the scheduler does not say."""
+
+
+class QueueState(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site's scheduler shows at the instant `now` (§4.3, item 4)."""
+
+    now: float
+    processors: int
+    """Processors of the site in service, in use or not."""
+    running: tuple[RunningJob, ...] = ()
+    pending: tuple[PendingJob, ...] = ()
+    """In the order in which the scheduler considers them."""
+
+
+class CraftedRequest(msgspec.Struct, frozen=True):
+    """A request that a heuristic wants issued, with its forecast and its reason."""
+
+    request: Request
+    predicted_start: float | None
+    """None where the heuristic does not look at the queue."""
+    tasks: int
+    """Tasks that the request is expected to finish."""
+    reason: str
+
+
+class PilotState(enum.Enum):
+    """The life of a pilot, a request that was submitted. `PILOT_TRANSITIONS` says what follows what."""
+
+    SUBMITTING = "submitting"
+    """The intent is written down; whether the scheduler has it is not yet known."""
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    """Its workers left by themselves."""
+    WALLTIME = "walltime"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    """Ended while it ran, by the user, an operator or the adaptor."""
+    WITHDRAWN = "withdrawn"
+    """Taken back by the adaptor before it started."""
+    NODE_FAILED = "node_failed"
+    FAILED = "failed"
+    """Ended with an error of its own: the script, its prologue or all of its workers."""
+    REFUSED = "refused"
+    """The scheduler did not take it, or had not taken it."""
+    VANISHED = "vanished"
+    """The scheduler no longer knows it and has no record of its end."""
+
+    @property
+    def in_system(self) -> bool:
+        """Counts towards `max_pending_requests`."""
+        return self in (PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING)
+
+
+_ENDS_OF_RUNNING = frozenset(
+    {
+        PilotState.COMPLETED,
+        PilotState.WALLTIME,
+        PilotState.PREEMPTED,
+        PilotState.CANCELLED,
+        PilotState.NODE_FAILED,
+        PilotState.FAILED,
+        PilotState.VANISHED,
+    }
+)
+
+PILOT_TRANSITIONS: dict[PilotState, frozenset[PilotState]] = {
+    # A pilot may be found running, or ended, when it is first seen again after an outage.
+    PilotState.SUBMITTING: _ENDS_OF_RUNNING
+    | {PilotState.QUEUED, PilotState.RUNNING, PilotState.WITHDRAWN, PilotState.REFUSED},
+    PilotState.QUEUED: _ENDS_OF_RUNNING | {PilotState.RUNNING, PilotState.WITHDRAWN},
+    # A preempted pilot that the scheduler puts back into its queue is queued again.
+    PilotState.RUNNING: _ENDS_OF_RUNNING | {PilotState.QUEUED},
+    **{end: frozenset() for end in (*_ENDS_OF_RUNNING, PilotState.WITHDRAWN, PilotState.REFUSED)},
+}
+
+
+class TaskState(enum.Enum):
+    """The life of a task. `TASK_TRANSITIONS` says what follows what."""
+
+    WAITING = "waiting"
+    LEASED = "leased"
+    """At least one attempt is held by a worker."""
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        return self in (TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED)
+
+
+TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
+    TaskState.WAITING: frozenset({TaskState.LEASED, TaskState.CANCELLED, TaskState.FAILED}),
+    TaskState.LEASED: frozenset({TaskState.WAITING, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
+    TaskState.DONE: frozenset(),
+    # `adaptor retry` puts a task back that ended without a result.
+    TaskState.FAILED: frozenset({TaskState.WAITING}),
+    TaskState.CANCELLED: frozenset({TaskState.WAITING}),
+}
+
+
+class AttemptOutcome(enum.Enum):
+    """How one execution of a task ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """The task's own failure, the only one that is charged as a retry."""
+    RETURNED = "returned"
+    """Handed back by the worker before it was started."""
+    LOST = "lost"
+    """Its worker fell silent or died."""
+    WALLTIME = "walltime"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    """The bag or the pilot was cancelled."""
+    SUPERSEDED = "superseded"
+    """Another attempt of the same task finished first."""
+
+    @property
+    def charged(self) -> bool:
+        """Whether it counts towards the task's retry limit."""
+        return self is AttemptOutcome.FAILED
+
+
+FOREVER = math.inf

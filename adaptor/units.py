@@ -1,0 +1,110 @@
+"""Durations and sizes as people write them, to seconds and bytes, and back."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_UNIT_NAMES = {
+    "sec": "s", "secs": "s", "second": "s", "seconds": "s",
+    "min": "m", "mins": "m", "minute": "m", "minutes": "m",
+    "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
+    "day": "d", "days": "d", "week": "w", "weeks": "w",
+}  # fmt: skip
+_HUMAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d{2})(?::(\d{2}))?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+
+
+def parse_duration(text: str | int | float) -> float:
+    """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS` or `D-HH:MM:SS`.
+
+    Raises:
+        ValueError: the text is none of these, or negative.
+    """
+    if isinstance(text, bool):
+        raise ValueError(f"{text!r} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+    if isinstance(text, (int, float)):
+        if not math.isfinite(text) or text < 0:
+            raise ValueError(f"{text!r} is not a duration: it must be finite and not negative")
+        return float(text)
+    cleaned = text.strip().lower()
+    if re.fullmatch(r"\d+(\.\d+)?", cleaned):
+        return float(cleaned)
+    clock = _CLOCK.fullmatch(cleaned)
+    if clock:
+        return _clock_seconds(clock)
+    total, rest = 0.0, cleaned
+    while rest:
+        part = _HUMAN.match(rest)
+        unit = part and _UNIT_NAMES.get(part[2], part[2])
+        if part is None or unit not in _UNIT_SECONDS:
+            raise ValueError(f"{text!r} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+        total += float(part[1]) * _UNIT_SECONDS[unit]
+        rest = rest[part.end() :].lstrip()
+    if not cleaned:
+        raise ValueError("an empty text is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+    return total
+
+
+def _clock_seconds(clock: re.Match[str]) -> float:
+    days, first, second, third = clock.groups()
+    if third is None and days is None:  # MM:SS
+        return int(first) * 60.0 + int(second)
+    hours, minutes, seconds = int(first), int(second), int(third or 0)
+    return int(days or 0) * 86400.0 + hours * 3600 + minutes * 60 + seconds
+
+
+def format_duration(seconds: float) -> str:
+    """A short text for people: `8.2s`, `4m 10s`, `1h 30m`, `2d 3h`, `unlimited`."""
+    if math.isinf(seconds):
+        return "unlimited"
+    if seconds < 0:
+        return "-" + format_duration(-seconds)
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    days, rest = divmod(whole, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, secs = divmod(rest, 60)
+    parts = [f"{n}{unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "m"), (secs, "s")) if n]
+    return " ".join(parts[:2]) or "0s"
+
+
+def clock_duration(seconds: float) -> str:
+    """`HH:MM:SS` (hours may exceed 24), rounded up to a whole second, as schedulers take it."""
+    whole = math.ceil(seconds)
+    return f"{whole // 3600:02d}:{whole % 3600 // 60:02d}:{whole % 60:02d}"
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes from a plain number of bytes or `512M`, `4G`, `1.5 GiB` (binary multiples).
+
+    Raises:
+        ValueError: the text is not a size.
+    """
+    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
+        return text
+    match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError(f"{text!r} is not a size; write bytes, '512M' or '4G'")
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+def format_size(size: float) -> str:
+    """A short text for people: `17M`, `1.5G`."""
+    for unit in ("B", "K", "M", "G"):
+        if size < 1024 or unit == "G":
+            break
+        size /= 1024
+    return f"{size:.0f}{unit}" if size >= 10 or size == int(size) else f"{size:.1f}{unit}"
+
+
+def round_up(seconds: float, resolution: int) -> int:
+    """The next multiple of the scheduler's time resolution (Slurm counts whole minutes)."""
+    return math.ceil(seconds / resolution) * resolution
+
+
+def round_down(seconds: float, resolution: int) -> int:
+    return math.floor(seconds / resolution) * resolution

@@ -1,0 +1,162 @@
+"""What a user is shown, as frozen types: the command line prints them, `--json` encodes them.
+
+Times are epoch seconds (the command line prints local time, `--json` ISO 8601 in UTC), durations
+seconds, areas processor-seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+BagState = Literal["running", "done", "failed", "cancelled"]
+"""`failed`: ended, and some tasks have no result."""
+
+
+class BagView(msgspec.Struct, frozen=True, kw_only=True):
+    """One bag in `adaptor status`."""
+
+    id: int
+    name: str
+    state: BagState
+    sites: list[str]
+    tasks: int
+    waiting: int
+    running: int
+    done: int
+    failed: int
+    cancelled: int
+    retried: int
+    """Attempts that failed and were tried again."""
+    submitted: float
+    ended: float | None
+    cpus: int
+    mean_runtime: float | None
+    """Of the finished tasks; None before the first."""
+    output: str
+    """The folder of the tasks' output."""
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True):
+    """One task in `adaptor results`."""
+
+    bag: int
+    task: int
+    name: str | None
+    state: str
+    """A word of `TaskState`."""
+    command: str
+    attempts: int
+    retries: int
+    """Failed attempts that were charged."""
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    """Why it failed, in words, where exit code and signal do not say it."""
+    wall: float | None
+    cpu: float | None
+    peak_memory: int | None
+    started: float | None
+    ended: float | None
+    node: str | None
+    stdout: str | None
+    """Path; None where the task wrote nothing."""
+    stderr: str | None
+
+
+class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One request and what became of it: `adaptor pilot list`, `adaptor report`."""
+
+    id: int
+    site: str
+    job: str | None
+    """The scheduler's id."""
+    state: str
+    """A word of `PilotState`."""
+    p: int
+    tr: int
+    submitted: float
+    predicted_start: float | None
+    started: float | None
+    ended: float | None
+    reason: str
+    """Why it was issued."""
+    end_reason: str
+    """Why it was withdrawn, refused, or ended, where that is known."""
+    used: float
+    """Processor-seconds of attempts that were recorded as a result."""
+    wasted: float
+    """Processor-seconds that it held without that."""
+    workers: int
+    """Workers connected now."""
+    note: str
+    """What the user should know of it now, for instance that no worker has reached the daemon."""
+
+
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `adaptor why`."""
+
+    time: float
+    site: str
+    subject: str
+    """`pilot 12`, `bag 3` or the site's name."""
+    kind: Literal["issued", "withheld", "withdrawn", "refused", "ended", "state", "problem"]
+    text: str
+    """One sentence with the numbers."""
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """The sums of a report."""
+
+    requests: int
+    paid: float
+    """Processor-seconds held by pilots."""
+    used: float
+    wasted: float
+    turnaround: float | None
+    """From submission to the last result; None while the bag runs."""
+    first_result: float | None
+    """From submission to the first result."""
+
+
+class BagReport(msgspec.Struct, frozen=True, kw_only=True):
+    """`adaptor report BAG`: every request that ran its tasks or was issued for it."""
+
+    bag: BagView
+    requests: list[PilotRecord]
+    totals: Totals
+
+
+class SiteView(msgspec.Struct, frozen=True, kw_only=True):
+    """One site in `adaptor site list`."""
+
+    name: str
+    backend: str
+    heuristic: str
+    max_pending_requests: int | None
+    max_proc: int | None
+    max_tr: float | None
+    queued: int
+    """Own requests queued, and running."""
+    running: int
+    processors: int | None
+    """In service at the site; None while its queue could not be read."""
+    observed: float | None
+    """When the queue was last read."""
+    problem: str
+    """Empty, or why the site cannot be used now."""
+
+
+class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
+    """`adaptor daemon status`."""
+
+    pid: int
+    host: str
+    version: str
+    started: float
+    state_directory: str
+    addresses: list[str]
+    workers: int
+    stalled: str
+    """Empty, or why nothing can be written down now (a full disk)."""

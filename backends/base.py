@@ -1,0 +1,130 @@
+"""What the adaptor asks of a batch scheduler. A backend is thin: it decides nothing.
+
+All calls block; the daemon runs them in threads, one at a time per site. Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from adaptor.errors import AdaptorError
+from adaptor.model import Limits, PilotState, QueueState, Request
+
+
+class SchedulerError(AdaptorError):
+    """The scheduler did not answer, or not in words we know; nothing may be concluded from that."""
+
+
+class SubmitRefused(SchedulerError):
+    """The scheduler said no: the request is certainly not in its queue."""
+
+
+class SubmitUncertain(SchedulerError):
+    """The submit command failed or hung in a way that leaves open whether the request is queued."""
+
+
+class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """All a backend needs to submit one request."""
+
+    tag: str
+    """The job's name, unique for ever: it finds the job again after a crash in the middle of a submit."""
+    request: Request
+    processors_per_task: int
+    """Processors that must lie on one node; `request.p` is a multiple of it."""
+    memory_per_task: int | None
+    """Bytes, or None."""
+    directory: Path
+    """The pilot's own folder (exists, 0700): script, scheduler's log, worker logs."""
+    worker: tuple[str, ...]
+    """The command that runs on each node of the pilot."""
+    environment: dict[str, str]
+    """Variables for the worker; nothing secret is among them."""
+
+
+class JobState(enum.Enum):
+    """What a scheduler says of a job, in words common to all schedulers."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    """Holds processors; starting up and completing are included."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    WALLTIME = "walltime"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    NODE_FAILED = "node_failed"
+    UNKNOWN = "unknown"
+    """A word that we do not know; never taken as an end."""
+
+    @property
+    def ended(self) -> PilotState | None:
+        """The pilot state that this end means; None while the job is in the system or unknown."""
+        return _ENDS.get(self)
+
+
+_ENDS = {
+    JobState.COMPLETED: PilotState.COMPLETED,
+    JobState.FAILED: PilotState.FAILED,
+    JobState.WALLTIME: PilotState.WALLTIME,
+    JobState.PREEMPTED: PilotState.PREEMPTED,
+    JobState.CANCELLED: PilotState.CANCELLED,
+    JobState.NODE_FAILED: PilotState.NODE_FAILED,
+}
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scheduler knows of one of our jobs."""
+
+    id: str
+    tag: str
+    state: JobState
+    start: float | None = None
+    """When it started; None while it is queued."""
+    end: float | None = None
+    """When it ended; None while it has not."""
+    planned_start: float | None = None
+    nodes: tuple[str, ...] = ()
+    reason: str = ""
+    """The scheduler's own word for why it waits or ended."""
+    never: str = ""
+    """Why it can never start as it stands, one sentence; empty when it can."""
+
+
+class Backend(Protocol):
+    """One site's scheduler. Every method may raise SchedulerError."""
+
+    time_resolution: int
+    """Seconds to which the scheduler rounds `tr` up."""
+    slot_margin: int
+    """Seconds by which a request must be shorter than a free slot to be started in it."""
+    can_release: bool
+    """Whether `release` gives nodes of a running pilot back."""
+    loopback: bool
+    """Whether its workers run on the daemon's own machine."""
+
+    def queue_state(self) -> QueueState:
+        """Running and pending jobs of everyone, and the processors in service."""
+
+    def submit(self, order: PilotOrder) -> str:
+        """The scheduler's job id. Raises SubmitRefused or SubmitUncertain."""
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """One bulk question: our jobs with these ids, and all whose tag starts with `tag_prefix`.
+
+        A job that is missing from the answer is unknown to the scheduler, which never means that
+        it completed. Finished jobs are reported for as long as the scheduler remembers them.
+        """
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """End these jobs, queued or running; unknown and ended ids are no error."""
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        """Give these nodes of a running pilot back (only where `can_release`)."""
+
+    def advertised_limits(self) -> Limits:
+        """The limits that the scheduler itself tells, for what the configuration leaves out."""
