@@ -242,6 +242,8 @@ def _check(config: Config, lines: _Lines, name: str) -> None:
                 fail(f"{at}.{key}", f"must be more than 0, not {value:g}")
         if site.growth_factor < 2:
             fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
+        if site.whole_nodes and site.processors_per_node is None:
+            fail(f"{at}.whole_nodes", "needs processors_per_node, the processors of one node")
         max_tr = site.limits.max_tr
         if max_tr is not None and max_tr <= site.pad:
             fail(
