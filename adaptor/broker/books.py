@@ -1,0 +1,138 @@
+"""The broker's books: bags, workers, leases, what was learned; and the entries that change them.
+
+Every entry notes what the journal has to write (`changes`) and what workers are to be told
+(`outbox`). Pure: the time is an argument, nothing is read or written here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import msgspec
+
+from adaptor.broker.bag import Bag
+from adaptor.broker.changes import AttemptRevived, AttemptStart, Changes, TaskChange
+from adaptor.broker.outbox import Grant, Outbox
+from adaptor.broker.workers import Held, Worker
+from adaptor.crafting.learning import Learned, RuntimeLearner
+from adaptor.link.messages import AttemptKey
+from adaptor.model import TaskState
+
+
+class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What learning needs to know of a site (De Rose §4.3.1)."""
+
+    initial_tr: float
+    growth_factor: int
+    longest: float
+    """Seconds of the longest task that one request of the site can hold."""
+
+
+def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
+    return RuntimeLearner(
+        initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.longest, learned=learned
+    )
+
+
+class Books:
+    def __init__(self, sites: dict[str, SiteTerms]) -> None:
+        self.sites = sites
+        self.bags: dict[int, Bag] = {}
+        """Those with unfinished tasks, or of which a worker still holds something."""
+        self.workers: dict[str, Worker] = {}
+        self.learners: dict[tuple[int, str], RuntimeLearner] = {}
+        self.shares: dict[tuple[int, str], int] = defaultdict(int)
+        """Processors that each bag holds at each site."""
+        self.reserved: dict[int, str] = {}
+        """For a bag that holds nothing: the worker that is kept from other bags until it fits."""
+        self.touched: dict[int, Bag] = {}
+        """Bags whose numbers changed since the journal was last written."""
+        self.changes = Changes()
+        self.outbox = Outbox()
+
+    def learner(self, bag: int, site: str) -> RuntimeLearner:
+        learner = self.learners.get((bag, site))
+        if learner is None:
+            learner = self.learners[bag, site] = _new_learner(self.sites[site])
+        return learner
+
+    def set_longest(self, site: str, longest: float) -> None:
+        """Correct the terms of a site, for what was learned there too."""
+        terms = self.sites[site] = msgspec.structs.replace(self.sites[site], longest=longest)
+        for (bag, where), learner in list(self.learners.items()):
+            if where == site:
+                self.learners[bag, site] = _new_learner(terms, learner.learned)
+
+    def processors(self, site: str) -> int:
+        """Processors of all workers at a site."""
+        return sum(worker.processors for worker in self.workers.values() if worker.site == site)
+
+    def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> None:
+        """Give a task (taken from the queue, or running elsewhere) to a worker."""
+        key = AttemptKey(bag.id, task, bag.lease(task))
+        self.hold(worker, key, bag, now)
+        self.outbox.of(worker.id).grants.append(Grant(key, needs))
+        self.changes.attempts.append(AttemptStart(key, worker.pilot, worker.node, worker.id, now))
+        self.note(bag, task)
+
+    def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
+        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
+        self.shares[bag.id, worker.site] += bag.spec.cpus
+
+    def let_go(self, worker: Worker, key: AttemptKey) -> Held | None:
+        held = worker.held.pop(key, None)
+        if held is not None:
+            self.shares[key.bag, worker.site] -= held.cpus
+        return held
+
+    def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
+        """A worker holds an attempt that was given up, or that nobody remembers."""
+        bag = self.bags.get(key.bag)
+        if bag is None or bag.state(key.task).ended or key.attempt > bag.attempts(key.task):
+            worker.held[key] = Held(leased=now, cpus=0)
+            self.abort(worker, key)
+            return
+        bag.revive(key.task, key.attempt)
+        self.hold(worker, key, bag, now)
+        self.changes.attempts.append(AttemptRevived(key))
+        self.note(bag, key.task)
+
+    def abort(self, worker: Worker, key: AttemptKey) -> None:
+        held = worker.held.get(key)
+        if held is not None and not held.abort_sent:
+            held.abort_sent = True
+            self.outbox.of(worker.id).abort.append(key)
+
+    def put_back(self, bag: Bag, task: int, *, first: bool) -> None:
+        bag.put_back(task, first=first)
+        self.note(bag, task)
+
+    def end_task(self, bag: Bag, key: AttemptKey, state: TaskState, error: str | None = None) -> None:
+        """The task's end, with this attempt's end as its result; its other attempts are aborted."""
+        bag.release(key.task, key.attempt)
+        others = bag.end(key.task, state)
+        self.note(bag, key.task, result=key.attempt, error=error)
+        if not others:
+            return
+        for worker in self.workers.values():
+            for attempt in others:
+                self.abort(worker, AttemptKey(key.bag, key.task, attempt))
+
+    def note(self, bag: Bag, task: int, result: int | None = None, error: str | None = None) -> None:
+        """Have the journal write the task's state."""
+        charged = bag.charged.get(task, 0)
+        change = TaskChange(bag.id, task, bag.state(task), bag.attempts(task), charged, result, error)
+        self.changes.tasks.append(change)
+        self.touched[bag.id] = bag
+
+    def forget_if_over(self, bag: Bag) -> None:
+        """Drop a bag whose tasks have ended once no worker holds anything of it."""
+        if not bag.ended or bag.live or bag.id not in self.bags:
+            return
+        if any(key.bag == bag.id for worker in self.workers.values() for key in worker.held):
+            return
+        del self.bags[bag.id]
+        self.reserved.pop(bag.id, None)
+        for book in (self.learners, self.shares):
+            for key in [key for key in book if key[0] == bag.id]:
+                del book[key]

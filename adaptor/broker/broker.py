@@ -1,0 +1,215 @@
+"""The broker: workers pull the tasks of all bags (De Rose §4.3, Fig. 2). Pure.
+
+Each call collects what has changed, for the journal, and what the workers are to be told; `drain`
+hands both over, and the daemon sends only after it has written.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from adaptor.broker.bag import Bag
+from adaptor.broker.books import Books, SiteTerms
+from adaptor.broker.changes import Changes
+from adaptor.broker.leasing import dispatch, feed
+from adaptor.broker.outbox import Draft
+from adaptor.broker.settling import give_up, settle
+from adaptor.broker.workers import Worker
+from adaptor.crafting.situation import Demand
+from adaptor.link.messages import AttemptKey, Hello, Leaving, Report, Result
+from adaptor.model import AttemptOutcome, TaskState
+
+LEASE_TIMEOUT = 15.0
+"""Seconds after which a lease that the worker does not mention is asked about."""
+
+
+class Broker:
+    def __init__(self, sites: dict[str, SiteTerms]) -> None:
+        self.books = Books(sites)
+
+    def drain(self) -> tuple[Changes, dict[str, Draft]]:
+        """What has changed since the last call, and orders by worker id."""
+        changes, self.books.changes = self.books.changes, Changes()
+        touched, self.books.touched = self.books.touched, {}
+        changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
+        return changes, self.books.outbox.drain()
+
+    # --- bags ----------------------------------------------------------------------------------
+
+    def add_bag(self, bag: Bag, now: float) -> None:
+        self.books.bags[bag.id] = bag
+        dispatch(self.books, now)
+
+    def cancel(self, bag_id: int) -> int:
+        """Cancel a bag's unfinished tasks and end their attempts; returns how many tasks."""
+        bag = self.books.bags.get(bag_id)
+        if bag is None:
+            return 0
+        cancelled = bag.cancel()
+        for task in cancelled:
+            self.books.note(bag, task)
+        for worker in self.books.workers.values():
+            for key in worker.held:
+                if key.bag == bag_id:
+                    self.books.abort(worker, key)
+        self.books.forget_if_over(bag)
+        return len(cancelled)
+
+    def retry(self, bag: Bag, now: float) -> int:
+        """Put a bag's failed and cancelled tasks back with fresh retries; returns how many."""
+        bag = self.books.bags.get(bag.id, bag)
+        again = bag.retry()
+        for task in again:
+            self.books.note(bag, task)
+        if again:
+            self.add_bag(bag, now)
+        return len(again)
+
+    def demands(self, site: str) -> tuple[Demand, ...]:
+        """What the planner of a site has to find processors for, by shape of task."""
+        groups: dict[tuple[int, int | None], list[Bag]] = defaultdict(list)
+        for bag in self.books.bags.values():
+            if not bag.ended and bag.spec.allows(site):
+                groups[bag.spec.cpus, bag.spec.memory].append(bag)
+        return tuple(
+            Demand(
+                processors_per_task=cpus,
+                memory_per_task=memory,
+                waiting=sum(bag.count(TaskState.WAITING) for bag in bags),
+                running=sum(bag.count(TaskState.LEASED) for bag in bags),
+                runtime=max(self._longest_estimate(bag, site) for bag in bags),
+            )
+            for (cpus, memory), bags in groups.items()
+        )
+
+    def _longest_estimate(self, bag: Bag, site: str) -> float:
+        learner = self.books.learner(bag.id, site)
+        waiting = (task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING)
+        return max([learner.estimate, *(learner.estimate_of(task) for task in waiting)])
+
+    def set_longest(self, site: str, longest: float) -> None:
+        """The site leaves less time for a task than was thought."""
+        self.books.set_longest(site, longest)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any task is unfinished."""
+        return any(not bag.ended for bag in self.books.bags.values())
+
+    def has_work_for(self, site: str) -> bool:
+        """Whether an unfinished task may run at this site."""
+        return any(not bag.ended and bag.spec.allows(site) for bag in self.books.bags.values())
+
+    # --- workers -------------------------------------------------------------------------------
+
+    def hello(self, id: str, hello: Hello, site: str, now: float) -> None:
+        """A worker is there, new or known from before; its word on what it holds is the truth."""
+        believed = self._take_over(id, hello, site, now)
+        worker = self.books.workers[id]
+        holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
+        for key in hello.holding:
+            if key not in believed:
+                self.books.revive(worker, key, now)
+        self._mark_started(worker, hello.started, now)
+        for key in believed - holding:
+            give_up(self.books, worker, key, AttemptOutcome.RETURNED, now)
+        self._settle_all(worker, hello.unacknowledged, now)
+
+    def _take_over(self, id: str, hello: Hello, site: str, now: float) -> set[AttemptKey]:
+        """Enter the worker, with the leases that it is believed to hold."""
+        known = self.books.workers.get(id)
+        worker = Worker(
+            id,
+            pilot=hello.pilot,
+            site=site,
+            node=hello.node,
+            processors=hello.processors,
+            memory=hello.memory,
+            deadline=hello.deadline,
+            seen=now,
+        )
+        worker.held = known.held if known else {}
+        self.books.workers[id] = worker
+        return set(worker.held)
+
+    def report(self, id: str, report: Report, now: float) -> None:
+        """Results, starts and free processors; a worker that nobody knows is asked to say Hello."""
+        worker = self.books.workers.get(id)
+        orders = self.books.outbox.of(id)  # every report is answered
+        if worker is None or worker.awaited:
+            orders.say_hello = True
+            return
+        worker.seen = now
+        self._mark_started(worker, report.started, now)
+        self._settle_all(worker, report.results, now)
+        worker.free_processors, worker.free_memory = report.free_processors, report.free_memory
+        worker.queued = report.queued
+        if report.load:
+            orders.say_hello = self._misses_leases(worker, report, now)
+        feed(self.books, worker, now)
+
+    def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
+        """A worker leaves; what it still holds goes back into the queue. Returns it if it was known."""
+        worker = self.books.workers.get(id)
+        if worker is None:
+            self.books.outbox.of(id).acknowledged.extend(result.key for result in results)
+            return None
+        self._settle_all(worker, results, now, why)
+        self._remove(worker, AttemptOutcome.RETURNED, now)
+        dispatch(self.books, now)
+        return worker
+
+    def lost(self, id: str, outcome: AttemptOutcome, at: float, now: float) -> None:
+        """A worker is gone without a word, at the time `at`; what it held is given up as `outcome`."""
+        worker = self.books.workers.get(id)
+        if worker is not None:
+            self._remove(worker, outcome, at)
+            dispatch(self.books, now)
+
+    def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:
+        """Results that a worker wrote down before it left because nobody acknowledged them."""
+        nobody = Worker(
+            "", pilot=pilot, site=site, node="", processors=0, memory=0, deadline=float("inf"), seen=now
+        )
+        for result in results:
+            holders = (worker for worker in self.of_pilot(pilot) if result.key in worker.held)
+            settle(self.books, next(holders, nobody), result, now, Leaving.ALONE)
+        dispatch(self.books, now)
+
+    def silent(self, since: float) -> list[Worker]:
+        """Workers that have not been heard of after `since`."""
+        return [worker for worker in self.books.workers.values() if worker.seen < since]
+
+    def of_pilot(self, pilot: int) -> list[Worker]:
+        return [worker for worker in self.books.workers.values() if worker.pilot == pilot]
+
+    def of_site(self, site: str) -> list[Worker]:
+        return [worker for worker in self.books.workers.values() if worker.site == site]
+
+    def tell_to_leave(self, worker: Worker, why: str) -> None:
+        self.books.outbox.of(worker.id).leave = why
+
+    def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
+        for key in keys:
+            held = worker.held.get(key)
+            if held is not None and held.started is None:
+                held.started = now
+
+    def _settle_all(
+        self, worker: Worker, results: list[Result], now: float, why: Leaving | None = None
+    ) -> None:
+        for result in results:
+            settle(self.books, worker, result, now, why)
+            self.books.outbox.of(worker.id).acknowledged.append(result.key)
+
+    def _misses_leases(self, worker: Worker, report: Report, now: float) -> bool:
+        """Whether a heartbeat names fewer leases than were sent long ago: a message was lost."""
+        old = sum(1 for held in worker.held.values() if now - held.leased > LEASE_TIMEOUT)
+        return old > len(report.load) + report.queued
+
+    def _remove(self, worker: Worker, outcome: AttemptOutcome, at: float) -> None:
+        for key, held in list(worker.held.items()):
+            lost = outcome is AttemptOutcome.RETURNED and held.started is not None
+            give_up(self.books, worker, key, AttemptOutcome.LOST if lost else outcome, at)
+        del self.books.workers[worker.id]

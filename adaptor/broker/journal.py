@@ -1,0 +1,252 @@
+"""The journal: what was acknowledged survives `kill -9` of anything. Written by the daemon alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from adaptor.broker.bag import BagSpec
+from adaptor.broker.changes import AttemptEnd, AttemptRevived, AttemptStart, Changes, TaskChange
+from adaptor.broker.database import FILE, guarded, open_for_writing
+from adaptor.link.control import TaskInput
+from adaptor.link.messages import AttemptKey
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState
+
+_pack = msgspec.msgpack.Encoder().encode
+_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
+
+
+class PilotRow(msgspec.Struct, frozen=True):
+    """A pilot in the system, as the journal has it."""
+
+    id: int
+    site: str
+    tag: str
+    job: str | None
+    state: str
+    p: int
+    tr: int
+    submitted: float
+    predicted_start: float | None
+    started: float | None
+
+
+class Journal:
+    def __init__(self, directory: Path) -> None:
+        """Raises JournalError: it cannot be opened."""
+        self.path = directory / FILE
+        self.connection: sqlite3.Connection = open_for_writing(directory)
+
+    @property
+    def instance(self) -> str:
+        """Names this journal for ever, in the tags of its pilots."""
+        with guarded(self.path):
+            return f"{self.connection.execute('PRAGMA application_id').fetchone()[0]:08x}"
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing. Raises JournalError, and then nothing is written."""
+        with guarded(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    # --- bags ----------------------------------------------------------------------------------
+
+    def add_bag(self, spec: BagSpec, tasks: Sequence[TaskInput], now: float) -> int:
+        """Write a new bag down; its id. The output folder `{bag}` in the spec becomes the id."""
+        with self.transaction() as db:
+            row = db.execute(
+                "INSERT INTO bag (spec, name, tasks, submitted, waiting) VALUES (x'', ?, ?, ?, ?)",
+                (spec.name, len(tasks), now, len(tasks)),
+            )
+            bag = int(row.lastrowid or 0)
+            spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
+            db.execute("UPDATE bag SET spec = ? WHERE id = ?", (_pack(spec), bag))
+            db.executemany(
+                "INSERT INTO task (bag, number, input) VALUES (?, ?, ?)",
+                ((bag, number, _pack(task)) for number, task in enumerate(tasks)),
+            )
+        return bag
+
+    def bag_spec(self, bag: int) -> BagSpec:
+        """Raises KeyError: there is no such bag."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+        if row is None:
+            raise KeyError(bag)
+        return msgspec.msgpack.decode(row[0], type=BagSpec)
+
+    def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
+        """The commands of these tasks, in the same order."""
+        with guarded(self.path):
+            get = self.connection.execute
+            return [
+                _unpack_task.decode(
+                    get(
+                        "SELECT input FROM task WHERE bag = ? AND number = ?", (key.bag, key.task)
+                    ).fetchone()[0]
+                )
+                for key in keys
+            ]
+
+    def write(self, changes: Changes, now: float) -> None:
+        """Write a step of the broker down. Raises JournalError, and then nothing is written."""
+        if not changes:
+            return
+        with self.transaction() as db:
+            for attempt in changes.attempts:
+                _write_attempt(db, attempt)
+            db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
+            for bag, tally in changes.tallies.items():
+                db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
+
+    # --- pilots --------------------------------------------------------------------------------
+
+    def add_pilot(self, site: str, tag_prefix: str, crafted: CraftedRequest, now: float) -> int:
+        """Write the intent to submit a request down, before it is submitted; the pilot's id."""
+        with self.transaction() as db:
+            row = db.execute(
+                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason)"
+                " VALUES (?, '', ?, ?, ?, ?, ?, ?)",
+                (
+                    site,
+                    PilotState.SUBMITTING.value,
+                    crafted.request.p,
+                    crafted.request.tr,
+                    now,
+                    crafted.predicted_start,
+                    crafted.reason,
+                ),
+            )
+            pilot = int(row.lastrowid or 0)
+            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+        return pilot
+
+    def pilots_in_system(self) -> list[PilotRow]:
+        """Those that count towards max_pending_requests."""
+        states = [state.value for state in PilotState if state.in_system]
+        marks = ",".join("?" * len(states))
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started FROM pilot"  # noqa: S608
+                f" WHERE state IN ({marks})",
+                states,
+            )
+            return [PilotRow(*row) for row in rows]
+
+    def update_pilot(
+        self,
+        pilot: int,
+        *,
+        state: PilotState,
+        job: str | None,
+        started: float | None,
+        ended: float | None,
+        end_reason: str,
+    ) -> None:
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
+                (state.value, job, started, ended, end_reason, pilot),
+            )
+
+    def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
+        """The scheduler's word for how a pilot ended, for its attempts that were merely lost."""
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ?",
+                (outcome.value, pilot, AttemptOutcome.LOST.value),
+            )
+
+    # --- decisions -----------------------------------------------------------------------------
+
+    def explain(
+        self,
+        time: float,
+        site: str,
+        kind: str,
+        text: str,
+        *,
+        pilot: int | None = None,
+        replacing: int | None = None,
+    ) -> int:
+        """Keep a decision with its reason, for `adaptor why`; its row, which a later one may replace."""
+        with self.transaction() as db:
+            if replacing is not None:
+                db.execute("DELETE FROM decision WHERE id = ?", (replacing,))
+            row = db.execute(
+                "INSERT INTO decision (time, site, pilot, kind, text) VALUES (?, ?, ?, ?, ?)",
+                (time, site, pilot, kind, text),
+            )
+            return int(row.lastrowid or 0)
+
+
+_TASK_UPDATE = (
+    "UPDATE task SET state = ?, attempts = ?, charged = ?, result = COALESCE(?, result), error = ?"
+    " WHERE bag = ? AND number = ?"
+)
+
+_TALLY_UPDATE = (
+    "UPDATE bag SET waiting = :waiting, leased = :leased, done = :done, failed = :failed,"
+    " cancelled = :cancelled, retried = :retried, runtime = :runtime, first_done = :first_done,"
+    " ended = CASE WHEN :waiting + :leased = 0 THEN COALESCE(ended, :now) END WHERE id = :bag"
+)
+
+
+def _task_row(change: TaskChange) -> tuple[object, ...]:
+    return (
+        change.state.value,
+        change.attempts,
+        change.charged,
+        change.result,
+        change.error,
+        change.bag,
+        change.task,
+    )
+
+
+def _write_attempt(db: sqlite3.Connection, attempt: AttemptStart | AttemptEnd | AttemptRevived) -> None:
+    key = attempt.key
+    at = (key.bag, key.task, key.attempt)
+    match attempt:
+        case AttemptStart():
+            db.execute(
+                "INSERT INTO attempt (bag, task, number, pilot, node, worker, leased)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*at, attempt.pilot, attempt.node, attempt.worker, attempt.at),
+            )
+        case AttemptRevived():
+            db.execute(
+                "UPDATE attempt SET outcome = NULL, ended = NULL WHERE bag = ? AND task = ? AND number = ?",
+                at,
+            )
+        case AttemptEnd():
+            db.execute(
+                "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
+                " exit_code = ?, signal = ?, error = ? WHERE bag = ? AND task = ? AND number = ?",
+                (
+                    attempt.outcome.value,
+                    attempt.started,
+                    attempt.at,
+                    attempt.wall,
+                    attempt.cpu,
+                    attempt.peak_memory,
+                    attempt.exit_code,
+                    attempt.signal,
+                    attempt.error,
+                    *at,
+                ),
+            )

@@ -1,0 +1,101 @@
+"""The broker as the journal tells it: after a restart, a crash, or an outage of the disk."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from adaptor.broker.bag import Bag, BagSpec
+from adaptor.broker.books import SiteTerms
+from adaptor.broker.broker import Broker
+from adaptor.broker.database import guarded
+from adaptor.broker.journal import Journal
+from adaptor.broker.workers import Held, Worker
+from adaptor.link.messages import AttemptKey
+from adaptor.model import AttemptOutcome, TaskState
+
+
+def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
+    """Unfinished bags with what was learned of them, and the workers that are expected to call.
+
+    A worker that held leases is entered as `awaited`: its tasks stay with it until it says Hello, or
+    until it has been silent for too long.
+    """
+    broker = Broker(sites)
+    with guarded(journal.path):
+        db = journal.connection
+        open_bags = db.execute(
+            "SELECT id FROM bag WHERE waiting + leased > 0"
+            " OR id IN (SELECT DISTINCT bag FROM attempt WHERE outcome IS NULL)"
+        ).fetchall()
+        for (bag_id,) in open_bags:
+            bag = _read_bag(db, bag_id)
+            broker.books.bags[bag_id] = bag
+            _recall_runtimes(db, broker, bag)
+        _await_workers(db, broker, now)
+    return broker
+
+
+def load_bag(journal: Journal, bag: int) -> Bag:
+    """Raises KeyError: there is no such bag."""
+    with guarded(journal.path):
+        return _read_bag(journal.connection, bag)
+
+
+def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
+    row = db.execute(
+        "SELECT spec, tasks, retried, runtime, first_done FROM bag WHERE id = ?", (bag_id,)
+    ).fetchone()
+    if row is None:
+        raise KeyError(bag_id)
+    spec, total, retried, runtime, first_done = row
+    bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total)
+    bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
+    tasks = db.execute(
+        "SELECT number, state, attempts, charged FROM task WHERE bag = ? ORDER BY number", (bag_id,)
+    )
+    for number, state, attempts, charged in tasks:
+        bag.restore(number, TaskState(state), attempts, charged)
+    live = db.execute("SELECT task, number FROM attempt WHERE bag = ? AND outcome IS NULL", (bag_id,))
+    for task, attempt in live:
+        bag.live.setdefault(task, set()).add(attempt)
+    return bag
+
+
+def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
+    """Teach the learners again what the attempts of the bag have shown."""
+    attempts = db.execute(
+        "SELECT pilot.site, attempt.task, attempt.outcome, attempt.wall FROM attempt"
+        " JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.wall IS NOT NULL"
+        " ORDER BY attempt.ended",
+        (bag.id, AttemptOutcome.DONE.value, AttemptOutcome.WALLTIME.value),
+    )
+    for site, task, outcome, wall in attempts:
+        if site not in broker.books.sites:
+            continue
+        learner = broker.books.learner(bag.id, site)
+        if outcome == AttemptOutcome.DONE.value:
+            learner.finished(wall, task=task)
+        else:
+            learner.cut(task, wall)
+
+
+def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
+    held = db.execute(
+        "SELECT attempt.worker, attempt.node, pilot.id, pilot.site, attempt.bag, attempt.task,"
+        " attempt.number, attempt.leased FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.outcome IS NULL"
+    )
+    workers = broker.books.workers
+    for id, node, pilot, site, bag, task, number, leased in held:
+        worker = workers.get(id)
+        if worker is None:
+            worker = workers[id] = Worker(
+                id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
+            )
+            worker.awaited = True
+        cpus = broker.books.bags[bag].spec.cpus
+        worker.held[AttemptKey(bag, task, number)] = Held(leased=leased, cpus=cpus)
+        broker.books.shares[bag, site] += cpus

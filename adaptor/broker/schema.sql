@@ -1,0 +1,73 @@
+-- The journal. What was acknowledged stands here; everything else can be rebuilt from it.
+CREATE TABLE bag (
+    id          INTEGER PRIMARY KEY,
+    spec        BLOB NOT NULL,              -- msgpack BagSpec
+    name        TEXT NOT NULL,
+    tasks       INTEGER NOT NULL,
+    submitted   REAL NOT NULL,
+    ended       REAL,
+    waiting     INTEGER NOT NULL,           -- counts of the tasks in each state
+    leased      INTEGER NOT NULL DEFAULT 0,
+    done        INTEGER NOT NULL DEFAULT 0,
+    failed      INTEGER NOT NULL DEFAULT 0,
+    cancelled   INTEGER NOT NULL DEFAULT 0,
+    retried     INTEGER NOT NULL DEFAULT 0, -- failed attempts that were tried again
+    runtime     REAL NOT NULL DEFAULT 0,    -- sum over the done tasks, seconds
+    first_done  REAL
+);
+CREATE TABLE task (
+    bag         INTEGER NOT NULL,
+    number      INTEGER NOT NULL,
+    state       TEXT NOT NULL DEFAULT 'waiting',
+    attempts    INTEGER NOT NULL DEFAULT 0,
+    charged     INTEGER NOT NULL DEFAULT 0, -- its own failures
+    result      INTEGER,                    -- the attempt whose end is the result: set once
+    error       TEXT,
+    input       BLOB NOT NULL,              -- msgpack TaskInput
+    PRIMARY KEY (bag, number)
+) WITHOUT ROWID;
+CREATE TABLE pilot (
+    id              INTEGER PRIMARY KEY,
+    site            TEXT NOT NULL,
+    tag             TEXT NOT NULL UNIQUE,
+    job             TEXT,                   -- the scheduler's id
+    state           TEXT NOT NULL,
+    p               INTEGER NOT NULL,
+    tr              INTEGER NOT NULL,
+    submitted       REAL NOT NULL,          -- when the intent was written
+    predicted_start REAL,
+    started         REAL,
+    ended           REAL,
+    reason          TEXT NOT NULL,
+    end_reason      TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE attempt (
+    bag         INTEGER NOT NULL,
+    task        INTEGER NOT NULL,
+    number      INTEGER NOT NULL,
+    pilot       INTEGER NOT NULL,
+    node        TEXT NOT NULL,
+    worker      TEXT NOT NULL,
+    leased      REAL NOT NULL,
+    outcome     TEXT,                       -- NULL while a worker holds it
+    started     REAL,
+    ended       REAL,
+    wall        REAL,
+    cpu         REAL,
+    peak_memory INTEGER,
+    exit_code   INTEGER,
+    signal      INTEGER,
+    error       TEXT,
+    PRIMARY KEY (bag, task, number)
+) WITHOUT ROWID;
+CREATE INDEX attempt_by_pilot ON attempt (pilot, outcome);
+CREATE INDEX attempt_open ON attempt (worker) WHERE outcome IS NULL;
+CREATE TABLE decision (
+    id      INTEGER PRIMARY KEY,
+    time    REAL NOT NULL,
+    site    TEXT NOT NULL,
+    pilot   INTEGER,
+    kind    TEXT NOT NULL,
+    text    TEXT NOT NULL
+);
+PRAGMA user_version = 1;
