@@ -1,0 +1,1 @@
+"""The only place with a clock, threads and sockets: observe, decide, act."""

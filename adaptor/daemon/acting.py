@@ -1,0 +1,111 @@
+"""Acting on decisions: requests are submitted and withdrawn, nodes are given back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+
+from adaptor.crafting.situation import Demand, Issue, Withdraw
+from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.site_state import SiteState, Withheld
+from adaptor.errors import AdaptorError, JournalError
+from adaptor.link.access import WORKER_ACCESS
+from adaptor.link.state import private_directory
+from adaptor.model import PilotState
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
+
+log = logging.getLogger(__name__)
+
+
+async def issue(site: SiteState, decision: Issue) -> bool:
+    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
+    crafted = decision.crafted
+    now = time.time()
+    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now)
+    pilot = Pilot(id, f"{site.tag_prefix}{id}", crafted.request, now, crafted.predicted_start)
+    site.pilots[id] = pilot
+    site.withheld = Withheld()
+    try:
+        order = _order(site, pilot, decision.demand)
+        pilot.job = await asyncio.to_thread(lambda: site.backend.submit(order))
+    except JournalError:
+        raise
+    except AdaptorError as error:
+        site.refusals.failed(now, str(error))
+        if isinstance(error, SchedulerError) and not isinstance(error, SubmitRefused):
+            pilot.note = f"whether the scheduler has it is not yet known: {error}"
+            site.explain("problem", pilot.note, pilot)
+        else:
+            _refused(site, pilot, error)
+        return False
+    site.refusals.succeeded()
+    if pilot.state is PilotState.SUBMITTING:
+        pilot.move(PilotState.QUEUED)
+    site.note_change(pilot)
+    site.explain("issued", crafted.reason, pilot)
+    return True
+
+
+def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
+    """The request is certainly not in the queue."""
+    pilot.end(PilotState.REFUSED, time.time(), str(error))
+    site.note_change(pilot)
+    del site.pilots[pilot.id]
+    kind = "refused" if isinstance(error, SubmitRefused) else "problem"
+    site.explain(kind, str(error), pilot)
+
+
+def _order(site: SiteState, pilot: Pilot, demand: Demand) -> PilotOrder:
+    """Raises AdaptorError: the pilot's folder cannot be made."""
+    folder = private_directory(site.folder(pilot))
+    state = site.core.directory
+    return PilotOrder(
+        tag=pilot.tag,
+        request=pilot.request,
+        processors_per_task=demand.processors_per_task,
+        memory_per_task=demand.memory_per_task,
+        directory=folder,
+        worker=(site.config.python or sys.executable, "-m", "adaptor.worker"),
+        environment={
+            "ADAPTOR_ACCESS": str(state / WORKER_ACCESS),
+            "ADAPTOR_PILOT": str(pilot.id),
+            "ADAPTOR_DIRECTORY": str(folder),
+        },
+    )
+
+
+def withdraw(site: SiteState, decision: Withdraw) -> None:
+    pilot = site.pilots.get(decision.pilot)
+    if pilot is not None and not pilot.cancel_reason:
+        pilot.cancel_reason = decision.reason
+        site.explain("withdrawn", decision.reason, pilot)
+
+
+async def cancel_unwanted(site: SiteState) -> None:
+    """Cancel the pilots that have a reason to go and are still there."""
+    unwanted = [
+        pilot
+        for pilot in site.pilots.values()
+        if pilot.cancel_reason and pilot.job is not None and not pilot.cancel_sent
+    ]
+    jobs = [pilot.job for pilot in unwanted if pilot.job is not None]
+    if jobs and await site.cancel(jobs):
+        for pilot in unwanted:
+            pilot.cancel_sent = True
+        site.wake.set()
+
+
+async def release_node(site: SiteState, pilot_id: int, node: str) -> None:
+    """A worker has left its node and its pilot goes on: give the node back where that can be done."""
+    pilot = site.pilots.get(pilot_id)
+    others = any(worker.node != node for worker in site.core.broker.of_pilot(pilot_id))
+    if site.backend.can_release and pilot is not None and pilot.job is not None and others:
+        job = pilot.job
+        try:
+            await asyncio.to_thread(lambda: site.backend.release(job, [node]))
+        except SchedulerError as error:
+            log.info("node %s of pilot %d was not given back: %s", node, pilot_id, error)
+        else:
+            site.explain("state", f"gave node {node} back: no task was left for it", pilot)

@@ -1,0 +1,29 @@
+"""When to try again after failures that come one after another."""
+
+from __future__ import annotations
+
+
+class Backoff:
+    """Doubling waits, from `first` seconds to `most`, after more than `tolerated` failures in a row."""
+
+    def __init__(self, first: float, most: float, tolerated: int = 0) -> None:
+        self.first = first
+        self.most = most
+        self.tolerated = tolerated
+        self.failures = 0
+        self.until = 0.0
+        self.reason = ""
+
+    def failed(self, now: float, reason: str) -> None:
+        self.failures += 1
+        self.reason = reason
+        beyond = self.failures - self.tolerated
+        if beyond > 0:
+            self.until = now + min(self.most, self.first * 2.0 ** (beyond - 1))
+
+    def succeeded(self) -> None:
+        self.failures = 0
+        self.until = 0.0
+
+    def waiting(self, now: float) -> bool:
+        return now < self.until

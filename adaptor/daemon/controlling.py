@@ -1,0 +1,156 @@
+"""Serving the command line: one question, one answer."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adaptor.broker.bag import Bag, BagSpec
+from adaptor.broker.queries import READING, answer
+from adaptor.broker.recovery import load_bag
+from adaptor.errors import AdaptorError, UsageError
+from adaptor.link import control
+from adaptor.views import PilotRecord, SiteView
+
+if TYPE_CHECKING:
+    from adaptor.daemon.service import Service
+
+
+async def serve(service: Service, data: bytes) -> control.Answer:
+    """The answer to one question; any failure is an answer too. Raises JournalError."""
+    try:
+        question = control.decode_question(data)
+    except msgspec.DecodeError as error:
+        return control.Failure(f"the daemon does not understand this question: {error}", usage=True)
+    try:
+        if isinstance(question, READING):
+            return _live(service, answer(service.core.journal.connection, question))
+        return await _do(service, question)
+    except UsageError as error:
+        return control.Failure(str(error), usage=True)
+
+
+async def _do(service: Service, question: control.Question) -> control.Answer:
+    match question:
+        case control.GetSites():
+            return control.Sites(_sites(service))
+        case control.GetDaemon():
+            return control.Daemon(service.view())
+        case control.Stop():
+            service.stop(pilots=question.pilots)
+            return control.Stopping()
+    if service.stalled:
+        raise_stalled(service)
+    match question:
+        case control.Submit():
+            return control.Submitted(await _submit(service, question.bag))
+        case control.Cancel():
+            return control.Changed(await _cancel(service, question.bags))
+        case control.Retry():
+            return control.Changed(await _retry(service, question.bags))
+    raise UsageError("the daemon does not know this question")
+
+
+def raise_stalled(service: Service) -> None:
+    raise AdaptorError(f"nothing can be written down now: {service.stalled}")
+
+
+async def _submit(service: Service, given: control.BagInput) -> int:
+    _check(service, given)
+    spec = BagSpec(
+        name=given.name,
+        cwd=given.cwd,
+        output=given.output or str(Path(given.cwd) / "adaptor-{bag}"),
+        environment=given.environment,
+        cpus=given.cpus,
+        memory=given.memory,
+        retries=given.retries,
+        replicas=given.replicas,
+        sites=tuple(given.sites),
+    )
+    now = time.time()
+    id = service.core.journal.add_bag(spec, given.tasks, now)
+    bag = Bag(id, service.core.journal.bag_spec(id), len(given.tasks))
+    bag.fill()
+    service.core.broker.add_bag(bag, now)
+    await service.core.commit()
+    service.wake_sites()
+    return id
+
+
+def _check(service: Service, given: control.BagInput) -> None:
+    """Raises UsageError: no site could ever run the bag."""
+    unknown = [name for name in given.sites if name not in service.sites]
+    if unknown:
+        known = ", ".join(service.sites)
+        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
+    if not given.tasks:
+        raise UsageError("a bag needs at least one task")
+    if given.cpus < 1 or given.retries < 0 or given.replicas < 0:
+        raise UsageError("cpus must be 1 or more; retries and replicas 0 or more")
+    limits = [service.sites[name].limits for name in given.sites or service.sites]
+    largest = max(limit.max_proc for limit in limits)
+    if given.cpus > largest:
+        raise UsageError(f"tasks of {given.cpus} cpus fit into no request: max_proc is {largest}")
+
+
+async def _cancel(service: Service, bags: list[int]) -> int:
+    cancelled = sum(service.core.broker.cancel(bag) for bag in bags)
+    await service.core.commit()
+    service.wake_sites()
+    return cancelled
+
+
+async def _retry(service: Service, bags: list[int]) -> int:
+    journal, broker = service.core.journal, service.core.broker
+    try:
+        loaded = [load_bag(journal, bag) for bag in bags]
+    except KeyError as error:
+        raise UsageError(f"there is no bag {error.args[0]}") from error
+    again = sum(broker.retry(bag, time.time()) for bag in loaded)
+    await service.core.commit()
+    service.wake_sites()
+    return again
+
+
+def _sites(service: Service) -> list[SiteView]:
+    views = []
+    for site in service.sites.values():
+        running = sum(1 for pilot in site.pilots.values() if pilot.state.value == "running")
+        views.append(
+            SiteView(
+                name=site.name,
+                backend=site.config.backend,
+                heuristic=site.config.heuristic,
+                max_pending_requests=site.limits.max_pending_requests,
+                max_proc=site.limits.max_proc,
+                max_tr=float(site.limits.max_tr),
+                queued=len(site.pilots) - running,
+                running=running,
+                processors=site.queue.processors if site.queue else None,
+                observed=site.queue.now if site.queue else None,
+                problem=site.problem,
+            )
+        )
+    return views
+
+
+def _live(service: Service, told: control.Answer) -> control.Answer:
+    """What the journal tells, with what only the running daemon knows."""
+    match told:
+        case control.Pilots():
+            return control.Pilots([_live_pilot(service, record) for record in told.pilots])
+        case control.Report():
+            requests = [_live_pilot(service, record) for record in told.report.requests]
+            return control.Report(msgspec.structs.replace(told.report, requests=requests))
+    return told
+
+
+def _live_pilot(service: Service, record: PilotRecord) -> PilotRecord:
+    site = service.sites.get(record.site)
+    pilot = site.pilots.get(record.id) if site else None
+    workers = len(service.core.broker.of_pilot(record.id))
+    return msgspec.structs.replace(record, workers=workers, note=pilot.note if pilot else "")

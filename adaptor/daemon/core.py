@@ -1,0 +1,106 @@
+"""What the parts of the daemon share: the broker, its journal, and the way to the workers.
+
+The order is always the same: the broker decides, the journal writes, then the workers are told.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+from adaptor.broker.books import SiteTerms
+from adaptor.broker.changes import Changes
+from adaptor.broker.journal import Journal
+from adaptor.broker.outbox import Draft, Grant
+from adaptor.broker.recovery import recover
+from adaptor.daemon.server import Server
+from adaptor.link.messages import BagContext, Lease, Orders, ToWorker, encode
+from adaptor.model import AttemptOutcome
+
+log = logging.getLogger(__name__)
+
+
+class Core:
+    def __init__(
+        self, directory: Path, journal: Journal, server: Server, terms: dict[str, SiteTerms]
+    ) -> None:
+        self.directory = directory
+        self.journal = journal
+        self.server = server
+        self.terms = terms
+        self.broker = recover(journal, terms, time.time())
+        self.losses: dict[int, AttemptOutcome] = {}
+        """By ended pilot: the scheduler's word for what became of its lost attempts."""
+        self._sent_bags: dict[str, set[int]] = {}
+        self._contexts: dict[int, BagContext] = {}
+
+    def recover(self) -> None:
+        """Forget everything in memory and begin again from the journal. Raises JournalError."""
+        self.broker = recover(self.journal, self.terms, time.time())
+        self.losses.clear()
+        self._sent_bags.clear()
+
+    async def commit(self) -> Changes:
+        """Write what the broker has changed, then tell the workers.
+
+        Raises:
+            JournalError: it could not be written; nobody was told anything.
+        """
+        changes, drafts = self.broker.drain()
+        self.journal.write(changes, time.time())
+        for pilot, outcome in self.losses.items():
+            self.journal.name_losses(pilot, outcome)
+        self.losses.clear()
+        for worker, draft in drafts.items():
+            await self.send(worker, self._orders(worker, draft))
+        return changes
+
+    async def send(self, worker: str, message: ToWorker) -> None:
+        await self.server.send_worker(worker.encode(), encode(message))
+
+    def forget_worker(self, worker: str) -> None:
+        """It has left, or says Hello anew: it knows no bag any more."""
+        self._sent_bags.pop(worker, None)
+
+    def _orders(self, worker: str, draft: Draft) -> Orders:
+        known = self._sent_bags.setdefault(worker, set())
+        new = {grant.key.bag for grant in draft.grants} - known
+        known |= new
+        return Orders(
+            acknowledged=draft.acknowledged,
+            bags=[self._context(bag) for bag in sorted(new)],
+            leases=self._leases(draft.grants),
+            abort=draft.abort,
+            give_back=draft.give_back,
+            leave=draft.leave,
+            say_hello=draft.say_hello,
+        )
+
+    def _leases(self, grants: list[Grant]) -> list[Lease]:
+        inputs = self.journal.inputs([grant.key for grant in grants])
+        return [
+            Lease(
+                key=grant.key,
+                command=task.command,
+                needs=grant.needs,
+                cwd=task.cwd,
+                environment=task.environment,
+                name=task.name,
+            )
+            for grant, task in zip(grants, inputs, strict=True)
+        ]
+
+    def _context(self, bag: int) -> BagContext:
+        context = self._contexts.get(bag)
+        if context is None:
+            spec = self.journal.bag_spec(bag)
+            context = self._contexts[bag] = BagContext(
+                bag=bag,
+                cwd=spec.cwd,
+                output=spec.output,
+                environment=spec.environment,
+                cpus=spec.cpus,
+                memory=spec.memory,
+            )
+        return context

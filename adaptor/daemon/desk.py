@@ -1,0 +1,143 @@
+"""Where workers are heard: greetings, reports, farewells, silence."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from adaptor.broker.changes import AttemptStart, Changes
+from adaptor.daemon.acting import release_node
+from adaptor.daemon.core import Core
+from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.server import Message
+from adaptor.daemon.site_state import SiteState
+from adaptor.errors import JournalError
+from adaptor.link.messages import (
+    FromWorker,
+    Goodbye,
+    Hello,
+    Leaving,
+    Orders,
+    Report,
+    ToWorker,
+    Welcome,
+    decode_from_worker,
+)
+from adaptor.model import AttemptOutcome
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT = 5.0
+"""Seconds between a worker's reports, at most."""
+PATIENCE = 300.0
+"""Seconds that an idle worker waits for a silent daemon."""
+
+
+class Desk:
+    def __init__(
+        self, core: Core, sites: dict[str, SiteState], stall: Callable[[JournalError], None]
+    ) -> None:
+        self._core = core
+        self._sites = sites
+        self._stall = stall
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def hear(self, batch: list[Message]) -> None:
+        """Take in what workers say, write it down, then answer."""
+        try:
+            greetings = [greeting for message in batch if (greeting := self._hear(*message))]
+            changes = await self._core.commit()
+            for worker, welcome in greetings:
+                await self._core.send(worker, welcome)
+            await self.follow_up(changes)
+        except JournalError as error:
+            self._stall(error)
+
+    async def follow_up(self, changes: Changes) -> None:
+        """What follows from changes that are written. Raises JournalError."""
+        for attempt in changes.attempts:
+            if isinstance(attempt, AttemptStart):
+                _, pilot = self._find(attempt.pilot)
+                if pilot is not None:
+                    pilot.worked = True
+        if any(not tally.waiting + tally.leased for tally in changes.tallies.values()):
+            await self._send_home()
+
+    async def miss_silent(self, timeout: float) -> None:
+        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
+        now = time.time()
+        silent = self._core.broker.silent(now - timeout)
+        for worker in silent:
+            log.warning("worker %s has been silent for %.0f s: its tasks go back", worker.id, timeout)
+            self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
+            self._sites[worker.site].wake.set()
+        if silent:
+            await self.follow_up(await self._core.commit())
+
+    def _hear(self, identity: bytes, data: bytes) -> tuple[str, ToWorker] | None:
+        """Take in one message; the greeting, if any, is sent once the journal is written."""
+        worker = identity.decode(errors="replace")
+        now = time.time()
+        try:
+            message: FromWorker = decode_from_worker(data)
+        except msgspec.DecodeError as error:
+            log.warning("worker %s says something that is not understood: %s", worker, error)
+            return None
+        match message:
+            case Hello():
+                return (worker, self._greet(worker, message, now))
+            case Report():
+                self._core.broker.report(worker, message, now)
+            case Goodbye():
+                self._bid_farewell(worker, message, now)
+        return None
+
+    def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
+        site, pilot = self._find(hello.pilot)
+        if site is None or pilot is None:
+            return Orders(leave=f"pilot {hello.pilot} is not in the system any more")
+        if pilot.first_hello is None:
+            site.wake.set()
+        pilot.hello(now)
+        pilot.worked = pilot.worked or bool(hello.holding)
+        self._core.forget_worker(id)
+        self._core.broker.hello(id, hello, site.name, now)
+        return Welcome(
+            heartbeat=HEARTBEAT,
+            idle_timeout=float(site.config.idle_timeout),
+            grace_time=float(site.config.grace_time),
+            patience=PATIENCE,
+            acknowledged=[result.key for result in hello.unacknowledged],
+        )
+
+    def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
+        worker = self._core.broker.goodbye(id, goodbye.why, goodbye.results, now)
+        if worker is None:
+            return
+        log.info("worker %s leaves: %s", id, goodbye.why.value)
+        site = self._sites[worker.site]
+        site.wake.set()
+        if goodbye.why is Leaving.IDLE:
+            task = asyncio.create_task(release_node(site, worker.pilot, worker.node))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    def _find(self, pilot_id: int) -> tuple[SiteState | None, Pilot | None]:
+        for site in self._sites.values():
+            if pilot_id in site.pilots:
+                return site, site.pilots[pilot_id]
+        return None, None
+
+    async def _send_home(self) -> None:
+        """Workers of a site for which no task is left leave at once, rather than after their idle time."""
+        broker = self._core.broker
+        for site in self._sites.values():
+            site.wake.set()
+            if not broker.has_work_for(site.name):
+                for worker in broker.of_site(site.name):
+                    broker.tell_to_leave(worker, "all tasks have ended")
+        await self._core.commit()

@@ -1,0 +1,161 @@
+"""The life of one pilot as the scheduler's answers tell it. Pure: the time is an argument."""
+
+from __future__ import annotations
+
+from adaptor.broker.journal import PilotRow
+from adaptor.crafting.situation import PilotView
+from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
+from backends.base import JobReport, JobState
+
+MISSES_TO_VANISH = 3
+"""So many answers in a row must leave a pilot out before it counts as vanished."""
+
+LOSS_WORDS = {
+    PilotState.WALLTIME: AttemptOutcome.WALLTIME,
+    PilotState.PREEMPTED: AttemptOutcome.PREEMPTED,
+    PilotState.CANCELLED: AttemptOutcome.CANCELLED,
+}
+"""What the end of a pilot says of the attempts that ended with it; others are merely lost."""
+
+
+class Pilot:
+    """A request that was submitted, or is about to be."""
+
+    def __init__(
+        self,
+        id: int,
+        tag: str,
+        request: Request,
+        submitted: float,
+        predicted_start: float | None,
+        state: PilotState = PilotState.SUBMITTING,
+        job: str | None = None,
+        started: float | None = None,
+        known_since: float | None = None,
+    ) -> None:
+        self.id = id
+        self.tag = tag
+        self.request = request
+        self.submitted = submitted
+        """When the intent was written down, epoch seconds."""
+        self.predicted_start = predicted_start
+        self.state = state
+        self.job = job
+        """The scheduler's id; None while it is not known."""
+        self.started = started
+        self.ended: float | None = None
+        self.end_reason = ""
+        self.known_since = submitted if known_since is None else known_since
+        """When this daemon learned of it."""
+        self.first_hello: float | None = None
+        """When its first worker called."""
+        self.worked = False
+        """Whether a task was ever leased to it."""
+        self.cancel_reason = ""
+        """Why the adaptor wants it gone; empty: it does not."""
+        self.cancel_sent = False
+        self.note = ""
+        self._misses = 0
+
+    @classmethod
+    def from_row(cls, row: PilotRow, now: float) -> Pilot:
+        """As the journal has it, after a restart."""
+        return cls(
+            row.id,
+            row.tag,
+            Request(row.p, row.tr),
+            row.submitted,
+            row.predicted_start,
+            state=PilotState(row.state),
+            job=row.job,
+            started=row.started,
+            known_since=now,
+        )
+
+    @property
+    def in_system(self) -> bool:
+        return self.state.in_system
+
+    def move(self, state: PilotState) -> None:
+        """Raises ValueError: the table of transitions does not allow it."""
+        if state not in PILOT_TRANSITIONS[self.state]:
+            raise ValueError(f"pilot {self.id}: {self.state.value} does not become {state.value}")
+        self.state = state
+
+    def view(self, processors: int | None) -> PilotView:
+        ends = self.started + self.request.tr if self.started is not None else None
+        return PilotView(
+            id=self.id,
+            state=self.state,
+            request=self.request,
+            started=self.started,
+            ends=ends,
+            processors=processors,
+        )
+
+    def hello(self, now: float) -> None:
+        """A worker of it has called: it runs, whatever the scheduler has said so far."""
+        self.note = ""
+        if self.first_hello is None:
+            self.first_hello = now
+        if self.state in (PilotState.SUBMITTING, PilotState.QUEUED):
+            self.move(PilotState.RUNNING)
+            self.started = self.started or now
+
+    def end(self, state: PilotState, at: float, reason: str) -> None:
+        self.move(state)
+        self.ended = at
+        self.end_reason = reason
+
+
+def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
+    """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
+    before = (pilot.state, pilot.job, pilot.started)
+    pilot._misses = 0
+    pilot.job = report.id
+    if report.start is not None and report.state is not JobState.QUEUED:
+        pilot.started = report.start
+    ended = report.state.ended
+    if ended is not None:
+        _end(pilot, report, ended, now)
+    elif report.state is JobState.RUNNING and pilot.state is not PilotState.RUNNING:
+        pilot.move(PilotState.RUNNING)
+        pilot.started = pilot.started or now
+    elif report.state is JobState.QUEUED and pilot.state is not PilotState.QUEUED:
+        pilot.move(PilotState.QUEUED)
+        pilot.started = None
+    return before != (pilot.state, pilot.job, pilot.started)
+
+
+def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None:
+    reason = pilot.cancel_reason or report.reason
+    never_ran = report.start is None and pilot.started is None
+    if ended is PilotState.CANCELLED and never_ran and pilot.cancel_reason:
+        ended = PilotState.WITHDRAWN
+    pilot.end(ended, report.end if report.end is not None else now, reason)
+
+
+def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> bool:
+    """The scheduler's answer does not name a pilot in the system; whether that has ended it.
+
+    Missing never means completed: a pilot whose submit is young may still appear, one whose workers
+    are heard of runs, and any other has vanished only after several such answers.
+
+    Args:
+        alive: whether one of its workers was heard of lately.
+        settle_time: seconds after which a submit that left no trace has not happened.
+    """
+    if pilot.state is PilotState.SUBMITTING:
+        if now - pilot.submitted < settle_time:
+            return False
+        pilot.end(
+            PilotState.REFUSED, now, "the submit command failed, and the scheduler never had the request"
+        )
+        return True
+    pilot._misses = 0 if alive else pilot._misses + 1
+    if pilot._misses < MISSES_TO_VANISH:
+        return False
+    pilot.end(
+        PilotState.VANISHED, now, "the scheduler does not know it any more and has no record of its end"
+    )
+    return True

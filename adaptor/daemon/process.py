@@ -1,0 +1,109 @@
+"""Starting the daemon: in the foreground, or detached from the login session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from adaptor.config import config_path, load_config
+from adaptor.daemon.lock import take_lock
+from adaptor.errors import AdaptorError
+from adaptor.link.state import private_directory
+
+log = logging.getLogger(__name__)
+
+LOG = "daemon.log"
+START_TIMEOUT = 60.0
+"""Seconds within which a new daemon has to answer; asking a slow scheduler for limits is part of it."""
+
+
+def run(
+    directory: Path, config: str | None, until_idle: bool = False, on_ready: Callable[[], None] | None = None
+) -> int:
+    """Be the daemon, in the foreground, until stopped; the exit code.
+
+    `on_ready` is called once it can be asked.
+
+    Raises:
+        AdaptorError: another daemon runs here, the configuration is at fault, or a scheduler that has
+            to be asked for its limits does not answer.
+    """
+    from adaptor.daemon.service import Service
+
+    private_directory(directory)
+    settings = load_config(config_path(config))
+    with take_lock(directory):
+        _log_to(directory / LOG)
+        log.info("started: pid %d, state in %s", os.getpid(), directory)
+
+        async def serve() -> None:
+            service = Service(directory, settings)
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, lambda: service.stop(pilots=False))
+            await service.run(until_idle, on_ready)
+
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        asyncio.run(serve())
+        log.info("stopped")
+    return 0
+
+
+def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+    """Start a daemon that outlives this process and the login session; returns when it answers.
+
+    Raises:
+        AdaptorError: it ended, or did not answer in time; the message has the end of its log.
+    """
+    private_directory(directory)
+    command = [sys.executable, "-m", "adaptor.daemon", "--state", str(directory)]
+    path = config_path(config)
+    if path is not None:
+        load_config(path)  # a mistake in it is better told here than in a log
+        command += ["--config", str(path.resolve())]
+    if until_idle:
+        command.append("--until-idle")
+    errors = directory / "daemon.err"
+    ready, signal_ready = os.pipe()
+    command += ["--ready-fd", str(signal_ready)]
+    with os.fdopen(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            cwd="/",
+            start_new_session=True,
+            pass_fds=(signal_ready,),
+        )
+    os.close(signal_ready)
+    with os.fdopen(ready, "rb") as pipe:
+        answered, _, _ = select.select([pipe], [], [], START_TIMEOUT)
+        if answered and pipe.read(1):
+            return
+    if not answered:
+        process.terminate()
+        raise AdaptorError(_last_words(errors, f"the daemon was not ready within {START_TIMEOUT:.0f} s"))
+    process.wait()
+    raise AdaptorError(_last_words(errors, f"the daemon ended at once (exit code {process.returncode})"))
+
+
+def _last_words(errors: Path, problem: str) -> str:
+    lines = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return f"{problem}: {lines[-1].removeprefix('adaptor: ')}" if lines else problem
+
+
+def _log_to(path: Path) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    handler = RotatingFileHandler(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)

@@ -1,0 +1,143 @@
+"""The daemon's two sockets, one for workers and one for the command line: encrypted, allow-listed.
+
+CURVE encrypts and authenticates both ends; a key that is not on the socket's own list is turned
+away in the handshake, before any message of it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+import psutil
+import zmq
+import zmq.asyncio
+from zmq.auth.asyncio import AsyncioAuthenticator
+
+from adaptor.errors import AdaptorError
+from adaptor.link.keys import Keys
+
+log = logging.getLogger(__name__)
+
+_LARGEST_FROM_WORKER = 64 * 1024 * 1024
+_LARGEST_FROM_CLIENT = 1024 * 1024 * 1024
+_BATCH = 200
+"""Messages handled before what they cause is written and sent."""
+
+Message = tuple[bytes, bytes]
+"""The peer's identity, and what it sent."""
+
+
+class _AllowList:
+    """What zmq's authenticator asks whether a client's key may pass."""
+
+    def __init__(self, allowed: frozenset[bytes]) -> None:
+        self._allowed = allowed
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        if key in self._allowed:
+            return True
+        log.warning("a stranger was turned away from the %s socket", domain)
+        return False
+
+
+class Server:
+    def __init__(self, keys: Keys, *, loopback: bool, worker_port: int = 0, client_port: int = 0) -> None:
+        """Bind both sockets.
+
+        Args:
+            loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
+            worker_port: 0, or a port that is taken if it is free.
+
+        Raises:
+            AdaptorError: no port can be bound.
+        """
+        self._context = zmq.asyncio.Context()
+        self._authenticator = AsyncioAuthenticator(self._context)
+        self._authenticator.start()
+        for domain, pair in (("worker", keys.worker), ("client", keys.client)):
+            allowed = _AllowList(frozenset({pair.public.encode()}))
+            self._authenticator.configure_curve_callback(domain, credentials_provider=allowed)
+        interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (CURVE turns strangers away)
+        self.workers = self._socket("worker", keys, _LARGEST_FROM_WORKER)
+        self.clients = self._socket("client", keys, _LARGEST_FROM_CLIENT)
+        self.worker_port = _bind(self.workers, interface, worker_port)
+        self.client_port = _bind(self.clients, interface, client_port)
+
+    def _socket(self, domain: str, keys: Keys, largest: int) -> zmq.asyncio.Socket:
+        router = self._context.socket(zmq.ROUTER)
+        router.curve_server = True
+        router.curve_publickey = keys.server.public.encode()
+        router.curve_secretkey = keys.server.secret.encode()
+        router.zap_domain = domain.encode()
+        router.router_handover = True  # a worker that reconnects takes its identity over
+        router.maxmsgsize = largest
+        router.sndhwm = 10_000
+        router.linger = 1000
+        return router
+
+    async def serve(
+        self,
+        on_workers: Callable[[list[Message]], Awaitable[None]],
+        on_clients: Callable[[list[Message]], Awaitable[None]],
+    ) -> None:
+        """Hand over what arrives, in batches, until cancelled."""
+        await asyncio.gather(_receive(self.workers, on_workers), _receive(self.clients, on_clients))
+
+    async def send_worker(self, identity: bytes, data: bytes) -> None:
+        await self.workers.send_multipart((identity, data))
+
+    async def send_client(self, identity: bytes, data: bytes) -> None:
+        await self.clients.send_multipart((identity, data))
+
+    def close(self) -> None:
+        self._authenticator.stop()
+        self.workers.close()
+        self.clients.close()
+        self._context.term()
+
+
+async def _receive(router: zmq.asyncio.Socket, handle: Callable[[list[Message]], Awaitable[None]]) -> None:
+    while True:
+        batch = [await router.recv_multipart()]
+        while len(batch) < _BATCH:
+            try:
+                batch.append(await router.recv_multipart(zmq.NOBLOCK))
+            except zmq.Again:
+                break
+        await handle([(frames[0], frames[1]) for frames in batch if len(frames) == 2])
+
+
+def _bind(router: zmq.asyncio.Socket, interface: str, port: int) -> int:
+    for choice in dict.fromkeys((port, 0)):
+        try:
+            router.bind(f"tcp://{interface}:{choice or '*'}")
+        except zmq.ZMQError as error:
+            log.warning("port %s cannot be bound: %s", choice, error)
+        else:
+            endpoint = router.getsockopt_string(zmq.LAST_ENDPOINT)
+            return int(urlsplit(endpoint).port or 0)
+    raise AdaptorError(f"no port can be bound on {interface}")
+
+
+def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:
+    """Where peers may find this machine, the likeliest first."""
+    if loopback:
+        return (f"tcp://127.0.0.1:{port}",)
+    names = [host] if host else [*_interface_addresses(), socket.getfqdn()]
+    return tuple(f"tcp://{name}:{port}" for name in dict.fromkeys([*names, "127.0.0.1"]))
+
+
+def _interface_addresses() -> list[str]:
+    """IPv4 addresses of interfaces that are up, loopback left out."""
+    up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
+    return [
+        address.address
+        for name, found in psutil.net_if_addrs().items()
+        if name in up
+        for address in found
+        if address.family == socket.AF_INET and not address.address.startswith("127.")
+    ]
