@@ -1,0 +1,144 @@
+"""The adaptive heuristic: the set of free slots with the best throughput, no larger than needed."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.candidate import Candidate, Work
+from adaptor.crafting.optimize import optimize
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import Situation
+from adaptor.crafting.words import counted
+from adaptor.model import CraftedRequest, FreeSlot
+from adaptor.units import format_duration
+
+BETTER = 1 + 1e-9
+"""A throughput improves only by more than floating point does by itself."""
+
+
+def adaptive(situation: Situation) -> list[CraftedRequest]:
+    """Algorithm 2 of De Rose et al. 2008, §4.3.1, repeated while requests are allowed and tasks remain.
+
+    Where the paper is silent:
+
+    - Its throughput ("the ratio between the number of finished tasks and the requested turn-around
+      time") is taken per request; the worst request is the one with the least.
+    - Free slots are all maximal rectangles of the profile. They overlap, so the chosen set must fit
+      together: the next first slot is the first of what the chosen ones leave, an exchange counts with
+      what the others leave, and a slot that is wider than maxProc may take several requests.
+    - The repetition goes on beside the requests that are already crafted.
+
+    Returns an empty list where not even one task fits into a request or a free slot.
+    """
+    profile = availability(situation.queue)
+    work = Work(shape=Shape.of(situation), now=situation.queue.now, remaining=situation.remaining_tasks)
+    allowed = situation.allowed_requests
+    crafted: list[CraftedRequest] = []
+    while len(crafted) < allowed and work.remaining > 0:
+        chosen = _choose(profile, work, allowed - len(crafted))
+        if not chosen:
+            break
+        tasks = _shares(chosen, work.remaining)
+        for each, share in zip(chosen, tasks, strict=True):
+            _take(profile, each)
+            crafted.append(_crafted(each, share, situation))
+        work = msgspec.structs.replace(work, remaining=work.remaining - sum(tasks))
+    return crafted
+
+
+def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
+    """One run of Algorithm 2: a set of at most `allowed` requests that fit together."""
+    left = profile.copy()
+    chosen = _first_possible(left, work, allowed)
+    if chosen:
+        chosen = _exchange_worst(profile.free_slots(), left, work, chosen)
+    return sorted(optimize(chosen, work), key=lambda each: (each.slot.start, -each.throughput))
+
+
+def _shares(chosen: list[Candidate], remaining: int) -> list[int]:
+    """The tasks that each is expected to finish: what it can, but one at least is left for the others."""
+    shares: list[int] = []
+    for others, each in zip(reversed(range(len(chosen))), chosen, strict=True):
+        shares.append(min(each.tasks, remaining - others))
+        remaining -= shares[-1]
+    return shares
+
+
+def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
+    """The first `allowed` possible requests in order of their start; they are taken from `left`."""
+    chosen: list[Candidate] = []
+    while len(chosen) < allowed:
+        possible = (work.candidate(slot, slot.processors) for slot in left.free_slots())
+        first = next((candidate for candidate in possible if candidate), None)
+        if first is None:
+            break
+        same = first.slot.processors // first.request.p
+        for _ in range(min(same, allowed - len(chosen))):
+            _take(left, first)
+            chosen.append(first)
+    return chosen
+
+
+def _exchange_worst(
+    free_slots: list[FreeSlot], left: Profile, work: Work, chosen: list[Candidate]
+) -> list[Candidate]:
+    """Put each slot in the place of the worst chosen request where that improves the throughput.
+
+    `left` is the profile without the chosen requests. Every exchange raises the sum of throughputs, so
+    this ends.
+    """
+    worst = _worst(chosen)
+    _give(left, worst)
+    for slot in free_slots:
+        while better := _improvement(slot, left, work, worst):
+            chosen.remove(worst)
+            chosen.append(better)
+            _take(left, better)
+            worst = _worst(chosen)
+            _give(left, worst)
+    return chosen
+
+
+def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) -> Candidate | None:
+    """A request in this slot, beside the other chosen ones, with more throughput than the worst."""
+    whole = work.candidate(slot, slot.processors)
+    if whole is None or whole.throughput <= worst.throughput * BETTER:
+        return None
+    candidate = work.candidate_within(slot, left)
+    if candidate is None or candidate.throughput <= worst.throughput * BETTER:
+        return None
+    return candidate
+
+
+def _worst(chosen: list[Candidate]) -> Candidate:
+    return min(chosen, key=lambda each: each.merit)
+
+
+def _take(profile: Profile, each: Candidate) -> None:
+    profile.take(each.slot.start, each.request.tr, each.request.p)
+
+
+def _give(profile: Profile, each: Candidate) -> None:
+    profile.give(each.slot.start, each.request.tr, each.request.p)
+
+
+def _crafted(each: Candidate, tasks: int, situation: Situation) -> CraftedRequest:
+    request, slot = each.request, each.slot
+    reason = (
+        f"asks {request.p} × {format_duration(request.tr)} for {tasks} of "
+        f"{counted(situation.remaining_tasks, 'task')} of {format_duration(situation.runtime)}: "
+        f"{_described(slot, situation.queue.now)} gives the best throughput"
+    )
+    if request.tr < situation.runtime + situation.rules.pad:
+        reason += ", and no longer request is allowed"
+    return CraftedRequest(request, slot.start, tasks, reason)
+
+
+def _described(slot: FreeSlot, now: float) -> str:
+    start = f"in {format_duration(slot.start - now)}" if slot.start > now else "from now"
+    span = "without end" if math.isinf(slot.duration) else f"for {format_duration(slot.duration)}"
+    return f"the slot free {start} {span} on {counted(slot.processors, 'processor')}"

@@ -1,0 +1,132 @@
+"""One planning step of a site: which requests to issue, withhold or take back. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.crafting.coverage import coverage
+from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
+from adaptor.crafting.situation import (
+    Decision,
+    Demand,
+    Issue,
+    PilotView,
+    SiteView,
+    Situation,
+    Withdraw,
+    Withhold,
+)
+from adaptor.crafting.words import counted
+from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
+
+
+def plan(view: SiteView) -> list[Decision]:
+    """What to do now at a site: withdrawals first, then requests in order of urgency.
+
+    Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
+    `coverage`). The three limits hold whatever happens; a pilot that is withdrawn in this step still
+    counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
+
+    Raises:
+        KeyError: `view.heuristic` is not in `HEURISTICS`.
+    """
+    handed_out = coverage(view)
+    decisions: list[Decision] = [*_withdrawals(view, handed_out.needless)]
+    if not any(demand.waiting for demand in view.demands):
+        return decisions
+    if view.queue is None:
+        return [*decisions, Withhold(no_answer(view))]
+    if not any(handed_out.uncovered):
+        return [*decisions, Withhold(everything_covered(view))]
+    in_system = sum(pilot.state.in_system for pilot in view.pilots)
+    allowed = view.rules.limits.max_pending_requests - in_system
+    if allowed <= 0:
+        return [*decisions, Withhold(limit_reached(view, sum(handed_out.uncovered)))]
+    return [*decisions, *_requests(view, view.queue, handed_out.uncovered, allowed)]
+
+
+def _withdrawals(view: SiteView, needless: list[int]) -> list[Withdraw]:
+    queued = {pilot.id for pilot in view.pilots if pilot.state is PilotState.QUEUED}
+    waiting = sum(demand.waiting for demand in view.demands)
+    if waiting:
+        reason = (
+            f"idle slots of running pilots and the pilots queued before it can take at once all that it "
+            f"could take of the {counted(waiting, 'waiting task')}"
+        )
+    else:
+        reason = f"no task waits ({sum(demand.running for demand in view.demands)} running)"
+    return [Withdraw(pilot, reason) for pilot in needless if pilot in queued]
+
+
+def _requests(view: SiteView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
+    """The demands in turn, the one with the largest uncovered share first.
+
+    Each gets an equal part of the requests that are still allowed, so every one gets its first before
+    another gets its second; what one leaves goes to the next. Each sees the requests crafted before it.
+    """
+    decisions: list[Decision] = []
+    urgent = sorted(
+        (index for index, tasks in enumerate(uncovered) if tasks),
+        key=lambda index: -uncovered[index] / view.demands[index].waiting,
+    )
+    queue = _with_submitting(queue, view.pilots)
+    for turn, index in enumerate(urgent):
+        part = math.ceil(allowed / (len(urgent) - turn))
+        situation = _situation(view, queue, view.demands[index], uncovered[index], part)
+        crafted = HEURISTICS[view.heuristic](situation)
+        if crafted:
+            decisions += [Issue(each, view.demands[index]) for each in crafted]
+        else:
+            decisions.append(Withhold(nothing_possible(situation)))
+        allowed -= len(crafted)
+        queue = _with_crafted(queue, crafted)
+    return decisions
+
+
+def _situation(view: SiteView, queue: QueueState, demand: Demand, remaining: int, part: int) -> Situation:
+    return Situation(
+        queue=queue,
+        rules=view.rules,
+        in_system=view.rules.limits.max_pending_requests - part,
+        remaining_tasks=remaining,
+        runtime=demand.runtime,
+        processors_per_task=demand.processors_per_task,
+    )
+
+
+def _with_submitting(queue: QueueState, pilots: Iterable[PilotView]) -> QueueState:
+    """The queue with the requests of which we do not know whether the scheduler shows them yet.
+
+    One that it shows already counts twice, so that a slot is missed rather than asked for twice.
+    """
+    return _with_pending(
+        queue,
+        [
+            PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr)
+            for pilot in pilots
+            if pilot.state is PilotState.SUBMITTING
+        ],
+    )
+
+
+def _with_crafted(queue: QueueState, crafted: list[CraftedRequest]) -> QueueState:
+    return _with_pending(
+        queue,
+        [
+            PendingJob(
+                f"request {len(queue.pending) + index}",
+                each.request.p,
+                each.request.tr,
+                each.predicted_start,
+            )
+            for index, each in enumerate(crafted)
+        ],
+    )
+
+
+def _with_pending(queue: QueueState, jobs: list[PendingJob]) -> QueueState:
+    return msgspec.structs.replace(queue, pending=(*queue.pending, *jobs))

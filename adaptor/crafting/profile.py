@@ -1,0 +1,151 @@
+"""The availability profile: free processors over time, as a step function.
+
+The structure behind conservative backfilling (De Rose §2; Mu'alem & Feitelson 2001). It is cheap to
+copy, to change and to ask, because plans are tried out on copies of it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from adaptor.model import FreeSlot
+
+
+class Profile:
+    """Free processors from `start` on; times in seconds, the last step lasts for ever.
+
+    Step i reaches from `_times[i]` to `_times[i + 1]` and has `_free[i]` processors; neighbours differ.
+    """
+
+    __slots__ = ("_free", "_times")
+
+    def __init__(self, start: float, processors: int) -> None:
+        self._times = [start]
+        self._free = [processors]
+
+    @classmethod
+    def holding(cls, start: float, processors: int, holds: Iterable[tuple[float, float, int]]) -> Profile:
+        """The profile of a site on which each hold `(begin, end, processors)` takes its processors.
+
+        Where the holds want more than there is (the scheduler knows better), nothing is free.
+        """
+        changes: dict[float, int] = {start: 0}
+        for begin, end, held in holds:
+            begin = max(begin, start)
+            if begin < end:
+                changes[begin] = changes.get(begin, 0) - held
+                changes[end] = changes.get(end, 0) + held
+        changes.pop(math.inf, None)
+        profile = cls(start, processors)
+        times, free = profile._times, profile._free
+        left = processors
+        for time in sorted(changes):
+            left += changes[time]
+            shown = max(left, 0)
+            if time == start:
+                free[0] = shown
+            elif shown != free[-1]:
+                times.append(time)
+                free.append(shown)
+        return profile
+
+    @property
+    def start(self) -> float:
+        return self._times[0]
+
+    def steps(self) -> list[tuple[float, int]]:
+        """`(time, free processors from then on)`, in order of time."""
+        return list(zip(self._times, self._free, strict=True))
+
+    def copy(self) -> Profile:
+        twin = Profile.__new__(Profile)
+        twin._times = self._times.copy()
+        twin._free = self._free.copy()
+        return twin
+
+    def free_at(self, time: float) -> int:
+        """Free processors at an instant (before the start: those at the start)."""
+        return self._free[max(0, bisect_right(self._times, time) - 1)]
+
+    def minimum(self, start: float, end: float) -> int:
+        """The fewest free processors at any instant of [start, end); those at `start` if it is empty."""
+        first = max(0, bisect_right(self._times, start) - 1)
+        last = bisect_left(self._times, end, first + 1)
+        return min(self._free[first:last])
+
+    def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
+        """When so many processors are first free for so long; `math.inf` where that is never."""
+        times, free = self._times, self._free
+        count = len(times)
+        index = max(0, bisect_right(times, not_before) - 1)
+        while index < count:
+            if free[index] < processors:
+                index += 1
+                continue
+            begin = max(times[index], not_before)
+            end = begin + duration
+            index += 1
+            while index < count and times[index] < end and free[index] >= processors:
+                index += 1
+            if index == count or times[index] >= end:
+                return begin
+        return math.inf
+
+    def take(self, start: float, duration: float, processors: int) -> None:
+        """Use processors during [start, start + duration).
+
+        Raises:
+            ValueError: so many are not free then; nothing is changed.
+        """
+        least = self.minimum(start, start + duration)
+        if least < processors:
+            raise ValueError(f"{processors} processors wanted for {duration:g} s, but {least} are free")
+        self._change(start, start + duration, -processors)
+
+    def give(self, start: float, duration: float, processors: int) -> None:
+        """Undo a `take` of the same arguments."""
+        self._change(start, start + duration, processors)
+
+    def free_slots(self) -> list[FreeSlot]:
+        """All maximal rectangles under the profile, by start, at the same start the widest first.
+
+        They overlap. One sweep with a stack of the rectangles that are still open: O(n), then a sort.
+        """
+        slots: list[FreeSlot] = []
+        open_slots: list[tuple[float, int]] = []
+        for time, free in [*zip(self._times, self._free, strict=True), (math.inf, 0)]:
+            begin = time
+            while open_slots and open_slots[-1][1] > free:
+                begin, processors = open_slots.pop()
+                slots.append(FreeSlot(begin, time - begin, processors))
+            if free and (not open_slots or open_slots[-1][1] < free):
+                open_slots.append((begin, free))
+        slots.sort(key=lambda slot: (slot.start, -slot.processors))
+        return slots
+
+    def _change(self, start: float, end: float, delta: int) -> None:
+        start = max(start, self._times[0])
+        if start >= end or not delta:
+            return
+        first = self._split(start)
+        last = len(self._times) if math.isinf(end) else self._split(end)
+        free = self._free
+        for index in range(first, last):
+            free[index] += delta
+        self._join(last)
+        self._join(first)
+
+    def _split(self, time: float) -> int:
+        """The index of the step that begins at `time`, made where there is none."""
+        index = bisect_left(self._times, time)
+        if index == len(self._times) or self._times[index] != time:
+            self._times.insert(index, time)
+            self._free.insert(index, self._free[index - 1])
+        return index
+
+    def _join(self, index: int) -> None:
+        """Make one step of two neighbours that do not differ."""
+        if 0 < index < len(self._times) and self._free[index] == self._free[index - 1]:
+            del self._times[index], self._free[index]

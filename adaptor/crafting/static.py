@@ -1,0 +1,45 @@
+"""The static heuristic: requests of a fixed shape, whatever the queue looks like."""
+
+from __future__ import annotations
+
+import math
+
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import Situation
+from adaptor.crafting.words import counted
+from adaptor.model import CraftedRequest, Request
+from adaptor.units import format_duration
+
+
+def static(situation: Situation) -> list[CraftedRequest]:
+    """Algorithm 1 of De Rose et al. 2008, §4.3.1.
+
+    Each allowed request asks for `min(maxProc, ⌈remainingTasks / allowedRequests⌉)` processors during
+    maxTr. The paper's tasks have one processor each; with more, the quotient counts tasks and p is a
+    whole number of tasks (and of nodes, where only whole nodes are given). The paper leaves open what
+    happens when rounding up leaves no task for the last of the requests: those are not issued.
+
+    Returns an empty list where not even one task fits into a request.
+    """
+    shape = Shape.of(situation)
+    allowed, remaining = situation.allowed_requests, situation.remaining_tasks
+    if not allowed or remaining <= 0 or not shape.widest:
+        return []
+    tasks_each = math.ceil(remaining / allowed)
+    processors = min(shape.widest, shape.processors_for(tasks_each))
+    request = Request(processors, situation.rules.limits.max_tr)
+    slots = shape.slots(processors)
+    count = min(allowed, math.ceil(remaining / slots))
+    reason = (
+        f"asks {request.p} × {format_duration(request.tr)}: {counted(remaining, 'remaining task')} over "
+        f"{counted(allowed, 'allowed request')}, each as long as allowed and at most "
+        f"{counted(shape.widest, 'processor')} wide"
+    )
+    most = slots * max(1, shape.rounds(request.tr))
+    return [CraftedRequest(request, None, min(most, share), reason) for share in _shares(remaining, count)]
+
+
+def _shares(tasks: int, requests: int) -> list[int]:
+    """The tasks as evenly divided as they can be, the larger shares first."""
+    share, rest = divmod(tasks, requests)
+    return [share + (index < rest) for index in range(requests)]

@@ -1,0 +1,81 @@
+"""How long one planning step takes with 1,000 jobs in the queue, in ms and against a fixed loop.
+
+The queue: 300 running jobs and 700 pending ones of which the scheduler has planned none, all of
+different shapes, on 1,024 processors. Run as `python bench/planning.py`.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Demand, SiteRules, SiteView
+from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+
+RUNNING, PENDING, PROCESSORS = 300, 700, 1024
+REPETITIONS = 11
+
+
+def crowded_queue(seed: int) -> QueueState:
+    """A queue with jobs of any number of processors and any whole number of minutes up to a day."""
+    draw = random.Random(seed)  # noqa: S311 (not for secrets)
+    running = [
+        RunningJob(f"r{i}", draw.randint(1, 2 * PROCESSORS // RUNNING - 1), draw.uniform(60, 86400))
+        for i in range(RUNNING)
+    ]
+    pending = [
+        PendingJob(f"p{i}", draw.randint(1, 128), 60.0 * draw.randint(5, 1440)) for i in range(PENDING)
+    ]
+    return QueueState(now=0.0, processors=PROCESSORS, running=tuple(running), pending=tuple(pending))
+
+
+def view(queue: QueueState, heuristic: str, requests: int) -> SiteView:
+    limits = Limits(max_pending_requests=requests, max_proc=64, max_tr=64800)
+    return SiteView(
+        now=queue.now,
+        queue=queue,
+        rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
+        heuristic=heuristic,
+        demands=(Demand(waiting=10_000, runtime=1000.0),),
+    )
+
+
+def milliseconds(step: Callable[[], object]) -> float:
+    """The median over some repetitions."""
+    took = []
+    for _ in range(REPETITIONS):
+        begin = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - begin)
+    return 1000 * statistics.median(took)
+
+
+def calibration() -> int:
+    """A fixed amount of plain Python, to compare machines by."""
+    total = 0
+    for number in range(1_000_000):
+        total += number & 7
+    return total
+
+
+def main() -> None:
+    queue = crowded_queue(seed=1)
+    base = milliseconds(calibration)
+    print(f"calibration loop                     {base:7.1f} ms")
+    steps: dict[str, Callable[[], object]] = {
+        "availability of 1,000 jobs": lambda: availability(queue),
+        "planning step, static, 6 requests": lambda: plan(view(queue, "static", 6)),
+        "planning step, adaptive, 6 requests": lambda: plan(view(queue, "adaptive", 6)),
+        "planning step, adaptive, 100 requests": lambda: plan(view(queue, "adaptive", 100)),
+    }
+    for name, step in steps.items():
+        took = milliseconds(step)
+        print(f"{name:38} {took:5.1f} ms = {took / base:.2f} × calibration")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What the crafting tests draw: small sites with whole seconds, so that a reference can count them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
+
+HORIZON = 60
+"""Seconds after which drawn profiles change no more."""
+
+Hold = tuple[int, int, int]
+"""`(start, duration, processors)`."""
+
+
+@st.composite
+def holds(draw: st.DrawFn) -> list[Hold]:
+    one = st.tuples(st.integers(0, HORIZON - 20), st.integers(1, 20), st.integers(1, 8))
+    return draw(st.lists(one, max_size=10))
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    processors = draw(st.integers(0, 20))
+    return Profile.holding(0, processors, [(start, start + long, p) for start, long, p in draw(holds())])
+
+
+@st.composite
+def queues(draw: st.DrawFn, planned: bool = False) -> QueueState:
+    """A consistent queue: running jobs fit into the site; pending ones may be planned (anyhow)."""
+    processors = draw(st.integers(1, 12))
+    now = draw(st.sampled_from([0, 1000]))
+    running, free = [], processors
+    for index in range(draw(st.integers(0, 5))):
+        if free:
+            p = draw(st.integers(1, free))
+            free -= p
+            end = draw(st.one_of(st.integers(1, 30), st.just(FOREVER)))
+            running.append(RunningJob(f"r{index}", p, now + end))
+    starts = st.none() if not planned else st.one_of(st.none(), st.integers(now - 5, now + 30))
+    pending = [
+        PendingJob(
+            f"p{index}", draw(st.integers(1, 14)), draw(st.one_of(st.integers(1, 20), st.just(FOREVER))),
+            draw(starts),
+        )
+        for index in range(draw(st.integers(0, 6)))
+    ]  # fmt: skip
+    return QueueState(now=now, processors=processors, running=tuple(running), pending=tuple(pending))
+
+
+@st.composite
+def rules(draw: st.DrawFn) -> SiteRules:
+    return SiteRules(
+        limits=Limits(
+            max_pending_requests=draw(st.integers(1, 5)),
+            max_proc=draw(st.integers(1, 12)),
+            max_tr=draw(st.integers(1, 60)),
+        ),
+        time_resolution=draw(st.sampled_from([1, 2, 5])),
+        slot_margin=draw(st.integers(0, 3)),
+        pad=draw(st.sampled_from([0.0, 0.5, 2.0])),
+        granularity=draw(st.sampled_from([1, 1, 2, 4])),
+    )
+
+
+@st.composite
+def situations(draw: st.DrawFn, planned: bool = False) -> Situation:
+    site = draw(rules())
+    return Situation(
+        queue=draw(queues(planned)),
+        rules=site,
+        in_system=draw(st.integers(0, site.limits.max_pending_requests)),
+        remaining_tasks=draw(st.integers(0, 60)),
+        runtime=draw(st.floats(0.1, 40)),
+        processors_per_task=draw(st.integers(1, 4)),
+    )

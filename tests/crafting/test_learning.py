@@ -1,0 +1,208 @@
+"""The learning of the runtime: the paper's words, the mixed bag, and what must never happen."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.learning import SHORTEST, Learned, RuntimeLearner
+
+HOUR = 3600.0
+
+
+def learner(
+    initial: float = HOUR, factor: int = 2, longest: float = 10 * HOUR, learned: Learned | None = None
+) -> RuntimeLearner:
+    return RuntimeLearner(initial=initial, factor=factor, longest=longest, learned=learned)
+
+
+def test_before_any_task_the_initial_estimate_counts() -> None:
+    assert learner().estimate == HOUR
+    assert learner().estimate_of(7) == HOUR
+
+
+def test_nothing_longer_than_the_site_allows_is_estimated() -> None:
+    assert learner(initial=HOUR, longest=600).estimate == 600
+
+
+def test_when_the_time_was_enough_the_longest_finished_task_counts() -> None:
+    bag = learner()
+    for runtime in (40, 300, 20):
+        bag.finished(runtime)
+    assert bag.estimate == 300
+
+
+def test_when_it_was_not_enough_it_is_multiplied_by_the_factor() -> None:
+    bag = learner(initial=60, factor=3)
+    bag.cut(1, 60)
+    assert bag.estimate == 180
+    bag.cut(1, 185)
+    assert bag.estimate == 3 * 185
+
+
+def test_many_tasks_cut_by_the_same_walltime_grow_it_once() -> None:
+    bag = learner(initial=60)
+    for task in range(16):
+        bag.cut(task, 60)
+    assert bag.estimate == 120
+
+
+def test_a_cut_before_the_estimated_time_is_no_evidence() -> None:
+    bag = learner(initial=600)
+    bag.cut(1, 60)
+    assert bag.estimate == 600
+    assert bag.estimate_of(1) == 600
+
+
+def test_it_shrinks_again_when_a_task_finished_that_ran_as_long() -> None:
+    bag = learner(initial=60)
+    bag.cut(1, 60)
+    bag.finished(75)
+    assert bag.estimate == 75
+    assert bag.estimate_of(1) == 120
+
+
+def test_a_mixed_bag_goes_back_to_the_longest_finished_task() -> None:
+    """Short tasks are finished when a long one is cut, twice; then that one finishes."""
+    bag = learner()
+    for _ in range(50):
+        bag.finished(10)
+    bag.cut(99, 200)
+    assert bag.estimate == 400
+    bag.finished(11)
+    assert bag.estimate == 400
+    bag.cut(99, 400)
+    assert (bag.estimate, bag.estimate_of(99)) == (800, 800)
+    bag.finished(500, task=99)
+    assert (bag.estimate, bag.estimate_of(99)) == (500, 500)
+    assert set(bag.cut_tasks) == set()
+
+
+def test_a_cut_task_that_is_given_up_no_longer_raises_the_estimate() -> None:
+    bag = learner()
+    bag.finished(10)
+    bag.cut(1, 100)
+    bag.cut(2, 400)
+    assert set(bag.cut_tasks) == {1, 2}
+    bag.forget(2)
+    assert bag.estimate == 200
+    bag.forget(1)
+    assert bag.estimate == 10
+    bag.forget(1)
+
+
+def test_where_nothing_has_finished_what_the_given_up_task_told_still_counts() -> None:
+    bag = learner(initial=60)
+    bag.cut(1, 60)
+    bag.forget(1)
+    assert bag.estimate == 120
+
+
+def test_a_cut_task_that_finishes_sooner_elsewhere_takes_its_evidence_along() -> None:
+    bag = learner()
+    bag.cut(1, HOUR)
+    bag.finished(1800, task=1)
+    assert bag.estimate == 1800
+
+
+def test_a_task_that_had_all_the_site_can_give_is_hopeless() -> None:
+    bag = learner(longest=1000)
+    bag.cut(1, 990)
+    bag.cut(2, 700)
+    assert bag.hopeless(1)
+    assert not bag.hopeless(2)
+    assert not bag.hopeless(3)
+
+
+def test_a_task_that_is_cut_again_and_again_becomes_hopeless() -> None:
+    """Even where the start of a pilot takes so much that a task never has all of the longest time."""
+    bag, cuts = learner(initial=10, longest=100), 0
+    while not bag.hopeless(1):
+        bag.cut(1, min(bag.estimate_of(1), 80))
+        cuts += 1
+        assert cuts < 10
+
+
+def test_tasks_cut_together_do_not_make_each_other_hopeless() -> None:
+    bag = learner(initial=10, longest=100)
+    for task in range(5):
+        bag.cut(task, 80)
+    assert not any(bag.hopeless(task) for task in range(5))
+
+
+def test_a_task_of_no_time_is_not_estimated_as_nothing() -> None:
+    bag = learner()
+    bag.finished(0.0)
+    assert bag.estimate == SHORTEST
+
+
+def test_a_factor_that_cannot_grow_is_refused() -> None:
+    with pytest.raises(ValueError, match="integer of 2 or more, not 1"):
+        learner(factor=1)
+
+
+@given(st.lists(st.floats(0.001, 1e5), max_size=30))
+def test_mean_and_deviation(runtimes: list[float]) -> None:
+    bag = learner()
+    for runtime in runtimes:
+        bag.finished(runtime)
+    assert (bag.mean is None) == (not runtimes)
+    assert (bag.deviation is None) == (len(runtimes) < 2)
+    if bag.mean is not None:
+        assert bag.mean == pytest.approx(statistics.fmean(runtimes))
+    if bag.deviation is not None:
+        assert bag.deviation == pytest.approx(statistics.stdev(runtimes), abs=1e-2, rel=1e-3)
+
+
+Event = tuple[str, int, float]
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(["finished", "cut", "forget"]), st.integers(0, 5), st.floats(0, 500)),
+    max_size=30,
+)
+
+
+def replay(bag: RuntimeLearner, events: list[Event]) -> None:
+    for kind, task, seconds in events:
+        if kind == "finished":
+            bag.finished(seconds, task)
+        elif kind == "cut":
+            bag.cut(task, seconds)
+        else:
+            bag.forget(task)
+
+
+def known(bag: RuntimeLearner) -> tuple[object, ...]:
+    tasks = range(6)
+    return (
+        bag.estimate, [bag.estimate_of(task) for task in tasks], [bag.hopeless(task) for task in tasks],
+        bag.mean, bag.deviation, bag.learned,
+    )  # fmt: skip
+
+
+@given(EVENTS, EVENTS)
+def test_what_is_learned_survives_a_restart(before: list[Event], after: list[Event]) -> None:
+    original = learner(initial=60, longest=300)
+    replay(original, before)
+    stored = msgspec.json.encode(original.learned)
+    again = learner(initial=60, longest=300, learned=msgspec.json.decode(stored, type=Learned))
+    assert known(again) == known(original)
+    replay(original, after)
+    replay(again, after)
+    assert known(again) == known(original)
+
+
+@given(EVENTS)
+def test_estimates_stay_within_bounds_and_above_what_was_not_enough(
+    events: list[Event],
+) -> None:
+    bag = learner(initial=60, longest=300)
+    replay(bag, events)
+    assert SHORTEST <= bag.estimate <= 300
+    for task, ran in bag.learned.cut.items():
+        assert bag.estimate_of(task) >= max(SHORTEST, min(2 * ran, 300))
+        assert math.isfinite(bag.estimate_of(task))

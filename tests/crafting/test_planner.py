@@ -1,0 +1,183 @@
+"""One planning step: what is issued, withheld and withdrawn, and the sentence that says why."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Decision, Issue, PilotView, SiteRules, SiteView, Withdraw, Withhold
+from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+
+from .planner_views import RULES, queued, running, site, tasks
+
+
+def requests(decisions: list[Decision]) -> list[Request]:
+    return [each.crafted.request for each in decisions if isinstance(each, Issue)]
+
+
+def withheld(view: SiteView) -> str:
+    (only,) = plan(view)
+    assert isinstance(only, Withhold)
+    return only.reason
+
+
+def test_nothing_to_do_for_nothing() -> None:
+    assert plan(site()) == []
+    assert plan(site(tasks(0), processors=None)) == []
+    assert plan(site(tasks(0, running=3), pilots=(running(1, 4, left=900),))) == []
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive"])
+def test_requests_are_issued_for_waiting_tasks_up_to_the_limits(heuristic: str) -> None:
+    decisions = plan(site(tasks(300), heuristic=heuristic))
+    assert [request.p for request in requests(decisions)] == [8, 8, 8]
+    assert all(request.tr <= 3600 for request in requests(decisions))
+    assert all(each.demand == tasks(300) for each in decisions if isinstance(each, Issue))
+
+
+def test_only_what_is_not_covered_is_asked_for() -> None:
+    decisions = plan(site(tasks(45), pilots=(queued(1, 4, tr=630),)))
+    assert requests(decisions) == [Request(5, 120)]
+
+
+def test_pilots_in_every_state_of_the_system_count_towards_the_limit() -> None:
+    submitting = PilotView(id=3, state=PilotState.SUBMITTING, request=Request(4, 60))
+    pilots = (running(1, 4, left=100), queued(2, 4, tr=60), submitting)
+    assert withheld(site(tasks(300), pilots=pilots)) == (
+        "max_pending_requests is 3 and pilot 1 running, pilot 2 queued, pilot 3 submitting are in the "
+        "system, which leaves 288 of 300 waiting tasks for later requests"
+    )
+
+
+def test_a_withdrawn_pilot_still_counts_in_this_step() -> None:
+    """Two pilots that are too narrow go; there is room for one request, not for three."""
+    decisions = plan(site(tasks(300, cpus=4), pilots=(queued(1, 2), queued(2, 3))))
+    assert [each.pilot for each in decisions if isinstance(each, Withdraw)] == [1, 2]
+    assert [request.p for request in requests(decisions)] == [8]
+
+
+def test_everything_covered() -> None:
+    assert withheld(site(tasks(40), pilots=(queued(1, 4, tr=630),))) == (
+        "the 1 pilot in the system (pilot 1 queued) can be expected to take all of the 40 waiting tasks"
+    )
+
+
+def test_no_answer_of_the_scheduler() -> None:
+    assert withheld(site(tasks(40), processors=None)) == (
+        "the scheduler has not answered, so its queue is not known; "
+        "nothing is issued for the 40 waiting tasks until it does"
+    )
+
+
+def test_a_task_wider_than_a_request() -> None:
+    assert withheld(site(tasks(1, cpus=12))) == (
+        "none of 1 task fits into a request: it needs 12 processors, but max_proc is 8"
+    )
+
+
+def test_a_task_wider_than_the_site() -> None:
+    assert withheld(site(tasks(2, cpus=6), processors=4)) == (
+        "none of 2 tasks fits into a request: it needs 6 processors, but the site has 4 in service"
+    )
+
+
+def test_whole_nodes_larger_than_a_request() -> None:
+    assert withheld(site(tasks(2), rules=msgspec.structs.replace(RULES, granularity=16))) == (
+        "none of 2 tasks fits into a request: it needs 16 processors (whole nodes of 16), but max_proc is 8"
+    )
+
+
+def test_no_free_slot() -> None:
+    full = QueueState(now=1000, processors=4, running=(RunningJob("a", 4, float("inf")),))
+    assert withheld(msgspec.structs.replace(site(tasks(2)), queue=full)) == (
+        "no free slot of the queue has 1 processor for 2m, which is the least that one of 2 tasks needs"
+    )
+
+
+def test_without_waiting_tasks_every_queued_pilot_is_withdrawn_and_no_running_one() -> None:
+    submitting = PilotView(id=4, state=PilotState.SUBMITTING, request=Request(4, 60))
+    pilots = (running(1, 4, left=3000), queued(2, 4), queued(3, 4), submitting)
+    reason = "no task waits (2 running)"
+    assert plan(site(tasks(0, running=2), pilots=pilots)) == [Withdraw(2, reason), Withdraw(3, reason)]
+
+
+def test_they_are_withdrawn_while_the_scheduler_is_silent_too() -> None:
+    decisions = plan(site(tasks(0), pilots=(queued(2, 4),), processors=None))
+    assert decisions == [Withdraw(2, "no task waits (0 running)")]
+
+
+def test_a_needless_pilot_is_withdrawn_with_its_reason() -> None:
+    withdrawal, held_back = plan(site(tasks(4), pilots=(queued(1, 4), queued(2, 4))))
+    assert withdrawal == Withdraw(
+        2,
+        "idle slots of running pilots and the pilots queued before it can take at once all that it "
+        "could take of the 4 waiting tasks",
+    )
+    assert isinstance(held_back, Withhold)
+
+
+def test_every_demand_gets_its_first_request_before_another_gets_its_second() -> None:
+    decisions = plan(site(tasks(300), tasks(2, cpus=4), tasks(20, cpus=2)))
+    assert [each.demand.processors_per_task for each in decisions if isinstance(each, Issue)] == [1, 4, 2]
+
+
+def test_what_one_demand_leaves_goes_to_the_next() -> None:
+    decisions = plan(site(tasks(1, cpus=4), tasks(300)))
+    assert [each.demand.processors_per_task for each in decisions if isinstance(each, Issue)] == [4, 1, 1]
+
+
+def test_the_demand_with_the_least_coverage_goes_first() -> None:
+    """The one allowed request goes to the tasks that fit on no pilot."""
+    pilots = (queued(1, 3, tr=630), queued(2, 3, tr=630))
+    decisions = plan(site(tasks(300), tasks(2, cpus=4), pilots=pilots))
+    assert isinstance(decisions[0], Issue)
+    assert decisions[0].demand.processors_per_task == 4
+    assert decisions[1:] == [
+        Withhold("every request that is allowed went to other tasks, 240 tasks wait for the next one")
+    ]
+
+
+def test_requests_of_one_step_do_not_count_on_the_same_slot() -> None:
+    """8 processors; each demand would like all of them at once."""
+    rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=8, max_tr=600))
+    decisions = plan(site(tasks(8, runtime=600), tasks(2, cpus=4, runtime=600), rules=rules, processors=8))
+    starts = [each.crafted.predicted_start for each in decisions if isinstance(each, Issue)]
+    assert starts == [1000, 1600]
+
+
+def test_a_request_that_is_being_submitted_keeps_its_slot() -> None:
+    rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=8, max_tr=600))
+    pilot = PilotView(id=1, state=PilotState.SUBMITTING, request=Request(8, 600))
+    view = site(tasks(16, runtime=600), pilots=(pilot,), rules=rules, processors=8)
+    starts = [each.crafted.predicted_start for each in plan(view) if isinstance(each, Issue)]
+    assert starts == [1600]
+
+
+def test_a_hole_in_front_of_a_planned_job_is_taken_at_once_and_delays_nobody() -> None:
+    """4 of 16 processors are free for 14 minutes, then a planned job takes all of them."""
+    now, hole = 1000.0, 14 * 60
+    queue = QueueState(
+        now=now,
+        processors=16,
+        running=(RunningJob("local", 12, now + hole),),
+        pending=(PendingJob("planned", 16, 3600, planned_start=now + hole),),
+    )
+    rules = SiteRules(
+        limits=Limits(max_pending_requests=3, max_proc=6, max_tr=3600), time_resolution=60, slot_margin=60,
+        pad=30,
+    )  # fmt: skip
+    view = SiteView(
+        now=now, queue=queue, rules=rules, heuristic="adaptive", demands=(tasks(8, runtime=6 * 60),)
+    )
+    first = plan(view)[0]
+    assert isinstance(first, Issue)
+    assert first.crafted.request == Request(4, 13 * 60)
+    assert first.crafted.predicted_start == now
+    assert first.crafted.tasks == 8
+    assert now + first.crafted.request.tr + rules.slot_margin <= now + hole
+
+
+def test_an_unknown_heuristic_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        plan(site(tasks(1), heuristic="clever"))

@@ -1,0 +1,91 @@
+"""Algorithm 1."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.crafting.static import static
+from adaptor.model import Limits, QueueState, Request
+
+from .crafting_strategies import situations
+
+
+def situation(
+    tasks: int, *, requests: int = 3, in_system: int = 0, max_proc: int = 64, per_task: int = 1,
+    granularity: int = 1, site: int = 1000, runtime: float = 600,
+) -> Situation:  # fmt: skip
+    limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=3600)
+    return Situation(
+        queue=QueueState(now=0, processors=site),
+        rules=SiteRules(limits=limits, pad=30, granularity=granularity, time_resolution=60),
+        in_system=in_system,
+        remaining_tasks=tasks,
+        runtime=runtime,
+        processors_per_task=per_task,
+    )
+
+
+def shapes(given: Situation) -> list[Request]:
+    return [each.request for each in static(given)]
+
+
+def test_the_tasks_are_divided_by_the_allowed_requests_and_rounded_up() -> None:
+    assert shapes(situation(100)) == [Request(34, 3600)] * 3
+
+
+def test_requests_in_the_system_are_not_allowed_again() -> None:
+    assert shapes(situation(100, in_system=1)) == [Request(50, 3600)] * 2
+    assert shapes(situation(100, in_system=3)) == []
+    assert shapes(situation(100, in_system=4)) == []
+
+
+def test_no_request_is_wider_than_allowed() -> None:
+    assert shapes(situation(1000)) == [Request(64, 3600)] * 3
+    assert shapes(situation(1000, site=48)) == [Request(48, 3600)] * 3
+
+
+def test_no_request_is_left_without_a_task() -> None:
+    assert shapes(situation(2)) == [Request(1, 3600)] * 2
+    assert shapes(situation(4)) == [Request(2, 3600)] * 2
+    assert shapes(situation(0)) == []
+
+
+def test_a_task_of_several_processors() -> None:
+    assert shapes(situation(8, per_task=4)) == [Request(12, 3600)] * 3
+    assert shapes(situation(100, per_task=5)) == [Request(60, 3600)] * 3
+    assert shapes(situation(100, per_task=65)) == []
+
+
+def test_whole_nodes() -> None:
+    assert shapes(situation(30, granularity=16)) == [Request(16, 3600)] * 2
+    assert shapes(situation(300, granularity=48)) == [Request(48, 3600)] * 3
+
+
+def test_it_says_what_it_expects_and_why() -> None:
+    crafted = static(situation(100, runtime=1000))
+    assert [each.tasks for each in crafted] == [34, 33, 33]
+    assert {each.predicted_start for each in crafted} == {None}
+    assert crafted[0].reason == (
+        "asks 34 × 1h: 100 remaining tasks over 3 allowed requests, "
+        "each as long as allowed and at most 64 processors wide"
+    )
+
+
+@given(situations())
+def test_the_formula_of_the_paper(given: Situation) -> None:
+    crafted = static(given)
+    limits, shape = given.rules.limits, Shape.of(given)
+    assert len(crafted) <= min(given.allowed_requests, given.remaining_tasks)
+    assert bool(crafted) == bool(given.allowed_requests and given.remaining_tasks and shape.widest)
+    for each in crafted:
+        assert each.request.tr == limits.max_tr
+        assert each.request.p <= min(limits.max_proc, given.queue.processors)
+        assert each.tasks >= 1
+        if given.processors_per_task == given.rules.granularity == 1:
+            share = math.ceil(given.remaining_tasks / given.allowed_requests)
+            assert each.request.p == min(limits.max_proc, given.queue.processors, share)
+    assert sum(each.tasks for each in crafted) <= given.remaining_tasks
