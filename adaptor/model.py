@@ -157,7 +157,8 @@ class TaskState(enum.Enum):
 
 
 TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
-    TaskState.WAITING: frozenset({TaskState.LEASED, TaskState.CANCELLED, TaskState.FAILED}),
+    # From waiting straight to an end: an attempt that was given up for lost has a result after all.
+    TaskState.WAITING: frozenset({TaskState.LEASED, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
     TaskState.LEASED: frozenset({TaskState.WAITING, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
     TaskState.DONE: frozenset(),
     # `adaptor retry` puts a task back that ended without a result.

@@ -111,6 +111,9 @@ class Books:
         """The task's end, with this attempt's end as its result; its other attempts are aborted."""
         bag.release(key.task, key.attempt)
         others = bag.end(key.task, state)
+        for (owner, _), learner in self.learners.items():
+            if owner == bag.id:
+                learner.forget(key.task)
         self.note(bag, key.task, result=key.attempt, error=error)
         if not others:
             return

@@ -72,21 +72,27 @@ class Broker:
         for bag in self.books.bags.values():
             if not bag.ended and bag.spec.allows(site):
                 groups[bag.spec.cpus, bag.spec.memory].append(bag)
-        return tuple(
-            Demand(
-                processors_per_task=cpus,
-                memory_per_task=memory,
-                waiting=sum(bag.count(TaskState.WAITING) for bag in bags),
-                running=sum(bag.count(TaskState.LEASED) for bag in bags),
-                runtime=max(self._longest_estimate(bag, site) for bag in bags),
-            )
-            for (cpus, memory), bags in groups.items()
+        return tuple(self._demand(site, bags, cpus, memory) for (cpus, memory), bags in groups.items())
+
+    def _demand(self, site: str, bags: list[Bag], cpus: int, memory: int | None) -> Demand:
+        estimates = [estimate for bag in bags for estimate in self._estimates(bag, site)]
+        return Demand(
+            processors_per_task=cpus,
+            memory_per_task=memory,
+            waiting=sum(bag.count(TaskState.WAITING) for bag in bags),
+            running=sum(bag.count(TaskState.LEASED) for bag in bags),
+            runtime=max(estimates),
+            shortest=min(estimates),
         )
 
-    def _longest_estimate(self, bag: Bag, site: str) -> float:
+    def _estimates(self, bag: Bag, site: str) -> list[float]:
+        """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
         learner = self.books.learner(bag.id, site)
-        waiting = (task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING)
-        return max([learner.estimate, *(learner.estimate_of(task) for task in waiting)])
+        cut = [task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING]
+        estimates = [learner.estimate_of(task) for task in cut]
+        if not cut or len(cut) < bag.count(TaskState.WAITING):
+            estimates.append(learner.estimate)
+        return estimates
 
     def set_longest(self, site: str, longest: float) -> None:
         """The site leaves less time for a task than was thought."""

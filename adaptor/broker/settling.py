@@ -118,10 +118,10 @@ def _charge(books: Books, bag: Bag, key: AttemptKey) -> None:
     bag.release(key.task, key.attempt)
     if not may_retry:
         books.end_task(bag, key, TaskState.FAILED)
-    elif key.task in bag.live:
-        books.note(bag, key.task)
-    else:
+    elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
         books.put_back(bag, key.task, first=False)
+    else:
+        books.note(bag, key.task)
 
 
 def _go_on_without(books: Books, bag: Bag, key: AttemptKey) -> None:

@@ -17,14 +17,15 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     uncovered: list[int]
     """By demand: waiting tasks that no pilot is expected to take."""
     needless: list[int]
-    """Queued pilots whose every slot would find no task."""
+    """Queued pilots whose every slot would find no task that it could take."""
 
 
 def coverage(view: SiteView) -> Coverage:
     """Hand the tasks of the demands to the pilots in the system.
 
     Each task slot of a pilot is expected to take `⌊(time left − pad) / runtime⌋` tasks; of a queued one
-    at least one, so that a pilot keeps its place when the estimate has grown. Tasks that run already
+    at least one, so that a pilot keeps its place when the estimate has grown, unless it is too short
+    for the shortest waiting task: no worker would start one in it. Tasks that run already
     are not waiting, but hold a slot of a running pilot for one round: the current round has less than
     `runtime` left, and its rest counts as a full one. A pilot that can serve several demands serves
     those with the largest uncovered share first.
@@ -68,7 +69,8 @@ class _Handout:
     def _queue(self, pilot: PilotView, most_rounds: float) -> bool:
         """Whether some task needs the pilot."""
         rounds = [
-            min(most_rounds, max(1, self._rounds(demand, pilot.request.tr))) for demand in self._view.demands
+            min(most_rounds, max(1, self._rounds(demand, pilot.request.tr))) if holds(pilot, demand) else 0
+            for demand in self._view.demands
         ]
         return self._fill(pilot, 1.0, self.waiting, rounds) < 1.0
 
@@ -80,7 +82,7 @@ class _Handout:
         demands = self._view.demands
         for index in sorted(range(len(demands)), key=self._uncovered_share, reverse=True):
             capacity = _slots(pilot, demands[index], self._view.rules) * rounds[index]
-            taken = min(open_tasks[index], math.floor(share * capacity + TINY))
+            taken = math.floor(min(open_tasks[index], share * capacity + TINY))
             if taken:
                 open_tasks[index] -= taken
                 share -= taken / capacity
@@ -88,6 +90,11 @@ class _Handout:
 
     def _uncovered_share(self, index: int) -> float:
         return self.waiting[index] / max(1, self._view.demands[index].waiting)
+
+
+def holds(pilot: PilotView, demand: Demand) -> bool:
+    """Whether the pilot is long enough for the shortest waiting task."""
+    return pilot.request.tr >= demand.shortest
 
 
 def _waits(pilot: PilotView) -> bool:

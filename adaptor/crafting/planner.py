@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.coverage import coverage
+from adaptor.crafting.coverage import coverage, holds
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
@@ -22,6 +22,7 @@ from adaptor.crafting.situation import (
 )
 from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
+from adaptor.units import format_duration
 
 
 def plan(view: SiteView) -> list[Decision]:
@@ -50,16 +51,28 @@ def plan(view: SiteView) -> list[Decision]:
 
 
 def _withdrawals(view: SiteView, needless: list[int]) -> list[Withdraw]:
-    queued = {pilot.id for pilot in view.pilots if pilot.state is PilotState.QUEUED}
-    waiting = sum(demand.waiting for demand in view.demands)
-    if waiting:
-        reason = (
-            f"idle slots of running pilots and the pilots queued before it can take at once all that it "
-            f"could take of the {counted(waiting, 'waiting task')}"
+    return [
+        Withdraw(pilot.id, _why_needless(view, pilot))
+        for pilot in view.pilots
+        if pilot.id in needless and pilot.state is PilotState.QUEUED
+    ]
+
+
+def _why_needless(view: SiteView, pilot: PilotView) -> str:
+    demands = [demand for demand in view.demands if demand.waiting]
+    if not demands:
+        return f"no task waits ({sum(demand.running for demand in view.demands)} running)"
+    if not any(holds(pilot, demand) for demand in demands):
+        shortest = min(demand.shortest for demand in demands)
+        return (
+            f"{format_duration(pilot.request.tr)} is too short for every waiting task: "
+            f"the shortest needs {format_duration(shortest)}"
         )
-    else:
-        reason = f"no task waits ({sum(demand.running for demand in view.demands)} running)"
-    return [Withdraw(pilot, reason) for pilot in needless if pilot in queued]
+    waiting = counted(sum(demand.waiting for demand in demands), "waiting task")
+    return (
+        f"idle slots of running pilots and the pilots queued before it can take at once all that it "
+        f"could take of the {waiting}"
+    )
 
 
 def _requests(view: SiteView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:

@@ -69,6 +69,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks that some worker holds."""
     runtime: float
     """The estimated runtime in seconds of the longest of the waiting tasks."""
+    shortest: float = 0.0
+    """The estimated runtime in seconds of the shortest of the waiting tasks."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):

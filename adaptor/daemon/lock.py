@@ -10,6 +10,8 @@ from typing import IO
 
 from adaptor.errors import AdaptorError
 
+LOCK = "daemon.lock"
+
 
 def take_lock(directory: Path) -> IO[str]:
     """The lock, for as long as the returned file is open; the kernel releases it with the process.
@@ -17,7 +19,7 @@ def take_lock(directory: Path) -> IO[str]:
     Raises:
         AdaptorError: another daemon holds it.
     """
-    path = directory / "daemon.lock"
+    path = directory / LOCK
     file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+", encoding="utf-8")
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

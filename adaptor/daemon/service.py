@@ -18,6 +18,7 @@ from adaptor.config import Config
 from adaptor.daemon import controlling, site
 from adaptor.daemon.core import Core
 from adaptor.daemon.desk import Desk
+from adaptor.daemon.lock import LOCK
 from adaptor.daemon.reachable import last_port, write_access_files
 from adaptor.daemon.server import Message, Server, addresses
 from adaptor.daemon.site_state import SiteState
@@ -75,6 +76,7 @@ class Service:
         self._load_pilots()
         self.desk = Desk(self.core, self.sites, self._stall)
         self._stop = asyncio.Event()
+        self._stopping = False
         self._stop_pilots = False
         self._until_idle = False
         self._last_busy = time.monotonic()
@@ -110,8 +112,11 @@ class Service:
 
     def stop(self, *, pilots: bool) -> None:
         """End the daemon soon; with `pilots`, cancel them first."""
-        self._stop_pilots = pilots
+        self._stopping, self._stop_pilots = True, pilots
         asyncio.get_running_loop().call_later(0.1, self._stop.set)
+
+    def _may_step(self) -> bool:
+        return not self.stalled and not self._stopping
 
     async def _stopped(self) -> None:
         await self._stop.wait()
@@ -134,7 +139,7 @@ class Service:
     async def _run_site(self, state: SiteState) -> None:
         while True:
             try:
-                await site.run(state, PAUSE[state.config.backend], lambda: not self.stalled)
+                await site.run(state, PAUSE[state.config.backend], self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:
@@ -192,6 +197,10 @@ class Service:
             await self.server.send_client(identity, control.encode(answer))
 
     async def _every_second(self) -> None:
+        """Workers that fell silent are lost; a daemon that is not needed, or has lost its folder, ends."""
+        if not (self.directory / LOCK).exists():
+            log.error("the state directory %s is gone: stopping", self.directory)
+            self._stop.set()
         if self.stalled:
             return
         try:

@@ -190,11 +190,10 @@ class World:
 
     def run_to_the_end(self) -> None:
         """Every task that is running finishes, until nothing is left."""
+        self.join("the last", processors=8)
         for _ in range(10_000):
             if not self.broker.busy:
                 return
-            if not self.players:
-                self.join(f"last-{self.now}", processors=8)
             for player in list(self.players.values()):
                 if player.running:
                     self.finish(player)

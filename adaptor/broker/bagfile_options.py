@@ -1,0 +1,108 @@
+"""The options of a bag as people write them, on `#ADAPTOR` lines and on the command line alike."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from adaptor.units import parse_size
+
+
+class BagOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was said of a bag; None where nothing was said."""
+
+    name: str | None = None
+    cpus: int | None = None
+    memory: int | None = None
+    """Bytes of one task."""
+    retries: int | None = None
+    replicas: int | None = None
+    sites: list[str] | None = None
+    cwd: str | None = None
+    output: str | None = None
+
+    def under(self, stronger: BagOptions) -> BagOptions:
+        """These options, with those of `stronger` in their place where it says something."""
+        said = {key: value for key, value in msgspec.structs.asdict(stronger).items() if value is not None}
+        return msgspec.structs.replace(self, **said)
+
+
+def plain_text(text: str) -> str:
+    """The same text.
+
+    Raises:
+        ValueError: it holds a NUL byte, or bytes that are not UTF-8 (lone surrogates in Python's eyes).
+    """
+    if "\0" in text:
+        raise ValueError("holds a NUL byte, which no command line can carry")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{text!r} is not UTF-8 text") from None
+    return text
+
+
+def _label(text: str) -> str:
+    if not text.strip() or not text.isprintable():
+        raise ValueError(f"{text!r} is not a name: it must be printable text")
+    return plain_text(text)
+
+
+def _path(text: str) -> str:
+    if not text:
+        raise ValueError("an empty text is not a path")
+    return plain_text(text)
+
+
+def _at_least(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise ValueError(f"{text!r} is not an integer of {least} or more")
+        return int(text)
+
+    return parse
+
+
+def _memory(text: str) -> int:
+    size = parse_size(text)
+    if size <= 0:
+        raise ValueError(f"{text!r} is no memory at all; write bytes, '512M' or '4G'")
+    return size
+
+
+def _sites(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    return [_label(name) for name in names]
+
+
+_PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "name": ("name", _label),
+    "cpus": ("cpus", _at_least(1)),
+    "mem": ("memory", _memory),
+    "retries": ("retries", _at_least(0)),
+    "replicas": ("replicas", _at_least(0)),
+    "site": ("sites", _sites),
+    "sites": ("sites", _sites),
+    "cwd": ("cwd", _path),
+    "output": ("output", _path),
+}
+
+
+def parse_option(key: str, text: str) -> tuple[str, Any]:
+    """The field of BagOptions that `key` means, and its value.
+
+    Raises:
+        ValueError: the key is unknown, or the text is not one of its values; the message says which.
+    """
+    if key not in _PARSERS:
+        near = difflib.get_close_matches(key, _PARSERS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(_PARSERS)}"
+        raise ValueError(f"unknown option '{key}' ({hint})")
+    field, parse = _PARSERS[key]
+    try:
+        return field, parse(text)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
