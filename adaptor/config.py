@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import msgspec
 import yaml
@@ -132,7 +133,7 @@ def parse_config(text: str, name: str) -> Config:
     try:
         config = msgspec.convert(data, Config, dec_hook=_decode_duration)
     except msgspec.ValidationError as error:
-        raise _located(str(error), lines, name) from error
+        raise _located(_with_site(str(error), data), lines, name) from error
     _check(config, lines, name)
     return config
 
@@ -151,14 +152,17 @@ def _read_yaml(text: str, name: str) -> tuple[_Lines, Any]:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that cannot be
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
         problem = getattr(error, "problem", None) or str(error)
         raise ConfigError(f"{where}: not valid YAML: {problem}") from error
     lines: _Lines = {"$": 1}
     if root is not None:
-        _collect_lines(root, "$", lines, name)
+        try:
+            _collect_lines(root, "$", lines, name)
+        except RecursionError as error:
+            raise ConfigError(f"{name}: an alias (`*…`) stands for what it is part of") from error
     return lines, data
 
 
@@ -178,33 +182,40 @@ def _collect_lines(node: yaml.Node, path: str, lines: _Lines, name: str) -> None
             _collect_lines(value, child, lines, name)
 
 
-_AT = re.compile(r" - at `(?P<path>\$.*)`$")
+_AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+
+
+def _with_site(message: str, data: Any) -> str:
+    """msgspec writes `[...]` for a key of a mapping; find the site that is meant."""
+    if "`$.sites[...]" not in message:
+        return message
+    for site, raw in data["sites"].items():
+        try:
+            msgspec.convert(raw, SiteConfig, dec_hook=_decode_duration)
+        except msgspec.ValidationError as error:
+            problem, path = _split(str(error))
+            return f"{problem} - at `$.sites.{site}{path[1:]}`"
+    return message
+
+
+def _split(message: str) -> tuple[str, str]:
+    """What is wrong, and the path of the place."""
+    at = _AT.search(message)
+    if at is None:
+        return message, "$"
+    problem = "a key that is not text; put it in quotes" if at["key"] else message[: at.start()]
+    return problem, at["path"]
 
 
 def _located(message: str, lines: _Lines, name: str) -> ConfigError:
     """A ConfigError with file and line for a message of msgspec, whose paths end in `$.a.b[0]`."""
-    at = _AT.search(message)
-    path = at["path"] if at else "$"
-    problem = message[: at.start()] if at else message
-    path = _real_path(path, problem, lines)
+    problem, path = _split(message)
     unknown = _UNKNOWN_FIELD.fullmatch(problem)
     if unknown:
         path = f"{path}.{unknown['field']}"
         problem = f"unknown key{_suggestion(path)}"
     return ConfigError(f"{name}:{lines.get(path, 1)}: {path[2:] or 'the file'}: {problem}")
-
-
-def _real_path(path: str, problem: str, lines: _Lines) -> str:
-    """msgspec writes `[...]` for any key of a mapping; find which one it was."""
-    unknown = _UNKNOWN_FIELD.fullmatch(problem)
-    wanted = path + (f".{unknown['field']}" if unknown else "")
-    pattern = re.compile(re.escape(wanted).replace(re.escape("[...]"), r"\.([^.\[]+)"))
-    for candidate in lines:
-        match = pattern.fullmatch(candidate)
-        if match:
-            return candidate[: -len(unknown["field"]) - 1] if unknown else candidate
-    return path
 
 
 def _suggestion(path: str) -> str:
@@ -216,10 +227,13 @@ def _suggestion(path: str) -> str:
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
+_Fail = Callable[[str, str], NoReturn]
+
+
 def _check(config: Config, lines: _Lines, name: str) -> None:
     """What types alone cannot say."""
 
-    def fail(path: str, problem: str) -> None:
+    def fail(path: str, problem: str) -> NoReturn:
         raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
 
     if not config.sites:
@@ -228,25 +242,31 @@ def _check(config: Config, lines: _Lines, name: str) -> None:
         at = f"$.sites.{site_name}"
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):
             fail(at, "a site's name is made of letters, digits, '-' and '_'")
-        for key, value in (
-            ("limits.max_pending_requests", site.limits.max_pending_requests),
-            ("limits.max_proc", site.limits.max_proc),
-            ("limits.max_tr", site.limits.max_tr),
-            ("initial_tr", site.initial_tr),
-            ("processors_per_node", site.processors_per_node),
-            ("processors", site.processors),
-            ("poll_interval", site.poll_interval),
-            ("command_timeout", site.command_timeout),
-        ):
-            if value is not None and value <= 0:
-                fail(f"{at}.{key}", f"must be more than 0, not {value:g}")
-        if site.growth_factor < 2:
-            fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
-        if site.whole_nodes and site.processors_per_node is None:
-            fail(f"{at}.whole_nodes", "needs processors_per_node, the processors of one node")
-        max_tr = site.limits.max_tr
-        if max_tr is not None and max_tr <= site.pad:
-            fail(
-                f"{at}.limits.max_tr",
-                f"{max_tr:g} s leaves no time for a task: the pad alone takes {site.pad:g} s",
-            )
+        _check_site(site, at, fail)
+    if not 0 <= config.daemon.port <= 65535:
+        fail("$.daemon.port", f"must be from 0 to 65535, not {config.daemon.port}")
+    if config.daemon.worker_timeout <= 0:
+        fail("$.daemon.worker_timeout", f"must be more than 0, not {config.daemon.worker_timeout:g}")
+
+
+def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
+    for key, value in (
+        ("limits.max_pending_requests", site.limits.max_pending_requests),
+        ("limits.max_proc", site.limits.max_proc),
+        ("limits.max_tr", site.limits.max_tr),
+        ("initial_tr", site.initial_tr),
+        ("processors_per_node", site.processors_per_node),
+        ("processors", site.processors),
+        ("poll_interval", site.poll_interval),
+        ("command_timeout", site.command_timeout),
+    ):
+        if value is not None and value <= 0:
+            fail(f"{at}.{key}", f"must be more than 0, not {value:g}")
+    if site.growth_factor < 2:
+        fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
+    max_tr = site.limits.max_tr
+    if max_tr is not None and max_tr <= site.pad:
+        fail(
+            f"{at}.limits.max_tr",
+            f"{max_tr:g} s leaves no time for a task: the pad alone takes {site.pad:g} s",
+        )

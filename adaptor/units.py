@@ -13,23 +13,41 @@ _UNIT_NAMES = {
     "day": "d", "days": "d", "week": "w", "weeks": "w",
 }  # fmt: skip
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
-_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d{2})(?::(\d{2}))?")
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d)(?::([0-5]\d))?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
 def parse_duration(text: str | int | float) -> float:
-    """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS` or `D-HH:MM:SS`.
+    """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS`, `D-HH:MM` or `D-HH:MM:SS`.
 
     Raises:
-        ValueError: the text is none of these, or negative.
+        ValueError: the text is none of these, negative, or too large for a number.
     """
-    if isinstance(text, bool):
-        raise ValueError(f"{text!r} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
-    if isinstance(text, (int, float)):
-        if not math.isfinite(text) or text < 0:
-            raise ValueError(f"{text!r} is not a duration: it must be finite and not negative")
-        return float(text)
+    if isinstance(text, bool) or not isinstance(text, (str, int, float)):
+        raise _no_duration(text)
+    try:
+        seconds = _text_seconds(text) if isinstance(text, str) else float(text)
+    except OverflowError:
+        seconds = math.inf
+    if not math.isfinite(seconds) or seconds < 0:
+        raise ValueError(f"{_short(text)} is not a duration: it must be finite and not negative")
+    return seconds
+
+
+def _no_duration(text: object) -> ValueError:
+    return ValueError(f"{_short(text)} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+
+
+def _short(value: object) -> str:
+    """A value as it was written, for a message of one line."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:60]}…"
+
+
+def _text_seconds(text: str) -> float:
     cleaned = text.strip().lower()
+    if not cleaned:
+        raise ValueError("an empty text is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
     if re.fullmatch(r"\d+(\.\d+)?", cleaned):
         return float(cleaned)
     clock = _CLOCK.fullmatch(cleaned)
@@ -40,11 +58,9 @@ def parse_duration(text: str | int | float) -> float:
         part = _HUMAN.match(rest)
         unit = part and _UNIT_NAMES.get(part[2], part[2])
         if part is None or unit not in _UNIT_SECONDS:
-            raise ValueError(f"{text!r} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+            raise _no_duration(text)
         total += float(part[1]) * _UNIT_SECONDS[unit]
         rest = rest[part.end() :].lstrip()
-    if not cleaned:
-        raise ValueError("an empty text is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
     return total
 
 
@@ -62,7 +78,7 @@ def format_duration(seconds: float) -> str:
         return "unlimited"
     if seconds < 0:
         return "-" + format_duration(-seconds)
-    if seconds < 10 and seconds != int(seconds):
+    if seconds < 9.95 and seconds != int(seconds):
         return f"{seconds:.1f}s"
     whole = round(seconds)
     days, rest = divmod(whole, 86400)
@@ -88,17 +104,20 @@ def parse_size(text: str | int) -> int:
         return text
     match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise ValueError(f"{text!r} is not a size; write bytes, '512M' or '4G'")
-    return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+        raise ValueError(f"{_short(text)} is not a size; write bytes, '512M' or '4G'")
+    try:
+        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+    except OverflowError:
+        raise ValueError(f"{_short(text)} is too large for a size") from None
 
 
 def format_size(size: float) -> str:
     """A short text for people: `17M`, `1.5G`."""
     for unit in ("B", "K", "M", "G"):
-        if size < 1024 or unit == "G":
+        if round(size) < 1024 or unit == "G":
             break
         size /= 1024
-    return f"{size:.0f}{unit}" if size >= 10 or size == int(size) else f"{size:.1f}{unit}"
+    return f"{size:.0f}{unit}" if size >= 9.95 or size == int(size) else f"{size:.1f}{unit}"
 
 
 def round_up(seconds: float, resolution: int) -> int:

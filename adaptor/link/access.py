@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from pathlib import Path
 
 import msgspec
@@ -36,8 +37,10 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_private(path: Path, data: bytes) -> None:
     """Write a 0600 file in one step: a reader sees the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    # What an earlier process of this number left there may be open to others: never write into it.
+    temporary.unlink(missing_ok=True)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -65,5 +68,5 @@ def read_access(path: Path) -> Access:
         raise AccessError(f"{path}: must belong to you alone (mode 0600); others may have read the key in it")
     try:
         return msgspec.json.decode(data, type=Access)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise AccessError(f"{path}: damaged: {error}") from error

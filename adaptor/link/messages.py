@@ -9,6 +9,7 @@ Everything that matters is repeated until it is acknowledged: results stay with 
 from __future__ import annotations
 
 import enum
+from typing import TypeVar
 
 import msgspec
 
@@ -173,6 +174,7 @@ class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 ToWorker = Welcome | Orders
 
+_Message = TypeVar("_Message")
 _encoder = msgspec.msgpack.Encoder()
 _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
@@ -184,9 +186,16 @@ def encode(message: FromWorker | ToWorker) -> bytes:
 
 def decode_from_worker(data: bytes) -> FromWorker:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _from_worker.decode(data)
+    return _decode(_from_worker, data)
 
 
 def decode_to_worker(data: bytes) -> ToWorker:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _to_worker.decode(data)
+    return _decode(_to_worker, data)
+
+
+def _decode(decoder: msgspec.msgpack.Decoder[_Message], data: bytes) -> _Message:
+    try:
+        return decoder.decode(data)
+    except (UnicodeDecodeError, RecursionError) as error:  # bad text, or a bomb of nested lists
+        raise msgspec.DecodeError(str(error)) from error
