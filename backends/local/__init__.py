@@ -1,0 +1,1 @@
+"""This machine's processors as a small space-shared cluster that enforces `(p, tr)`."""

@@ -1,0 +1,165 @@
+"""The local site as a backend. Whoever asks it something moves its queue on first."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from adaptor.model import Limits, QueueState
+from backends.base import JobReport, JobState, PilotOrder, SchedulerError
+from backends.local.admission import Share, admit, this_machine
+from backends.local.identity import is_alive
+from backends.local.launch import launch
+from backends.local.leftovers import end_leftovers
+from backends.local.lost import end_lost
+from backends.local.notes import JOB, START
+from backends.local.prologue import with_prologue
+from backends.local.queue import queue_state
+from backends.local.records import Entry, Job, Start
+from backends.local.reports import report
+from backends.local.store import Store
+
+_log = logging.getLogger(__name__)
+
+_MAX_PENDING_REQUESTS = 4
+_MAX_TR = 24 * 3600
+_KEPT_JOBS = 200
+_KEPT_SECONDS = 24 * 3600.0
+"""Ended jobs are remembered for so long, the newest `_KEPT_JOBS` of them."""
+
+
+class LocalBackend:
+    """This machine's processors as a space-shared cluster (see `backends.base.Backend`).
+
+    All state is in `directory`; several processes may use it at once.
+    """
+
+    time_resolution = 1
+    slot_margin = 0
+    can_release = False
+    loopback = True
+
+    def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
+        """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.
+
+        Raises:
+            SchedulerError: the directory cannot be made.
+        """
+        self._site = site
+        self._directory = directory.absolute()
+        self._kill_wait = float(site.grace_time if kill_wait is None else kill_wait)
+        self._machine = this_machine(site.processors)
+        self._store = Store(self._directory, site.command_timeout)
+
+    def queue_state(self) -> QueueState:
+        with self._store.locked() as lock:
+            entries = self._advance(lock)
+        return queue_state(entries, self._machine.processors, time.time())
+
+    def submit(self, order: PilotOrder) -> str:
+        """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""
+        share = admit(order, self._machine)
+        with self._store.locked() as lock:
+            id = self._store.next_id()
+            self._store.write(id, JOB, self._job(id, order, share))
+            try:
+                self._advance(lock)
+                self._forget_old()
+            except SchedulerError as error:  # it is in the queue all the same
+                _log.warning("after the submission of local job %d: %s", id, error)
+        return str(id)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        with self._store.locked() as lock:
+            entries = self._advance(lock)
+        pending = queue_state(entries, self._machine.processors, time.time()).pending
+        planned = {job.id: job.planned_start for job in pending}
+        wanted = set(ids)
+        return [
+            report(entry, planned.get(str(entry.job.id)), self._machine)
+            for entry in entries
+            if str(entry.job.id) in wanted or entry.job.tag.startswith(tag_prefix)
+        ]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        wanted = set(ids)
+        with self._store.locked():
+            for entry in self._entries():
+                if str(entry.job.id) in wanted:
+                    self._cancel(entry)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        raise SchedulerError(
+            f"local job {id}: a single machine has no nodes to give back ({', '.join(nodes)})"
+        )
+
+    def advertised_limits(self) -> Limits:
+        return Limits(
+            max_pending_requests=_MAX_PENDING_REQUESTS, max_proc=self._machine.processors, max_tr=_MAX_TR
+        )
+
+    def _job(self, id: int, order: PilotOrder, share: Share) -> Job:
+        try:
+            worker, environment = with_prologue(order, self._site.prologue)
+        except OSError as error:
+            raise SchedulerError(
+                f"{order.directory}: the pilot's folder cannot be written: {error}"
+            ) from error
+        return Job(
+            id=id,
+            tag=order.tag,
+            p=order.request.p,
+            tr=order.request.tr,
+            held=share.held,
+            memory=share.memory,
+            submitted=time.time(),
+            directory=str(order.directory.absolute()),
+            worker=worker,
+            environment=environment,
+            grace=self._kill_wait,
+            marker=self._marker(id),
+        )
+
+    def _marker(self, id: int) -> str:
+        return f"{self._directory}/{id}"
+
+    def _entries(self) -> list[Entry]:
+        entries, damaged = self._store.entries()
+        for id in damaged:
+            end_leftovers(self._marker(id))
+        return entries
+
+    def _advance(self, lock: int) -> list[Entry]:
+        """End what is lost, start what can start; all jobs as they are then."""
+        entries = self._entries()
+        if end_lost(entries, self._store, time.time()):
+            entries = self._entries()
+        state = queue_state(entries, self._machine.processors, time.time())
+        startable = {job.id for job in state.pending if job.planned_start == state.now}
+        for entry in entries:
+            if str(entry.job.id) in startable:
+                launch(entry.job, self._store.note(entry.job.id, JOB), lock, self._site.command_timeout)
+        return self._entries() if startable else entries
+
+    def _cancel(self, entry: Entry) -> None:
+        supervisor = entry.start.supervisor if entry.start is not None else None
+        if entry.state is JobState.QUEUED:
+            self._store.write(entry.job.id, START, Start(started=time.time(), supervisor=None))
+        elif entry.state is JobState.RUNNING and supervisor is not None and is_alive(supervisor):
+            with contextlib.suppress(ProcessLookupError):  # it ends by itself at this moment
+                os.kill(supervisor["pid"], signal.SIGTERM)
+
+    def _forget_old(self) -> None:
+        ended = [entry for entry in self._entries() if entry.ended is not None]
+        kept = {entry.job.id for entry in ended[-_KEPT_JOBS:] if _age(entry) < _KEPT_SECONDS}
+        self._store.forget([entry.job.id for entry in ended if entry.job.id not in kept])
+
+
+def _age(entry: Entry) -> float:
+    return time.time() - (entry.ended or 0.0)

@@ -1,0 +1,27 @@
+"""A site's prologue around the command of a worker."""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+
+from adaptor.link.access import write_private
+from backends.base import PilotOrder
+
+_TEMPLATE = Path(__file__).with_name("pilot.template")
+
+
+def with_prologue(order: PilotOrder, prologue: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The command and the environment of an order's worker; writes the script that it may need.
+
+    Raises:
+        OSError: the pilot's folder cannot be written.
+    """
+    if not prologue.strip():
+        return order.worker, order.environment
+    script = order.directory / "pilot.sh"
+    before = order.directory / "env.before"
+    text = string.Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(prologue=prologue.rstrip("\n"))
+    write_private(script, text.encode())
+    write_private(before, b"")  # so that it is ours alone when the script writes to it
+    return ("/bin/sh", str(script), *order.worker), {**order.environment, "ADAPTOR_ENV_BEFORE": str(before)}

@@ -1,0 +1,37 @@
+"""Who starts when on the local site: first come, first served, with conservative backfilling. Pure.
+
+Each waiting job, in order, is planned at the first instant at which its processors are free for its
+whole time limit, running jobs being thought to hold theirs until their limits (Mu'alem and Feitelson
+2001, "conservative backfilling"). So a later job may overtake an earlier one, but never delays it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adaptor.crafting.availability import schedule
+from adaptor.model import PendingJob, QueueState, RunningJob
+from backends.base import JobState
+from backends.local.records import Entry
+
+_OVERDUE = 1.0
+"""Seconds for which a job is thought to go on that is past its limit and being ended."""
+
+
+def queue_state(entries: Iterable[Entry], processors: int, now: float) -> QueueState:
+    """Running jobs, and waiting ones with their planned starts: `now` for those that can start.
+
+    `entries` are in order of their ids. A waiting job that is larger than the site is left out.
+    """
+    running: list[RunningJob] = []
+    pending: list[PendingJob] = []
+    for entry in entries:
+        job = entry.job
+        if entry.state is JobState.RUNNING:
+            running.append(RunningJob(str(job.id), job.held, max(entry.limit, now + _OVERDUE)))
+        elif entry.state is JobState.QUEUED and job.held <= processors:
+            pending.append(PendingJob(str(job.id), job.held, job.tr))
+    queue = QueueState(now=now, processors=processors, running=tuple(running), pending=tuple(pending))
+    starts = schedule(queue).starts
+    planned = tuple(PendingJob(job.id, job.processors, job.tr, starts[job.id]) for job in pending)
+    return QueueState(now=now, processors=processors, running=queue.running, pending=planned)

@@ -1,0 +1,163 @@
+"""The state directory of a local site: its lock and the notes on its jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from backends.base import SchedulerError
+from backends.local.notes import END, JOB, START, note_path, write_once
+from backends.local.records import End, Entry, Job, Start, as_note
+
+_log = logging.getLogger(__name__)
+
+_NOTE = re.compile(r"(\d+)\.(job|start|end)\.json(\.damaged)?")
+_LOCK_PAUSE = 0.01
+_Record = TypeVar("_Record", Job, Start, End)
+
+
+class Store:
+    """Every method but `locked` is to be called under the lock. All may raise SchedulerError."""
+
+    def __init__(self, directory: Path, patience: float) -> None:
+        """`patience`: seconds to wait for the lock. Makes the directory (0700) where it is missing."""
+        self._directory = directory
+        self._patience = patience
+        self._ended: dict[int, Entry] = {}  # notes never change: an ended job is read once
+        self._newest = 0
+        with _told(f"{directory}: the local site's folder cannot be made"):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[int]:
+        """The site's lock; yields its file descriptor.
+
+        Closing it is all that is done to release it, so a supervisor that was given it keeps it.
+        """
+        with _told(f"{self._directory}: the local site's lock cannot be had"):
+            handle = os.open(self._directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            self._wait_for(handle)
+            yield handle
+        finally:
+            os.close(handle)
+
+    def _wait_for(self, handle: int) -> None:
+        give_up = time.monotonic() + self._patience
+        while not _lock(handle):
+            if time.monotonic() > give_up:
+                raise SchedulerError(
+                    f"{self._directory}: another process has held the local site's lock for more than "
+                    f"{self._patience:g} s; `fuser {self._directory / 'lock'}` names it"
+                )
+            time.sleep(_LOCK_PAUSE)
+
+    def note(self, id: int, kind: str) -> Path:
+        return note_path(self._directory, id, kind)
+
+    def entries(self) -> tuple[list[Entry], list[int]]:
+        """All jobs in order of their ids, and the ids of those just set aside as damaged."""
+        kinds = self._kinds()
+        damaged: list[int] = []
+        entries: list[Entry] = []
+        for id in sorted(id for id, there in kinds.items() if JOB in there):
+            entry = self._ended.get(id) or self._read(id, kinds[id])
+            if entry is None:
+                damaged.append(id)
+                continue
+            entries.append(entry)
+            if entry.ended is not None:
+                self._ended[id] = entry
+        return entries, damaged
+
+    def _kinds(self) -> dict[int, set[str]]:
+        kinds: dict[int, set[str]] = {}
+        problem = f"{self._directory}: the local site's folder cannot be read"
+        with _told(problem), os.scandir(self._directory) as listing:
+            names = [item.name for item in listing]
+        for name in names:
+            match = _NOTE.fullmatch(name)
+            if match:
+                self._newest = max(self._newest, int(match[1]))
+                if not match[3]:
+                    kinds.setdefault(int(match[1]), set()).add(match[2])
+        return kinds
+
+    def _read(self, id: int, kinds: set[str]) -> Entry | None:
+        try:
+            return Entry(
+                _decode(self.note(id, JOB), Job),
+                _decode(self.note(id, START), Start) if START in kinds else None,
+                _decode(self.note(id, END), End) if END in kinds else None,
+            )
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            self._set_aside(id, kinds, error)
+            return None
+
+    def _set_aside(self, id: int, kinds: set[str], error: Exception) -> None:
+        _log.warning(
+            "local job %d: a note on it in %s is damaged and was set aside as *.damaged: %s",
+            id,
+            self._directory,
+            error,
+        )
+        with _told(f"{self._directory}: a damaged note cannot be set aside"):
+            for kind in kinds:
+                path = self.note(id, kind)
+                path.rename(path.with_name(f"{path.name}.damaged"))
+
+    def next_id(self) -> int:
+        """Above every id that was ever seen here."""
+        self._kinds()
+        return self._newest + 1
+
+    def write(self, id: int, kind: str, record: Job | Start | End) -> bool:
+        """Write a note; False where there is one already."""
+        try:
+            write_once(self.note(id, kind), as_note(record))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise SchedulerError(
+                f"{self._directory}: local job {id} cannot be written down: {error}"
+            ) from error
+        return True
+
+    def forget(self, ids: Collection[int]) -> None:
+        """Remove the notes on jobs that have ended, and what a crash in the middle of that left behind."""
+        strays = [id for id, there in self._kinds().items() if JOB not in there]
+        with _told(f"{self._directory}: the notes on old local jobs cannot be removed"):
+            for id in (*ids, *strays):
+                for kind in (JOB, START, END):  # without its first note a job is not there
+                    self.note(id, kind).unlink(missing_ok=True)
+                self._ended.pop(id, None)
+
+
+def _lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _decode(path: Path, kind: type[_Record]) -> _Record:
+    return msgspec.json.decode(path.read_bytes(), type=kind)
+
+
+@contextlib.contextmanager
+def _told(problem: str) -> Iterator[None]:
+    """An OSError as a SchedulerError that says what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise SchedulerError(f"{problem}: {error}") from error

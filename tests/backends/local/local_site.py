@@ -1,0 +1,92 @@
+"""A local site in a temporary folder, with tiny shell commands for workers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from adaptor.config import SiteConfig
+from adaptor.model import Request
+from backends.base import JobReport, JobState, PilotOrder
+from backends.local.backend import LocalBackend
+from backends.local.leftovers import end_leftovers
+
+DEADLINE = 30.0
+KILL_WAIT = 0.3
+
+
+def wait_until(condition: Callable[[], bool], what: str = "the condition") -> None:
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > give_up:
+            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
+        time.sleep(0.02)
+
+
+def lives(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def written_pid(path: Path) -> int:
+    """A process id that a worker writes to a file."""
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} being written")
+    return int(path.read_text())
+
+
+class LocalSite:
+    """A backend and what tests want to know of it."""
+
+    def __init__(self, folder: Path, config: SiteConfig) -> None:
+        self.folder = folder
+        self.state = folder / "site"
+        self.config = config
+        self.backend = self.reopened()
+        self._orders = 0
+
+    def reopened(self) -> LocalBackend:
+        """What a daemon has that was started anew."""
+        return LocalBackend(self.config, self.state, kill_wait=KILL_WAIT)
+
+    def order(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> PilotOrder:
+        self._orders += 1
+        directory = self.folder / f"pilot-{self._orders}"
+        directory.mkdir(mode=0o700)
+        return PilotOrder(
+            tag=tag or f"test-{self._orders}",
+            request=Request(p, tr),
+            processors_per_task=1,
+            memory_per_task=None,
+            directory=directory,
+            worker=("/bin/sh", "-c", command),
+            environment={"ADAPTOR_PILOT": str(self._orders), "ADAPTOR_DIRECTORY": str(directory)},
+        )
+
+    def submit(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> str:
+        return self.backend.submit(self.order(command, p, tr, tag))
+
+    def report(self, id: str) -> JobReport:
+        (found,) = self.backend.jobs([id], "no such tag")
+        return found
+
+    def reaches(self, id: str, state: JobState) -> JobReport:
+        """The report on a job once it is in this state."""
+        wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
+        return self.report(id)
+
+    def supervisor(self, id: str) -> int:
+        """The process id of a running job's supervisor."""
+        pid = json.loads((self.state / f"{id}.start.json").read_bytes())["supervisor"]["pid"]
+        assert isinstance(pid, int)
+        return pid
+
+    def directory(self, number: int = 1) -> Path:
+        return self.folder / f"pilot-{number}"
+
+    def close(self) -> None:
+        for note in self.state.glob("*.job.json*"):
+            end_leftovers(f"{self.state}/{note.name.split('.')[0]}")

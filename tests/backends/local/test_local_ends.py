@@ -1,0 +1,107 @@
+"""How the local site ends jobs: at their time limit, when they are cancelled, and whatever they started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from backends.base import JobState
+from tests.backends.local.local_site import KILL_WAIT, LocalSite, lives, wait_until, written_pid
+
+STUBBORN = """
+trap '' TERM
+setsid sh -c 'setsid sh -c "trap : TERM; echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; sleep 100; sleep 100" &' &
+echo $$ > "$ADAPTOR_DIRECTORY/worker"
+sleep 100; sleep 100; sleep 100
+"""
+"""Ignores SIGTERM, and has a grandchild in a session of its own that does so too."""
+
+
+def test_a_job_is_ended_at_its_time_limit(site: LocalSite) -> None:
+    id = site.submit('echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100', tr=1)
+    worker = written_pid(site.directory() / "worker")
+    report = site.reaches(id, JobState.WALLTIME)
+    assert "1 s" in report.reason
+    assert not lives(worker)
+    assert report.start is not None
+    assert report.end is not None
+    assert report.end - report.start >= 1
+
+
+def test_a_worker_may_use_its_grace(site: LocalSite) -> None:
+    script = "trap 'echo handed back; exit 0' TERM; sleep 100 & wait"
+    id = site.submit(script, tr=1)
+    site.reaches(id, JobState.WALLTIME)
+    assert (site.directory() / f"local-{id}.out").read_text() == "handed back\n"
+
+
+def test_a_stubborn_worker_is_killed_with_all_that_it_started(site: LocalSite) -> None:
+    id = site.submit(STUBBORN, tr=1)
+    worker, fled = (written_pid(site.directory() / name) for name in ("worker", "fled"))
+    report = site.reaches(id, JobState.WALLTIME)
+    assert report.start is not None
+    assert report.end is not None
+    assert report.end - report.start >= 1 + KILL_WAIT
+    assert not lives(worker)
+    assert not lives(fled)
+
+
+def test_what_a_worker_leaves_behind_is_ended_with_the_job(site: LocalSite) -> None:
+    script = 'setsid sh -c "echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; exec sleep 100" & '
+    id = site.submit(script + 'until [ -s "$ADAPTOR_DIRECTORY/fled" ]; do sleep 0.01; done')
+    site.reaches(id, JobState.COMPLETED)
+    assert not lives(written_pid(site.directory() / "fled"))
+
+
+def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
+    blocker = site.submit("sleep 100", p=4)
+    queued = site.submit('touch "$ADAPTOR_DIRECTORY/ran"', p=4)
+    site.backend.cancel([queued])
+    report = site.report(queued)
+    assert report.state is JobState.CANCELLED
+    assert report.start is None
+    assert report.end is not None
+    site.backend.cancel([blocker])
+    site.reaches(blocker, JobState.CANCELLED)
+    assert not (site.directory(2) / "ran").exists()
+
+
+@pytest.mark.parametrize("command", ["exec sleep 100", STUBBORN], ids=["willing", "stubborn"])
+def test_a_running_job_is_cancelled(site: LocalSite, command: str) -> None:
+    id = site.submit(f'echo $$ > "$ADAPTOR_DIRECTORY/worker"; {command}')
+    worker = written_pid(site.directory() / "worker")
+    site.backend.cancel([id])
+    report = site.reaches(id, JobState.CANCELLED)
+    assert report.start is not None
+    assert not lives(worker)
+
+
+def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite]) -> None:
+    site = make_site(2, prologue='echo $$ > "$ADAPTOR_DIRECTORY/prologue"; sleep 100')
+    id = site.submit("true")
+    prologue = written_pid(site.directory() / "prologue")
+    site.backend.cancel([id])
+    site.reaches(id, JobState.CANCELLED)
+    wait_until(lambda: not lives(prologue))
+
+
+def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
+    id = site.submit("true")
+    site.reaches(id, JobState.COMPLETED)
+    site.backend.cancel([id, "99", "nonsense"])
+    site.backend.cancel([])
+    assert site.report(id).state is JobState.COMPLETED
+
+
+def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None:
+    id = site.submit(STUBBORN, p=4)
+    written_pid(site.directory() / "worker")
+    next = site.submit("true", p=4)
+    site.backend.cancel([id])
+    assert site.report(next).state is JobState.QUEUED
+    ended = site.reaches(id, JobState.CANCELLED).end
+    started = site.reaches(next, JobState.COMPLETED).start
+    assert ended is not None
+    assert started is not None
+    assert started >= ended

@@ -1,0 +1,201 @@
+"""What every backend owes the daemon: the same tests on every batch scheduler that is here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor.config import SiteConfig
+from adaptor.model import Request
+from backends.base import Backend, JobReport, JobState, PilotOrder, SubmitRefused
+from backends.local.backend import LocalBackend
+from backends.slurm.backend import SlurmBackend
+
+DEADLINE = 60.0
+PATIENT = 'trap \'echo told > "$ADAPTOR_DIRECTORY/told"; exit 0\' TERM; echo up > "$ADAPTOR_DIRECTORY/up"; '
+WAIT = PATIENT + "sleep 300 & wait $!"
+"""A worker that waits until it is told to leave."""
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > give_up:
+            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
+        time.sleep(0.1)
+
+
+class Site:
+    """A backend with so many processors, and orders for it."""
+
+    def __init__(self, backend: Backend, processors: int, folder: Path) -> None:
+        self.backend = backend
+        self.processors = processors
+        self._folder = folder
+        self._submitted: list[str] = []
+
+    def order(self, tag: str, command: str, p: int = 1, tr: int = 120) -> PilotOrder:
+        directory = self._folder / tag
+        directory.mkdir(mode=0o700)
+        return PilotOrder(
+            tag=tag,
+            request=Request(p, tr),
+            processors_per_task=1,
+            memory_per_task=None,
+            directory=directory,
+            worker=("/bin/sh", "-c", command),
+            environment={"ADAPTOR_DIRECTORY": str(directory)},
+        )
+
+    def submit(self, tag: str, command: str, p: int = 1, tr: int = 120) -> str:
+        id = self.backend.submit(self.order(tag, command, p, tr))
+        self._submitted.append(id)
+        return id
+
+    def path(self, tag: str, name: str) -> Path:
+        return self._folder / tag / name
+
+    def report(self, id: str) -> JobReport:
+        (found,) = self.backend.jobs([id], "no such tag")
+        return found
+
+    def reaches(self, id: str, state: JobState) -> JobReport:
+        wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
+        return self.report(id)
+
+    def is_up(self, tag: str) -> None:
+        wait_until(self.path(tag, "up").exists, f"the worker of {tag}")
+
+    def close(self) -> None:
+        self.backend.cancel(self._submitted)
+        wait_until(lambda: all(self._has_ended(id) for id in self._submitted), "the end of all jobs")
+
+    def _has_ended(self, id: str) -> bool:
+        return all(job.state.ended for job in self.backend.jobs([id], "no such tag"))
+
+
+def local_site(folder: Path) -> Site:
+    config = SiteConfig(backend="local", processors=4)
+    return Site(LocalBackend(config, folder / "site", kill_wait=1.0), 4, folder)
+
+
+def slurm_site(folder: Path) -> Site:
+    return Site(SlurmBackend(SiteConfig(backend="slurm")), 16, folder)
+
+
+@pytest.fixture(params=["local", pytest.param("slurm", marks=pytest.mark.slurm)])
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
+    """The site of one backend; nothing of its jobs is left after the test."""
+    if request.param == "slurm":
+        request.getfixturevalue("slurm")
+        made = slurm_site(tmp_path)
+    else:
+        made = local_site(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_job_is_found_by_its_tag_and_runs(site: Site) -> None:
+    id = site.submit("mine-1", WAIT)
+    (found,) = site.backend.jobs([], "mine-")
+    assert (found.id, found.tag) == (id, "mine-1")
+    running = site.reaches(id, JobState.RUNNING)
+    assert running.start is not None
+    assert running.end is None
+    assert running.nodes
+
+
+def test_a_worker_that_leaves_by_itself_completes_its_job(site: Site) -> None:
+    report = site.reaches(site.submit("mine-1", "exit 0"), JobState.COMPLETED)
+    assert report.start is not None
+    assert report.end is not None
+    assert report.start <= report.end
+
+
+def test_a_worker_that_fails_fails_its_job(site: Site) -> None:
+    site.reaches(site.submit("mine-1", "exit 3"), JobState.FAILED)
+
+
+def test_the_worker_is_told_its_share_and_its_end(site: Site) -> None:
+    id = site.submit("mine-1", 'env > "$ADAPTOR_DIRECTORY/env"', p=3)
+    report = site.reaches(id, JobState.COMPLETED)
+    lines = site.path("mine-1", "env").read_text().splitlines()
+    seen = dict(line.split("=", 1) for line in lines if line.startswith("ADAPTOR_"))
+    assert seen["ADAPTOR_PROCESSORS"] == "3"
+    assert seen["ADAPTOR_NODE"]
+    assert report.start is not None
+    assert float(seen["ADAPTOR_PILOT_END"]) == pytest.approx(report.start + 120, abs=5)
+
+
+def test_a_queued_job_that_is_cancelled_never_runs(site: Site) -> None:
+    blocker = site.submit("first", WAIT, p=site.processors)
+    queued = site.submit("second", WAIT, p=site.processors)
+    site.reaches(blocker, JobState.RUNNING)
+    assert site.report(queued).state is JobState.QUEUED
+    site.backend.cancel([queued])
+    report = site.reaches(queued, JobState.CANCELLED)
+    assert report.start is None
+    site.backend.cancel([blocker])
+    site.reaches(blocker, JobState.CANCELLED)
+    assert not site.path("second", "up").exists()
+
+
+def test_a_running_job_that_is_cancelled_is_told_first(site: Site) -> None:
+    id = site.submit("mine-1", WAIT)
+    site.is_up("mine-1")
+    site.backend.cancel([id])
+    report = site.reaches(id, JobState.CANCELLED)
+    assert report.start is not None
+    assert site.path("mine-1", "told").exists()
+
+
+def test_a_job_ends_at_its_time_limit(site: Site) -> None:
+    if site.backend.time_resolution > 1:
+        pytest.skip("its time limits are whole minutes: too long for a test")
+    id = site.submit("mine-1", WAIT, tr=1)
+    site.reaches(id, JobState.WALLTIME)
+    assert site.path("mine-1", "told").exists()
+
+
+def test_unknown_ids_are_simply_missing(site: Site) -> None:
+    id = site.submit("mine-1", WAIT)
+    assert [job.id for job in site.backend.jobs(["999999", id], "no such tag")] == [id]
+    assert site.backend.jobs(["999999"], "no such tag") == []
+
+
+def test_cancelling_unknown_and_ended_jobs_is_no_error(site: Site) -> None:
+    id = site.submit("mine-1", "exit 0")
+    site.reaches(id, JobState.COMPLETED)
+    site.backend.cancel([id, "999999"])
+    assert site.report(id).state is JobState.COMPLETED
+
+
+def test_a_request_beyond_the_site_is_refused_and_leaves_nothing(site: Site) -> None:
+    with pytest.raises(SubmitRefused):
+        site.backend.submit(site.order("too-large", WAIT, p=site.processors + 1))
+    assert site.backend.jobs([], "too-large") == []
+
+
+def test_the_queue_counts_running_and_waiting_jobs(site: Site) -> None:
+    empty = site.backend.queue_state()
+    assert (empty.processors, empty.running, empty.pending) == (site.processors, (), ())
+    wide = site.submit("first", WAIT, p=site.processors - 1)
+    started = site.reaches(wide, JobState.RUNNING).start
+    next = site.submit("second", WAIT, p=2)
+    state = site.backend.queue_state()
+    (running,) = state.running
+    (pending,) = state.pending
+    assert started is not None
+    assert (running.id, running.processors) == (wide, site.processors - 1)
+    assert running.end == pytest.approx(started + 120, abs=2)
+    assert (pending.id, pending.processors, pending.tr) == (next, 2, 120)
+
+
+def test_limits_are_known(site: Site) -> None:
+    limits = site.backend.advertised_limits()
+    assert limits.max_pending_requests >= 1
+    assert 1 <= limits.max_proc <= site.processors
+    assert limits.max_tr >= 60
