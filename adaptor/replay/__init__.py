@@ -1,0 +1,1 @@
+"""The decisions of the daemon on a virtual clock: traces, simulated clusters, experiments."""

@@ -1,0 +1,43 @@
+"""What a simulated cluster shows of its queue, in the words of a real scheduler."""
+
+from __future__ import annotations
+
+from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.replay import kernels as k
+from adaptor.replay.simulation import Simulation
+
+
+def queue_state(cluster: Simulation) -> QueueState:
+    """The jobs of everyone, own ones included, as `squeue` would show them at the end of this second.
+
+    Identifiers are the simulation's numbers as text. Conservative backfilling plans the start of each
+    waiting job, EASY that of the first alone. An end is the one by the time limit.
+    """
+    running = []
+    for job in cluster.running_rows()[:, k.RUN_JOB].tolist():
+        start, limit, need = cluster.started_job(job)
+        running.append(RunningJob(str(job), need, float(start + limit)))
+    planned = planned_starts(cluster)
+    pending = [
+        PendingJob(str(job), need, float(limit), planned.get(job))
+        for job, _, _, need, limit in cluster.waiting_rows().tolist()
+    ]
+    return QueueState(
+        now=float(cluster.now),
+        processors=cluster.processors,
+        running=tuple(running),
+        pending=tuple(pending),
+    )
+
+
+def planned_starts(cluster: Simulation) -> dict[int, float]:
+    """The starts that the policy plans, by job; those it does not plan are missing."""
+    rows = cluster.waiting_rows()
+    if not len(rows):
+        return {}
+    if cluster.policy == "easy":
+        times, free = cluster.profile()
+        # The shadow time: with running jobs alone, what is free only grows.
+        shadow = times[(free >= rows[0, k.W_NEED]).argmax()]
+        return {int(rows[0, k.W_JOB]): float(shadow)}
+    return dict(zip(rows[:, k.W_JOB].tolist(), rows[:, k.W_START].astype(float).tolist(), strict=True))

@@ -1,0 +1,85 @@
+"""A trace replayed without any job of ours: the schedule, job by job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from adaptor.replay.errors import TraceError
+from adaptor.replay.jobs import Jobs, Seconds
+from adaptor.replay.metrics import Metrics, measure
+from adaptor.replay.normalise import machine_size, normalise
+from adaptor.replay.repairs import Choices, Repairs
+from adaptor.replay.simulation import Policy, Simulation
+from adaptor.replay.swf_read import read_trace
+
+
+class TraceRun(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A finished replay."""
+
+    name: str
+    policy: Policy
+    processors: int
+    processors_from: str
+    """Where the number of processors is from."""
+    jobs: Jobs
+    starts: Seconds
+    repairs: Repairs
+    metrics: Metrics
+
+
+def run_trace(
+    path: Path,
+    policy: Policy,
+    *,
+    processors: int | None = None,
+    choices: Choices | None = None,
+    lenient: bool = False,
+) -> TraceRun:
+    """Read, normalise and simulate a trace.
+
+    Args:
+        processors: of the machine; None: as the trace's header says.
+
+    Raises:
+        TraceError: the trace cannot be read or leaves no job, or the machine has no processor.
+    """
+    trace = read_trace(path, lenient=lenient)
+    size, source = (processors, "as asked") if processors is not None else machine_size(trace)
+    if size < 1:
+        raise TraceError(f"a machine of {size} processors runs nothing; give --processors 1 or more")
+    jobs, repairs = normalise(trace, size, choices)
+    starts = replay(jobs, size, policy)
+    return TraceRun(
+        name=str(path),
+        policy=policy,
+        processors=size,
+        processors_from=source,
+        jobs=jobs,
+        starts=starts,
+        repairs=repairs,
+        metrics=measure(jobs, starts, size),
+    )
+
+
+def replay(jobs: Jobs, processors: int, policy: Policy) -> Seconds:
+    """The start of each job when nothing else is submitted."""
+    cluster = Simulation(jobs, processors, policy)
+    cluster.finish()
+    return cluster.starts()
+
+
+def write_schedule(jobs: Jobs, starts: Seconds, path: Path) -> None:
+    """CSV with the columns job, submit, start, end, processors; a line per job in submission order.
+
+    Raises:
+        TraceError: the file cannot be written.
+    """
+    columns = (jobs.number, jobs.submit, starts, starts + jobs.run, jobs.processors)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    lines = ["job,submit,start,end,processors", *("%d,%d,%d,%d,%d" % row for row in rows)]  # noqa: UP031
+    try:
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from error
