@@ -1,0 +1,136 @@
+"""A user's corner: a state directory, a working folder, and the real command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+LONG = 150.0
+"""Seconds after which a test has waited long enough for anything."""
+
+
+def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.1) -> Any:
+    """The first true value of the condition."""
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(pause)
+    raise AssertionError(f"waited {timeout:.0f} s in vain: {what}")
+
+
+class Lab:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.state = root / "state"
+        self.work = root / "work"
+        self.work.mkdir()
+        self.config: Path | None = None
+
+    def configure(self, text: str) -> None:
+        self.config = self.root / "site.yaml"
+        self.config.write_text(textwrap.dedent(text), encoding="utf-8")
+
+    def bag(self, lines: Iterable[str], name: str = "tasks.bag") -> Path:
+        path = self.work / name
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return path
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        config = ["--config", str(self.config)] if self.config else []
+        return [sys.executable, "-m", "adaptor.cli", *config, *map(str, arguments)]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "ADAPTOR_DIR": str(self.state), "NO_COLOR": "1", "COLUMNS": "150"}
+
+    def run(
+        self, *arguments: str | Path, expect: int = 0, timeout: float = LONG
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            self.command(*arguments),
+            env=self.environment,
+            cwd=self.work,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert done.returncode == expect, (
+            f"exit code {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        )
+        return done
+
+    def ask(self, *arguments: str | Path) -> Any:
+        """What a command prints with `--json`."""
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+    def submit(self, *arguments: str | Path) -> int:
+        return int(self.ask("submit", *arguments)["bag"])
+
+    def start(self, *arguments: str | Path) -> subprocess.Popen[str]:
+        """A command in the background."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment,
+            cwd=self.work,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def status(self, bag: int = 1) -> dict[str, Any]:
+        (found,) = self.ask("status", str(bag))["bags"]
+        return dict(found)
+
+    def pilots(self) -> list[dict[str, Any]]:
+        return list(self.ask("pilot", "list", "--all"))
+
+    def results(self, bag: int = 1) -> list[dict[str, Any]]:
+        return list(self.ask("results", str(bag)))
+
+    def wait(self, bag: int = 1, expect: int = 0, timeout: float = LONG) -> None:
+        self.run("wait", str(bag), "--timeout", f"{timeout:.0f}", expect=expect, timeout=timeout + 20)
+
+    def daemon_pid(self) -> int:
+        return int(self.ask("daemon", "status")["pid"])
+
+    def kill_daemon(self) -> None:
+        """`kill -9`."""
+        daemon = psutil.Process(self.daemon_pid())
+        daemon.send_signal(signal.SIGKILL)
+        daemon.wait(10)
+
+    def log(self) -> str:
+        path = self.state / "daemon.log"
+        return path.read_text(encoding="utf-8")[-6000:] if path.exists() else "(no daemon.log)"
+
+    def close(self) -> None:
+        """Stop the daemon and all its pilots, however far things went."""
+        subprocess.run(
+            self.command("daemon", "stop", "--pilots"),
+            env=self.environment,
+            cwd=self.work,
+            capture_output=True,
+            timeout=90,
+            check=False,
+        )
+
+
+def exactly_one_result_each(lab: Lab, bag: int, tasks: int) -> None:
+    """The journal holds one result for every task, and no failure was charged."""
+    found = lab.results(bag)
+    assert [task["task"] for task in found] == list(range(tasks))
+    assert {task["state"] for task in found} == {"done"}
+    assert {task["retries"] for task in found} == {0}

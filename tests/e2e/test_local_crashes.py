@@ -1,0 +1,137 @@
+"""`kill -9` of the daemon and of a worker in the middle of a bag; a second daemon; a stopped one."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+LOCAL = """
+    sites:
+      here:
+        backend: local
+        processors: 3
+        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 1h}
+        idle_timeout: 5
+    daemon:
+      worker_timeout: 6
+"""
+
+
+def workers_of(lab: Lab) -> list[psutil.Process]:
+    """The worker processes of this lab's pilots."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        if "adaptor.worker" in (process.info["cmdline"] or []):
+            try:
+                if process.environ().get("ADAPTOR_DIRECTORY", "").startswith(str(lab.state)):
+                    found.append(process)
+            except psutil.Error:
+                continue
+    return found
+
+
+def done(lab: Lab) -> int:
+    return int(lab.status()["done"])
+
+
+def runs(lab: Lab) -> list[str]:
+    """One line per execution of a task, from a file that the tasks write themselves."""
+    path = lab.work / "runs"
+    return path.read_text(encoding="utf-8").split() if path.exists() else []
+
+
+@pytest.fixture
+def busy(lab: Lab) -> Lab:
+    lab.configure(LOCAL)
+    lab.bag("sleep 0.3; echo $ADAPTOR_TASK_ID >> runs" for _ in range(40))
+    lab.submit("tasks.bag")
+    until(lambda: done(lab) >= 5, "the bag is under way")
+    return lab
+
+
+def test_the_daemon_is_killed_and_what_was_finished_does_not_run_again(busy: Lab) -> None:
+    pilots = {pilot["job"] for pilot in busy.pilots()}
+    busy.kill_daemon()
+    busy.run("daemon", "start")
+    assert {worker.pid for worker in workers_of(busy)}, "the pilots live on"
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+    assert sorted(map(int, runs(busy))) == list(range(40)), "each task ran once"
+    assert {pilot["job"] for pilot in busy.pilots()} >= pilots, "the pilots were met again"
+
+
+def test_a_worker_is_killed_and_its_tasks_run_elsewhere(busy: Lab) -> None:
+    workers_of(busy)[0].send_signal(signal.SIGKILL)
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+
+
+def test_daemon_and_workers_are_killed_together(busy: Lab) -> None:
+    busy.kill_daemon()
+    for worker in workers_of(busy):
+        worker.send_signal(signal.SIGKILL)
+    busy.run("daemon", "start")
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+
+
+def test_stopping_the_daemon_leaves_its_pilots_to_the_next_one(busy: Lab) -> None:
+    busy.run("daemon", "stop")
+    assert workers_of(busy)
+    assert "no daemon" in busy.run("status").stderr
+    busy.run("daemon", "start")
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+    assert sorted(map(int, runs(busy))) == list(range(40))
+
+
+def test_stopping_the_daemon_with_its_pilots_leaves_nothing_behind(busy: Lab) -> None:
+    busy.run("daemon", "stop", "--pilots")
+    until(lambda: not workers_of(busy), "the workers have left", timeout=20)
+    states = {pilot["state"] for pilot in busy.pilots()}
+    assert not states & {"running", "queued", "submitting"}
+    assert busy.status()["done"] < 40
+
+
+def test_a_pilot_that_is_cancelled_by_hand_charges_no_retry(busy: Lab) -> None:
+    """The supervisor is the local site's scheduler for a running pilot: SIGTERM is its cancel."""
+    worker = workers_of(busy)[0]
+    supervisor = worker.parent()
+    assert supervisor is not None
+    supervisor.terminate()
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+
+
+def test_a_second_daemon_is_refused(busy: Lab) -> None:
+    first = busy.daemon_pid()
+    told = busy.run("daemon", "run", expect=1).stderr
+    assert f"pid {first}" in told
+    assert "adaptor daemon stop" in told
+    assert busy.daemon_pid() == first
+
+
+def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> None:
+    import json
+
+    secrets = {
+        json.loads((busy.state / name).read_text())["secret_key"]
+        for name in ("access-worker.json", "access-client.json")
+    }
+    lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    assert not any(secret in line for secret in secrets for line in lines)
+    for path in busy.state.rglob("*"):
+        if path.is_symlink() or path.is_socket():
+            continue
+        assert not path.stat().st_mode & 0o077 or _inside_private(path, busy.state), path
+
+
+def _inside_private(path: Path, state: Path) -> bool:
+    """Files of other modes are shut off by their 0700 folder; secrets themselves must be 0600."""
+    secret = path.name in {"keys.json", "access-worker.json", "access-client.json", "journal.sqlite"}
+    return not secret and not path.is_dir() and not state.stat().st_mode & 0o077

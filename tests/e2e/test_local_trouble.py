@@ -1,0 +1,150 @@
+"""Tasks that misbehave, a disk that is full, a stranger's key, a walltime that is met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+import zmq
+
+from adaptor.link import control
+from adaptor.link.access import CLIENT_ACCESS, WORKER_ACCESS, read_access
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+
+def local(limits: str = "{max_pending_requests: 2, max_proc: 2, max_tr: 1h}", more: str = "") -> str:
+    return f"""
+    sites:
+      here:
+        backend: local
+        processors: 2
+        limits: {limits}
+        {more}
+    """
+
+
+def test_tasks_that_fail_each_in_their_own_way(lab: Lab) -> None:
+    lab.configure(local())
+    lab.bag(
+        [
+            "#ADAPTOR retries=1",
+            "echo fine",
+            "exit 7",
+            "kill -9 $$",
+            "/no/such/program",
+            "head -c 100000000 /dev/zero",
+            "setsid sleep 300 & echo left a child behind",
+        ]
+    )
+    lab.run("run", "tasks.bag", expect=3)
+    tasks = lab.results()
+    assert [task["state"] for task in tasks] == ["done", "failed", "failed", "failed", "done", "done"]
+    assert [task["attempts"] for task in tasks] == [1, 2, 2, 2, 1, 1]
+    assert tasks[1]["exit_code"] == 7
+    assert tasks[2]["signal"] == 9
+    assert tasks[3]["exit_code"] == 127
+    assert Path(tasks[4]["stdout"]).stat().st_size == 100_000_000
+    left = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "300"]]
+    assert not [process for process in left if process.cwd() == str(lab.work)]
+
+
+def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
+    more = "initial_tr: 2\n        pad: 6\n        growth_factor: 3"
+    lab.configure(local("{max_pending_requests: 1, max_proc: 2, max_tr: 1h}", more))
+    lab.bag(["sleep 7"] * 2)
+    lab.run("run", "tasks.bag")
+    exactly_one_result_each(lab, 1, 2)
+    first, second = lab.ask("report", "1")["requests"]
+    assert first["tr"] == 8
+    assert second["tr"] - 6 >= 3 * (first["tr"] - 6)
+
+
+def test_a_task_longer_than_any_request_is_told_and_not_tried_for_ever(lab: Lab) -> None:
+    lab.configure(
+        local("{max_pending_requests: 1, max_proc: 2, max_tr: 10}", "initial_tr: 4\n        pad: 6")
+    )
+    lab.bag(["sleep 60", "true"])
+    lab.run("run", "tasks.bag", expect=3)
+    slow, quick = lab.results()
+    assert quick["state"] == "done"
+    assert slow["state"] == "failed"
+    assert "max_tr" in slow["error"]
+    assert slow["retries"] == 0
+
+
+def test_a_full_disk_loses_nothing(lab: Lab) -> None:
+    lab.configure(local())
+    lab.bag(["sleep 0.2"] * 40)
+    lab.submit("tasks.bag")
+    until(lambda: lab.status()["done"] >= 3, "the bag is under way")
+    daemon = psutil.Process(lab.daemon_pid())
+    unlimited = daemon.rlimit(psutil.RLIMIT_FSIZE)
+    daemon.rlimit(psutil.RLIMIT_FSIZE, (4096, unlimited[1]))  # every write beyond 4 KiB fails
+    until(lambda: lab.ask("daemon", "status")["stalled"], "the daemon says that it cannot write")
+    told = lab.run("submit", "tasks.bag", expect=1).stderr
+    assert "journal" in told
+    daemon.rlimit(psutil.RLIMIT_FSIZE, unlimited)
+    lab.wait()
+    exactly_one_result_each(lab, 1, 40)
+    assert lab.ask("daemon", "status")["stalled"] == ""
+
+
+@pytest.mark.parametrize("key", ["a stranger's", "a worker's"])
+def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> None:
+    lab.configure(local())
+    lab.run("daemon", "start")
+    access = read_access(lab.state / CLIENT_ACCESS)
+    if key == "a worker's":
+        worker = read_access(lab.state / WORKER_ACCESS)
+        public, secret = worker.public_key.encode(), worker.secret_key.encode()
+    else:
+        public, secret = zmq.curve_keypair()
+    with zmq.Context() as context, context.socket(zmq.DEALER) as channel:
+        channel.linger = 0
+        channel.curve_serverkey = access.server_key.encode()
+        channel.curve_publickey, channel.curve_secretkey = public, secret
+        channel.connect(access.addresses[0])
+        channel.send(control.encode(control.GetDaemon()))
+        assert not channel.poll(1500)
+    assert "turned away" in lab.log()
+    assert lab.daemon_pid()
+
+
+def test_two_bags_share_and_bags_can_be_cancelled_and_retried(lab: Lab) -> None:
+    lab.configure(local())
+    lab.bag(["sleep 0.4"] * 30, "first.bag")
+    lab.bag(["sleep 0.4"] * 6, "second.bag")
+    first, second = lab.submit("first.bag"), lab.submit("second.bag")
+    lab.wait(second)
+    assert lab.status(first)["done"] < 24, "the second bag did not wait for the first"
+    lab.run("cancel", str(first))
+    assert lab.status(first)["state"] == "cancelled"
+    lab.run("wait", str(first), expect=3)
+    lab.run("retry", str(first))
+    lab.wait(first)
+    assert lab.status(first)["done"] == 30
+
+
+def test_an_idle_daemon_holds_no_processors(lab: Lab) -> None:
+    lab.configure(local())
+    lab.bag(["true"] * 4)
+    lab.run("daemon", "start")
+    lab.submit("tasks.bag")
+    lab.wait()
+    until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "all pilots have left", timeout=10)
+    before = len(lab.pilots())
+    until(lambda: lab.ask("site", "list"), "the daemon answers")
+    assert len(lab.pilots()) == before
+
+
+def test_why_explains_that_nothing_can_be_submitted(lab: Lab) -> None:
+    lab.configure(local("{max_pending_requests: 1, max_proc: 1, max_tr: 1h}"))
+    lab.bag(["sleep 2"] * 4)
+    lab.submit("tasks.bag")
+
+    def withheld() -> list[str]:
+        return [line["text"] for line in lab.ask("why", "1") if line["kind"] == "withheld"]
+
+    (text, *_) = until(withheld, "a reason is given")
+    assert "pilot 1" in text

@@ -1,0 +1,53 @@
+"""What the scheduler showed while something ran: the limits must hold at every instant."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+import msgspec
+
+from tests.clusters.slurm import ThrowawaySlurm
+
+
+class Seen(msgspec.Struct):
+    """One look at the queue: our jobs as (state, processors, minutes)."""
+
+    at: float
+    jobs: list[tuple[str, int, int]]
+
+
+class QueueWatch:
+    """Looks at the adaptor's own jobs every half second, until left."""
+
+    def __init__(self, cluster: ThrowawaySlurm) -> None:
+        self._cluster = cluster
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self.seen: list[Seen] = []
+
+    def __enter__(self) -> QueueWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def look(self) -> Seen:
+        text = self._cluster.run(["squeue", "-h", "-o", "%j|%T|%C|%l"], check=False)
+        jobs = []
+        for line in text.splitlines():
+            name, state, processors, limit = line.split("|")
+            if name.startswith("adaptor-") and state != "COMPLETING":
+                minutes, _, _ = limit.rpartition(":")
+                hours, _, rest = minutes.rpartition(":")
+                jobs.append((state, int(processors), int(hours or 0) * 60 + int(rest)))
+        return Seen(time.time(), jobs)
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.5):
+            self.seen.append(self.look())
