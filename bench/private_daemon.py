@@ -1,0 +1,82 @@
+"""A daemon of its own for a measurement, in a temporary folder, with one small local site."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from backends.local.leftovers import end_leftovers
+
+ADAPTOR = str(Path(sys.executable).with_name("adaptor"))
+_CONFIG = """
+sites:
+  local:
+    backend: local
+    processors: {processors}
+    initial_tr: 10m
+    pad: 10s
+    idle_timeout: 10s
+"""
+
+
+class PrivateDaemon(msgspec.Struct, frozen=True):
+    """Where a daemon lives."""
+
+    folder: Path
+    environment: dict[str, str]
+
+    def adaptor(self, *arguments: str) -> str:
+        """What an `adaptor` command prints. Raises subprocess.CalledProcessError."""
+        done = subprocess.run(
+            [ADAPTOR, *arguments],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
+        return done.stdout.decode()
+
+    def pid(self) -> int:
+        """The process id of the running daemon."""
+        pid = msgspec.json.decode(self.adaptor("daemon", "status", "--json"))["pid"]
+        return int(pid)
+
+
+@contextlib.contextmanager
+def private_folder(processors: int) -> Iterator[PrivateDaemon]:
+    """A state directory and a configuration, without a daemon yet; nothing that runs there stays."""
+    with tempfile.TemporaryDirectory(prefix="adaptor-bench-") as name:
+        folder = Path(name)
+        config = folder / "config.yaml"
+        config.write_text(_CONFIG.format(processors=processors))
+        places = {"ADAPTOR_DIR": str(folder / "state"), "ADAPTOR_CONFIG": str(config)}
+        place = PrivateDaemon(folder, {**os.environ, **places})
+        try:
+            yield place
+        finally:
+            _end_all(place)
+
+
+@contextlib.contextmanager
+def private_daemon(processors: int) -> Iterator[PrivateDaemon]:
+    """A running daemon; it and its pilots are ended afterwards."""
+    with private_folder(processors) as place:
+        place.adaptor("daemon", "start")
+        yield place
+
+
+def _end_all(place: PrivateDaemon) -> None:
+    """End the daemon before its folder is removed: without it a pilot would run to its time limit."""
+    stop = [ADAPTOR, "daemon", "stop", "--pilots"]  # fails where none runs any more
+    subprocess.run(stop, env=place.environment, capture_output=True, check=False)
+    jobs = place.folder / "state" / "sites" / "local"
+    for note in jobs.glob("*.job.json"):
+        end_leftovers(f"{jobs}/{note.name.partition('.')[0]}")
