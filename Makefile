@@ -1,0 +1,61 @@
+# Everything runs in a virtual environment of the project's own; nothing is installed outside it,
+# but for the Debian packages of a real Slurm, which `make test` installs where it may.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DEMO   := demo-out
+
+.PHONY: help demo test lint bench slurm install dev clean
+
+help:
+	@echo "make demo    render a picture in 256 parts on this machine: the whole way of a bag"
+	@echo "make test    lint and test everything, on a real Slurm too"
+	@echo "make lint    ruff and mypy --strict"
+	@echo "make bench   speed and memory, as ratios measured in one run"
+	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
+	@echo "make install the adaptor command in $(BIN)"
+
+install: $(VENV)/installed
+dev: $(VENV)/installed-dev
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "the adaptor needs Python 3.10 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@ $(VENV)/installed
+
+demo: $(VENV)/installed
+	rm -rf $(DEMO)/parts
+	PYTHON=$(CURDIR)/$(BIN)/python ADAPTOR_DIR=$(CURDIR)/$(DEMO)/state \
+		$(BIN)/adaptor run fixtures/demo/picture.bag
+	$(BIN)/python fixtures/demo/render.py assemble $(DEMO)/parts $(DEMO)/picture.png
+	ADAPTOR_DIR=$(CURDIR)/$(DEMO)/state $(BIN)/adaptor report last
+	@echo "The picture: $(DEMO)/picture.png"
+
+test: dev
+	./tests/clusters/install-slurm
+	$(MAKE) --no-print-directory lint
+	$(BIN)/python -m pytest --durations=10
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	cd fixtures/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --no-incremental render.py picture
+
+bench: dev
+	$(BIN)/python -m bench
+
+slurm: dev
+	./tests/clusters/install-slurm
+	$(BIN)/python -m tests.clusters.slurm
+
+clean:
+	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
