@@ -58,8 +58,8 @@ def _remark(site: SiteState, pilot: Pilot, now: float) -> None:
         if now - max(pilot.started, pilot.known_since) > UNREACHED and not pilot.note:
             ran, port = format_duration(now - pilot.started), site.core.server.worker_port
             pilot.note = (
-                f"runs for {ran}, but no worker of it has reached the "
-                f"daemon; is port {port} of this machine open from the nodes? {complaints(site.folder(pilot))}"
+                f"runs for {ran}, but no worker of it has reached the daemon; is port {port} of this machine "
+                f"open from the nodes? {complaints(site.folder(pilot))}"
             ).strip()
             site.explain("problem", pilot.note, pilot)
         return

@@ -100,7 +100,11 @@ class World:
 
     def submit(self, tasks: int, **options: object) -> int:
         spec = BagSpec(
-            name="b", cwd="/", output="/nowhere/{bag}", environment={}, **options  # type: ignore[arg-type]
+            name="b",
+            cwd="/",
+            output="/nowhere/{bag}",
+            environment={},
+            **options,  # type: ignore[arg-type]
         )
         inputs = [TaskInput(command=f"task {number}") for number in range(tasks)]
         id = self.journal.add_bag(spec, inputs, self.now)
@@ -121,7 +125,13 @@ class World:
     # --- workers
 
     def join(
-        self, id: str, processors: int = 1, *, site: str = "site", time_left: float = PILOT_TIME, pilot: int = 0
+        self,
+        id: str,
+        processors: int = 1,
+        *,
+        site: str = "site",
+        time_left: float = PILOT_TIME,
+        pilot: int = 0,
     ) -> Player:
         if not pilot:
             crafted = CraftedRequest(Request(processors, int(time_left)), None, 1, "because")
@@ -152,7 +162,9 @@ class World:
         self.broker.report(player.id, message, self.now)
         self.commit()
 
-    def finish(self, player: Player, key: AttemptKey | None = None, exit_code: int = 0, took: float = 1.0) -> None:
+    def finish(
+        self, player: Player, key: AttemptKey | None = None, exit_code: int = 0, took: float = 1.0
+    ) -> None:
         self.now += took
         chosen = key or next(iter(player.running))
         player.end(chosen, Ending.EXITED, self.now, exit_code)
@@ -200,7 +212,9 @@ class World:
                 else:
                     self.now += 1.0
                     self.report(player)
-        raise AssertionError(f"tasks are left over: {self.journal.connection.execute('SELECT * FROM bag').fetchall()}")
+        raise AssertionError(
+            f"tasks are left over: {self.journal.connection.execute('SELECT * FROM bag').fetchall()}"
+        )
 
     def close(self) -> None:
         self.journal.close()

@@ -42,7 +42,9 @@ class BrokerMachine(RuleBasedStateMachine):
     def finish(self, data: st.DataObject, exit_code: int, took: float) -> None:
         player = self.player(data)
         if player is not None and player.running:
-            self.world.finish(player, data.draw(st.sampled_from(sorted(player.running, key=str))), exit_code, took)
+            self.world.finish(
+                player, data.draw(st.sampled_from(sorted(player.running, key=str))), exit_code, took
+            )
 
     @rule(data=st.data(), heartbeat=st.booleans())
     def report(self, data: st.DataObject, heartbeat: bool) -> None:
@@ -126,7 +128,9 @@ class BrokerMachine(RuleBasedStateMachine):
         # Workers that are cut off or whose orders were lost make themselves known again.
         for player in list(world.players.values()):
             world.greet(player)
-        for id in [worker.id for worker in world.broker.books.workers.values() if worker.id not in world.players]:
+        for id in [
+            worker.id for worker in world.broker.books.workers.values() if worker.id not in world.players
+        ]:
             world.broker.lost(id, AttemptOutcome.LOST, world.now, world.now)
             world.commit()
         world.run_to_the_end()

@@ -1,0 +1,116 @@
+"""One question to the daemon, one answer: over ZMQ with CURVE, by the keys of the state directory."""
+
+from __future__ import annotations
+
+import socket
+from typing import TypeVar
+
+import msgspec
+import zmq
+
+from adaptor.errors import AdaptorError, NoDaemonError, UsageError
+from adaptor.link import control
+from adaptor.link.access import CLIENT_ACCESS, Access, read_access
+from adaptor.link.state import state_directory
+
+CONNECT_TIMEOUT = 1.0
+"""Seconds for one address to accept a connection."""
+HANDSHAKE_TIMEOUT = 5.0
+"""Seconds for what listens there to prove that it is our daemon."""
+ANSWER_TIMEOUT = 30.0
+
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
+
+class NoAnswerError(NoDaemonError):
+    """The daemon is there and did not answer in time."""
+
+
+def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
+    """The daemon's answer, which must be of the kind named; `timeout` is seconds from question to answer.
+
+    Raises:
+        NoDaemonError: no daemon is reached (its subclass NoAnswerError: it does not answer in time).
+        UsageError: the daemon says that the question is at fault.
+        AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
+    """
+    path = state_directory() / CLIENT_ACCESS
+    if not path.exists():
+        raise _nobody()
+    access = read_access(path)
+    message = control.encode(question)
+    for address in access.addresses:
+        if _listens(address):
+            data = _exchange(address, access, message, timeout)
+            if data is not None:
+                return expected(_decoded(data), kind)
+    raise _nobody()
+
+
+def _nobody() -> NoDaemonError:
+    return NoDaemonError(f"no daemon runs for {state_directory()}; start one with: adaptor daemon start")
+
+
+def _listens(address: str) -> bool:
+    """Refused connections are noticed at once this way; ZMQ itself would go on trying in silence."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def _exchange(address: str, access: Access, message: bytes, timeout: float) -> bytes | None:
+    """The answer's bytes; None where what listens is not our daemon."""
+    channel: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+    with channel:
+        channel.linger = 0
+        channel.immediate = True  # Ready to send only when the handshake is done.
+        channel.ipv6 = True
+        channel.curve_serverkey = access.server_key.encode()
+        channel.curve_publickey = access.public_key.encode()
+        channel.curve_secretkey = access.secret_key.encode()
+        channel.connect(address)
+        if not channel.poll(int(HANDSHAKE_TIMEOUT * 1000), zmq.POLLOUT):
+            return None
+        _await_answer(channel, message, timeout, address)
+        return bytes(channel.recv())
+
+
+def _await_answer(channel: zmq.Socket[bytes], message: bytes, timeout: float, address: str) -> None:
+    """Raises NoAnswerError: the daemon is silent for too long, or leaves with the question in its hands."""
+    with channel.get_monitor_socket(zmq.EVENT_DISCONNECTED) as disconnected:
+        channel.send(message)
+        poller = zmq.Poller()
+        poller.register(channel, zmq.POLLIN)
+        poller.register(disconnected, zmq.POLLIN)
+        ready = dict(poller.poll(int(timeout * 1000)))
+        channel.disable_monitor()
+    if channel in ready:
+        return
+    if disconnected in ready:
+        raise NoAnswerError(f"the daemon at {address} left before it answered; ask again: adaptor status")
+    raise NoAnswerError(f"the daemon at {address} has not answered for {timeout:g} s; is it stopped?")
+
+
+def _decoded(data: bytes) -> control.Answer:
+    try:
+        return control.decode_answer(data)
+    except msgspec.DecodeError as error:
+        raise AdaptorError(
+            f"the daemon speaks another version ({error}); restart it: adaptor daemon stop, then start"
+        ) from error
+
+
+def expected(answer: control.Answer, kind: type[_Kind]) -> _Kind:
+    """The answer as the kind that was asked for.
+
+    Raises:
+        UsageError, AdaptorError: it is a Failure, or of another kind.
+    """
+    if isinstance(answer, control.Failure):
+        raise UsageError(answer.message) if answer.usage else AdaptorError(answer.message)
+    if not isinstance(answer, kind):
+        raise AdaptorError(f"the daemon answered {type(answer).__name__} where {kind.__name__} was due")
+    return answer

@@ -1,0 +1,66 @@
+"""The environment that a bag's tasks inherit, as sbatch captures it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_PREFIXES = (
+    "ADAPTOR_",
+    "DBUS_",
+    "PBS_",
+    "SBATCH_",
+    "SLURM_",
+    "SLURMD_",
+    "SRUN_",
+    "SSH_",
+    "TERM_",
+    "TMUX",
+    "XDG_SESSION",
+)
+_NAMES = frozenset(
+    [
+        "_",
+        "SHLVL",
+        "PWD",
+        "OLDPWD",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "XAUTHORITY",
+        "XDG_RUNTIME_DIR",
+        "XDG_VTNR",
+        "XDG_SEAT",
+        "TERM",
+        "TERMCAP",
+        "TERMINFO",
+        "COLORTERM",
+        "LINES",
+        "COLUMNS",
+        "STY",
+        "WINDOW",
+        "WINDOWID",
+        "VTE_VERSION",
+        "GPG_TTY",
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+    ]
+)
+
+
+def captured(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What tasks inherit, and the names of variables left out because they are not UTF-8.
+
+    What belongs to this session or to the job that we run in (a terminal, a desktop, another batch
+    job) means nothing on a compute node and stays here.
+    """
+    kept: dict[str, str] = {}
+    foreign: list[str] = []
+    for name, value in environment.items():
+        if name in _NAMES or name.startswith(_PREFIXES):
+            continue
+        try:
+            f"{name}={value}".encode()
+        except UnicodeEncodeError:
+            foreign.append(name.encode(errors="replace").decode())
+        else:
+            kept[name] = value
+    return kept, foreign

@@ -1,0 +1,59 @@
+"""From an error to one line on stderr, one JSON value where that was asked for, and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import click
+
+from adaptor.errors import AdaptorError
+
+USAGE = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 1
+"""As click has it where it meets one itself."""
+
+
+def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
+    """The exit code of `action`: what it returns where that is an integer, else that of its error.
+
+    `$ADAPTOR_TRACEBACK` lets an unexpected error through with its traceback, for those who mend it.
+    """
+    try:
+        result = action()
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        # The reader has gone, as in `adaptor results | head`: nothing is left to say, or to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        return _told("interrupted", INTERRUPTED, arguments)
+    except click.ClickException as error:
+        return _told(_usage_message(error), error.exit_code, arguments)
+    except AdaptorError as error:
+        return _told(str(error), error.exit_code, arguments)
+    except OSError as error:
+        return _told(str(error), 1, arguments)
+    except Exception as error:
+        if os.environ.get("ADAPTOR_TRACEBACK"):
+            raise
+        problem = f"unexpected {type(error).__name__}: {error}; ADAPTOR_TRACEBACK=1 shows where"
+        return _told(problem, 1, arguments)
+
+
+def _usage_message(error: click.ClickException) -> str:
+    message = error.format_message().rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{message} ({context.command_path} --help tells more)" if context is not None else message
+
+
+def _told(message: str, code: int, arguments: Sequence[str]) -> int:
+    line = " ".join(message.split())
+    click.echo(f"adaptor: {line}", err=True)
+    if "--json" in arguments:
+        click.echo(json.dumps({"error": line}))
+    return code

@@ -1,0 +1,114 @@
+"""Following bags to their end: snapshots, over outages of the daemon."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+
+from adaptor import views
+from adaptor.cli.client import ask
+from adaptor.cli.reading import ask_journal
+from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.link import control
+from adaptor.link.state import state_directory
+
+PATIENCE = 60.0
+"""Seconds for a daemon that was seen before to come back."""
+NOTICE = 2.0
+"""Seconds of its absence after which the user is told."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
+SOME_TASKS_FAILED = 3
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """How some bags stand at one instant."""
+
+    time: float
+    bags: list[views.BagView]
+    pilots: list[views.PilotRecord]
+    """Those in the system."""
+
+    @property
+    def ended(self) -> bool:
+        return all(bag.state != "running" for bag in self.bags)
+
+
+def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Snapshot]:
+    """A snapshot every half second at most, until all the bags have ended or `deadline` (monotonic) is met.
+
+    A daemon that ends by itself once all is done is no error: the journal tells the end.
+
+    Raises:
+        NoDaemonError: none runs and the bags have not ended, or it has been away for too long.
+    """
+    selector = ",".join(map(str, bags))
+    outage = _Outage()
+    pause = _FIRST_PAUSE
+    while True:
+        snapshot = _by_daemon(selector)
+        if snapshot is not None:
+            outage.over()
+        else:
+            snapshot = _end_by_journal(selector)
+        if snapshot is None:
+            outage.endure(selector)
+        else:
+            yield snapshot
+            if snapshot.ended:
+                return
+        left = math.inf if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            return
+        time.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+class _Outage:
+    """How long the daemon has been away."""
+
+    def __init__(self) -> None:
+        self._seen = -math.inf
+        self._told = False
+
+    def over(self) -> None:
+        self._seen, self._told = time.monotonic(), False
+
+    def endure(self, selector: str) -> None:
+        """Tell the user once; raise NoDaemonError when patience is at its end."""
+        away = time.monotonic() - self._seen
+        if away >= PATIENCE:
+            raise NoDaemonError(
+                f"no daemon is running, so bag {selector} makes no progress; what is done is kept, and"
+                f" `adaptor daemon start` goes on (its log: {state_directory() / 'daemon.log'})"
+            )
+        if away >= NOTICE and not self._told:
+            self._told = True
+            click.echo(f"adaptor: the daemon does not answer; waiting {PATIENCE:g} s for it", err=True)
+
+
+def _by_daemon(selector: str) -> Snapshot | None:
+    try:
+        found = ask(control.GetBags(selector), control.Bags).bags
+        pilots = ask(control.GetPilots(), control.Pilots).pilots
+    except NoDaemonError:
+        return None
+    return Snapshot(time.time(), found, pilots)
+
+
+def _end_by_journal(selector: str) -> Snapshot | None:
+    """The end of the bags, if the journal can be read and has it."""
+    try:
+        bags = ask_journal(control.GetBags(selector), control.Bags).bags
+    except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
+        return None
+    snapshot = Snapshot(time.time(), bags, [])
+    return snapshot if snapshot.ended else None
+
+
+def exit_code(bags: Sequence[views.BagView]) -> int:
+    """0: all tasks done; 3: some failed or were cancelled."""
+    return SOME_TASKS_FAILED if any(bag.failed or bag.cancelled for bag in bags) else 0

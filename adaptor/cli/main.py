@@ -1,0 +1,79 @@
+"""The entry point `adaptor`: the list of commands, and the way from an error to an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from adaptor.cli.failing import guarded
+from adaptor.cli.lazy import LazyGroup, show_help
+
+COMMANDS = {
+    "run": "adaptor.cli.run:run",
+    "submit": "adaptor.cli.submit:submit",
+    "status": "adaptor.cli.status:status",
+    "watch": "adaptor.cli.watch:watch",
+    "wait": "adaptor.cli.wait:wait",
+    "results": "adaptor.cli.results:results",
+    "why": "adaptor.cli.why:why",
+    "report": "adaptor.cli.report:report",
+    "cancel": "adaptor.cli.cancel:cancel",
+    "retry": "adaptor.cli.retry:retry",
+    "daemon": "adaptor.cli.daemon:daemon",
+    "site": "adaptor.cli.site:site",
+    "pilot": "adaptor.cli.pilot:pilot",
+    "trace": "adaptor.cli.trace:trace",
+    "replay": "adaptor.cli.replay:replay",
+    "completion": "adaptor.cli.completion:completion",
+}
+
+
+class Program(LazyGroup):
+    """The whole program: errors become one line and an exit code, never a traceback."""
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        arguments = list(sys.argv[1:] if args is None else args)
+        standalone = extra.pop("standalone_mode", True)
+        extra["prog_name"] = "adaptor"  # However it was started: messages and completion name it so.
+
+        def action() -> Any:
+            return super(Program, self).main(arguments, standalone_mode=False, **extra)
+
+        code = guarded(action, arguments)
+        return sys.exit(code) if standalone else code
+
+
+@click.group(
+    cls=Program,
+    lazy=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--config", metavar="FILE", help="Site configuration; else $ADAPTOR_CONFIG, else the XDG place."
+)
+@click.version_option(package_name="request-adaptor", message="%(prog)s %(version)s")
+@click.pass_context
+def program(ctx: click.Context, config: str | None) -> None:
+    """Run bags of independent tasks on a cluster through requests (p, tr) crafted for its queue.
+
+    \b
+    A first bag on this machine:
+      printf 'echo %s\\n' one two three > hello.bag
+      adaptor run hello.bag
+
+    Selectors: a bag's number, `last`, `all`, ranges and lists such as `1-10` or `1,3,5-7`.
+
+    Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 124 time-out of
+    `wait`, 130 interrupted.
+    """
+    del config  # Commands that start a daemon or read sites take it from the context.
+    show_help(ctx)
+
+
+def main() -> None:
+    """Ends the process with the command's exit code."""
+    program.main()

@@ -1,0 +1,39 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from adaptor.units import parse_duration
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def json_option(command: Command) -> Command:
+    """`--json`: the parameter `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print exactly one JSON value.")(command)
+
+
+def config_option(command: Command) -> Command:
+    """`--config FILE`, before or after the command's name."""
+    return click.option(
+        "--config", metavar="FILE", callback=_absolute_config, help="Site configuration (YAML)."
+    )(command)
+
+
+def _absolute_config(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """The option of the command, else that of the program; absolute, for the daemon may live elsewhere."""
+    named = value or ctx.find_root().params.get("config")
+    return str(Path(named).expanduser().absolute()) if named else None
+
+
+def duration(text: str) -> float:
+    """A parameter's type: seconds from `90`, `1h 30m` or `HH:MM:SS`."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None

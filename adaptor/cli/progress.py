@@ -1,0 +1,85 @@
+"""Progress of bags in words: one line on each, and lines at sensible changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from adaptor import views
+from adaptor.cli.following import Snapshot
+from adaptor.cli.pace import Pace, rate_text
+from adaptor.cli.words import clock, duration, pilots_line, plural, printable
+
+STEP = 10
+"""Per cent of a bag between two lines."""
+PILOTS_PAUSE = 5.0
+"""Seconds between two lines on pilots."""
+
+
+def title(bag: views.BagView) -> str:
+    return f"bag {bag.id} {printable(bag.name, 30)}"
+
+
+def counts(bag: views.BagView) -> str:
+    """`120 of 300 done, 1 failed, 6 running, 173 waiting, mean 2.1s`."""
+    parts = [f"{bag.done:,} of {bag.tasks:,} done"]
+    for count, word in (
+        (bag.failed, "failed"),
+        (bag.cancelled, "cancelled"),
+        (bag.running, "running"),
+        (bag.waiting, "waiting"),
+    ):
+        if count:
+            parts.append(f"{count:,} {word}")
+    if bag.mean_runtime is not None:
+        parts.append(f"mean {duration(bag.mean_runtime)}")
+    return ", ".join(parts)
+
+
+def summary(bag: views.BagView) -> str:
+    """One line on a bag that has ended, with the way to what failed."""
+    took = f" in {duration(bag.ended - bag.submitted)}" if bag.ended is not None else ""
+    if bag.done == bag.tasks:
+        return f"{title(bag)}: {plural(bag.tasks, 'task')} done{took}; output in {bag.output}"
+    return f"{title(bag)}: ended{took}: {counts(bag)} (adaptor results {bag.id} --failed)"
+
+
+class Narrator:
+    """What is worth a line: each tenth of a bag, its first failure, pilots that come, start and go."""
+
+    def __init__(self) -> None:
+        self._bags: dict[int, tuple[int, bool]] = {}
+        self._paces: dict[int, Pace] = {}
+        self._pilots: tuple[object, ...] = ()
+        self._told_pilots = -math.inf
+
+    def lines(self, snapshot: Snapshot) -> list[str]:
+        """The lines for one more snapshot; none in most cases."""
+        at = clock(snapshot.time, snapshot.time)
+        told = [line for bag in snapshot.bags for line in self._bag_lines(bag, snapshot.time)]
+        if not snapshot.ended:
+            told = self._pilot_lines(snapshot) + told
+        return [f"{at} {line}" for line in told]
+
+    def _pilot_lines(self, snapshot: Snapshot) -> list[str]:
+        states = sorted((pilot.id, pilot.state, pilot.note) for pilot in snapshot.pilots)
+        if tuple(states) == self._pilots or snapshot.time < self._told_pilots + PILOTS_PAUSE:
+            return []
+        self._pilots, self._told_pilots = tuple(states), snapshot.time
+        return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
+
+    def _bag_lines(self, bag: views.BagView, now: float) -> list[str]:
+        pace = self._paces.setdefault(bag.id, Pace())
+        pace.add(now, bag.done + bag.failed)
+        step = 100 * (bag.done + bag.failed + bag.cancelled) // bag.tasks // STEP
+        state = (step, bag.failed > 0)
+        if bag.state != "running" or state == self._bags.get(bag.id):
+            return []
+        self._bags[bag.id] = state
+        rate = rate_text(pace.rate)
+        return [f"{title(bag)}: {counts(bag)}{', ' + rate if rate else ''}"]
+
+
+def pilot_notes(pilots: Sequence[views.PilotRecord]) -> list[str]:
+    """What the user should know of pilots now."""
+    return [f"pilot {pilot.id}: {printable(pilot.note)}" for pilot in pilots if pilot.note]

@@ -1,0 +1,78 @@
+"""Reading questions: answered by the daemon, or from the journal where none runs."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import click
+import msgspec
+
+from adaptor import views
+from adaptor.cli.client import NoAnswerError, ask, expected
+from adaptor.errors import NoDaemonError, UsageError
+from adaptor.link import control
+from adaptor.link.state import state_directory
+
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
+
+_NOTHING: dict[type[msgspec.Struct], msgspec.Struct] = {
+    control.GetBags: control.Bags([]),
+    control.GetPilots: control.Pilots([]),
+    control.GetWhy: control.Why([]),
+}
+"""The answers where nothing was ever submitted."""
+
+
+def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
+    """Raises JournalError: the journal cannot be read; UsageError: the question is at fault."""
+    from adaptor.broker.database import FILE
+    from adaptor.broker.queries import answer_offline
+
+    directory = state_directory()
+    nothing = _NOTHING.get(type(question))
+    if isinstance(nothing, kind) and not (directory / FILE).exists():
+        return nothing
+    return expected(answer_offline(directory, question), kind)
+
+
+class Reader:
+    """Asks the daemon; once that is found missing, says so on stderr and asks the journal from then on."""
+
+    def __init__(self) -> None:
+        self.offline = False
+
+    def get(self, question: control.Question, kind: type[_Kind]) -> _Kind:
+        """Raises what `ask` and `ask_journal` raise, save that no daemon runs."""
+        if not self.offline:
+            try:
+                return ask(question, kind)
+            except NoAnswerError:
+                raise
+            except NoDaemonError:
+                self.offline = True
+                click.echo("adaptor: no daemon is running; this is what the journal says", err=True)
+        return ask_journal(question, kind)
+
+    def bags(self, selector: str) -> list[views.BagView]:
+        """The bags of a selector, at least one.
+
+        Raises:
+            UsageError: there is no such bag.
+        """
+        found = self.get(control.GetBags(selector), control.Bags).bags
+        if not found:
+            named = "" if selector in ("last", "all") else f" {selector}"
+            raise UsageError(f"there is no bag{named}; `adaptor submit FILE` makes one")
+        return found
+
+    def bag(self, selector: str) -> views.BagView:
+        """The only bag of a selector.
+
+        Raises:
+            UsageError: there is none, or more than one.
+        """
+        found = self.bags(selector)
+        if len(found) > 1:
+            raise UsageError(f"'{selector}' means {len(found)} bags; name one")
+        return found[0]

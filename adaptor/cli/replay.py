@@ -1,0 +1,146 @@
+"""`adaptor replay`: trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from adaptor.cli.lazy import show_help
+from adaptor.cli.options import json_option
+from adaptor.units import format_duration
+
+if TYPE_CHECKING:
+    from adaptor.replay.trace_run import TraceRun
+
+TRACE_FILE = click.Path(path_type=Path)
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def replay(ctx: click.Context) -> None:
+    """Simulate clusters on a virtual clock."""
+    show_help(ctx)
+
+
+@replay.command()
+@click.argument("file", type=TRACE_FILE)
+@click.option(
+    "--scheduler",
+    type=click.Choice(["conservative", "easy"]),
+    default="conservative",
+    show_default=True,
+    help="The policy of the simulated cluster.",
+)
+@click.option(
+    "--csv", "csv_file", type=TRACE_FILE, metavar="FILE", help="Write job, submit, start, end, processors."
+)
+@click.option(
+    "--processors", type=click.IntRange(1), metavar="N", help="Of the machine; else as the header says."
+)
+@click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
+@click.option(
+    "--processors-from",
+    "processors_field",
+    type=click.Choice(["allocated", "requested"]),
+    default="allocated",
+    show_default=True,
+    help="Which field counts; the other stands in where it is unknown.",
+)
+@click.option(
+    "--missing-request",
+    type=click.Choice(["drop", "run", "longest"]),
+    default="drop",
+    show_default=True,
+    help="Jobs without a requested time: leave out, or take the run time or the longest request.",
+)
+@click.option(
+    "--zero-run",
+    type=click.Choice(["drop", "second"]),
+    default="drop",
+    show_default=True,
+    help="Jobs of 0 s: leave out, or let them run a second.",
+)
+@click.option(
+    "--larger",
+    type=click.Choice(["drop", "clamp", "refuse"]),
+    default="drop",
+    show_default=True,
+    help="Jobs larger than the machine: leave out, cut to it, or stop.",
+)
+@click.option(
+    "--overrun",
+    type=click.Choice(["cut", "raise"]),
+    default="cut",
+    show_default=True,
+    help="Run times above the request: cut them, or raise the request.",
+)
+@json_option
+def trace(
+    file: Path,
+    scheduler: Any,
+    csv_file: Path | None,
+    processors: int | None,
+    lenient: bool,
+    processors_field: Any,
+    as_json: bool,
+    **choices: Any,
+) -> None:
+    """Run the trace in FILE through a simulated cluster, without any job of ours.
+
+    \b
+    Example:
+      adaptor replay trace SDSC-SP2-1998-4.2-cln.swf.gz --scheduler easy --csv starts.csv
+    """
+    from adaptor.replay.extra import require_extra
+
+    require_extra()
+    from adaptor.replay.repairs import Choices
+    from adaptor.replay.trace_run import run_trace, write_schedule
+
+    rules = Choices(processors=processors_field, **choices)
+    run = run_trace(file, scheduler, processors=processors, choices=rules, lenient=lenient)
+    if csv_file is not None:
+        write_schedule(run.jobs, run.starts, csv_file)
+    if as_json:
+        click.echo(msgspec.json.format(msgspec.json.encode(_plain(run)), indent=2))
+        return
+    for line in _lines(run):
+        click.echo(line)
+
+
+def _plain(run: TraceRun) -> dict[str, Any]:
+    return {
+        "trace": run.name,
+        "scheduler": run.policy,
+        "processors": run.processors,
+        "metrics": msgspec.to_builtins(run.metrics),
+        "repairs": {rule.value: count for rule, count in run.repairs.jobs.items()},
+        "rows": run.repairs.rows,
+        "kept": run.repairs.kept,
+        "skipped_lines": run.repairs.skipped,
+    }
+
+
+def _lines(run: TraceRun) -> list[str]:
+    metrics = run.metrics
+    pairs = [
+        ("trace", run.name),
+        ("jobs", run.repairs.summary()),
+        ("machine", f"{run.processors:,} processors ({run.processors_from}), {run.policy}"),
+        ("mean wait", f"{metrics.mean_wait:,.0f} s ({format_duration(metrics.mean_wait)})"),
+        ("median wait", f"{metrics.median_wait:,.0f} s ({format_duration(metrics.median_wait)})"),
+        ("longest wait", f"{metrics.longest_wait:,} s ({format_duration(metrics.longest_wait)})"),
+        ("waited", f"{metrics.waited:,} jobs ({metrics.waited / metrics.jobs:.0%})"),
+        ("mean turnaround", f"{metrics.mean_turnaround:,.0f} s ({format_duration(metrics.mean_turnaround)})"),
+        ("bounded slowdown", f"{metrics.mean_bounded_slowdown:,.2f} (run times below 10 s count as 10 s)"),
+        ("  per processor", f"{metrics.mean_bounded_slowdown_per_processor:,.2f}"),
+        ("makespan", format_duration(metrics.makespan)),
+        (
+            "utilisation",
+            f"{metrics.utilisation:.1%}; while jobs come, {metrics.utilisation_while_submitting:.1%}",
+        ),
+    ]
+    return [f"{name:<18}{value}" for name, value in pairs]

@@ -1,0 +1,49 @@
+"""Types of parameters that select bags (`last`, `all`, `7`, `1-10`, `1,3,5-7`) or tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from adaptor.broker.selectors import check_selector
+from adaptor.errors import UsageError
+
+_ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+def selector(text: str) -> str:
+    """Bags; checked here for a clear error, and sent to the daemon as text."""
+    try:
+        check_selector(text.strip())
+    except UsageError as error:
+        raise click.BadParameter(str(error)) from None
+    return text.strip()
+
+
+def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The argument `selector` (`more`: of click.argument); shells complete it by `last` and `all`."""
+    return click.argument(
+        "selector",
+        metavar=metavar,
+        type=selector,
+        shell_complete=lambda _ctx, _param, begun: [w for w in ("last", "all") if w.startswith(begun)],
+        **more,
+    )
+
+
+def numbers(text: str) -> list[range]:
+    """Task numbers: `7`, `1-10`, `1,3,5-7`."""
+    return [_range(item.strip()) for item in text.split(",")]
+
+
+def _range(item: str) -> range:
+    match = _ITEM.fullmatch(item) if item.isascii() else None
+    if match is None:
+        raise click.BadParameter(f"'{item}' is not a number or a range; write 7, 1-10 or 1,3,5-7")
+    first, last = int(match[1]), int(match[2] or match[1])
+    if last < first:
+        raise click.BadParameter(f"'{item}' runs backwards; write {last}-{first}")
+    return range(first, last + 1)

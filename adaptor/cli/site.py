@@ -1,0 +1,20 @@
+"""`adaptor site`: list, init, check."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.lazy import LazyGroup, show_help
+
+COMMANDS = {
+    "list": "adaptor.cli.site_list:list_",
+    "init": "adaptor.cli.site_init:init",
+    "check": "adaptor.cli.site_check:check",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
+@click.pass_context
+def site(ctx: click.Context) -> None:
+    """Look at sites, and write and check their configuration."""
+    show_help(ctx)

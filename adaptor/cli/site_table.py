@@ -1,0 +1,76 @@
+"""Sites in a table, and as the configuration alone describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from adaptor import views
+from adaptor.cli.table import layout
+from adaptor.cli.words import clock, duration, printable
+
+_TITLES: tuple[str, ...] = (
+    "site",
+    "backend",
+    "heuristic",
+    "max_pending_requests",
+    "max_proc",
+    "max_tr",
+    "queued",
+    "running",
+)
+_TITLES += ("processors", "observed")
+
+
+def configured_sites(config: str | None) -> list[views.SiteView]:
+    """What is left to the scheduler to tell is None.
+
+    Raises:
+        ConfigError: the configuration is at fault.
+    """
+    from adaptor.config import config_path, load_config
+
+    return [
+        views.SiteView(
+            name=name,
+            backend=site.backend,
+            heuristic=site.heuristic,
+            max_pending_requests=site.limits.max_pending_requests,
+            max_proc=site.limits.max_proc,
+            max_tr=site.limits.max_tr,
+            queued=0,
+            running=0,
+            processors=site.processors,
+            observed=None,
+            problem="",
+        )
+        for name, site in load_config(config_path(config)).sites.items()
+    ]
+
+
+def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
+    """A title and a line for each site, with its problem below."""
+    table = layout(_TITLES, [_row(site) for site in sites])
+    yield next(table)
+    for site, line in zip(sites, table, strict=True):
+        yield line
+        if site.problem:
+            yield f"  problem: {printable(site.problem)}"
+
+
+def _row(site: views.SiteView) -> tuple[str, ...]:
+    return (
+        site.name,
+        site.backend,
+        site.heuristic,
+        _number(site.max_pending_requests),
+        _number(site.max_proc),
+        duration(site.max_tr),
+        str(site.queued),
+        str(site.running),
+        _number(site.processors),
+        clock(site.observed),
+    )
+
+
+def _number(number: int | None) -> str:
+    return "-" if number is None else str(number)

@@ -1,0 +1,177 @@
+"""A stand-in for the daemon's side of the command line: ROUTER with CURVE in a thread, canned answers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from adaptor.link import control
+from adaptor.link.access import CLIENT_ACCESS, Access, write_access
+from adaptor.views import BagView, DaemonView, PilotRecord, TaskView
+
+Answers = dict[type, Any]
+"""By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
+
+
+class FakeControl:
+    """Serves from its construction to `close`; `questions` are those that came."""
+
+    def __init__(self, directory: Path, answers: Answers) -> None:
+        self.questions: list[control.Question] = []
+        self.answers: Answers = {control.GetDaemon: control.Daemon(daemon_view()), **answers}
+        server_public, server_secret = zmq.curve_keypair()
+        public, secret = zmq.curve_keypair()
+        context: zmq.Context[Any] = zmq.Context.instance()
+        self._socket = context.socket(zmq.ROUTER)
+        self._socket.linger = 1000
+        self._socket.curve_server = True
+        self._socket.curve_secretkey = server_secret
+        self._port = self._socket.bind_to_random_port("tcp://127.0.0.1")
+        self._access = directory / CLIENT_ACCESS
+        write_access(
+            self._access,
+            Access(
+                # The first address refuses, as one does that is not reachable from here.
+                addresses=("tcp://127.0.0.1:1", f"tcp://127.0.0.1:{self._port}"),
+                server_key=server_public.decode(),
+                public_key=public.decode(),
+                secret_key=secret.decode(),
+                instance="test",
+            ),
+        )
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._stop.is_set():
+            if not self._socket.poll(20):
+                continue
+            peer, data = self._socket.recv_multipart()
+            question = control.decode_question(data)
+            self.questions.append(question)
+            answer = self.answers.get(type(question), control.Failure(f"no answer to {question}"))
+            if callable(answer):
+                answer = answer(question)
+            if answer is not None:
+                data = answer if isinstance(answer, bytes) else control.encode(answer)
+                self._socket.send_multipart([peer, data])
+        self._socket.close()
+
+    def asked(self, kind: type) -> list[Any]:
+        return [question for question in self.questions if isinstance(question, kind)]
+
+    def leave(self) -> None:
+        """To be called by an answer: be gone without having answered."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """Gone as after `kill -9`: the access file stays, and the port refuses by the time we return.
+
+        ZMQ closes a listener in the background, so that is waited for.
+        """
+        self._stop.set()
+        self._thread.join(10)
+        deadline = time.monotonic() + 10
+        while self._listens():
+            assert time.monotonic() < deadline, "the fake daemon's port stays open"
+            time.sleep(0.005)
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+
+def daemon_view(pid: int | None = None) -> DaemonView:
+    return DaemonView(
+        pid=os.getpid() if pid is None else pid,
+        host=socket.gethostname(),
+        version="0.1.0",
+        started=1_700_000_000.0,
+        state_directory="/state",
+        addresses=["tcp://127.0.0.1:5"],
+        workers=2,
+        stalled="",
+    )
+
+
+def bag_view(id: int = 7, **changes: Any) -> BagView:
+    fields: dict[str, Any] = {
+        "id": id,
+        "name": "render",
+        "state": "done",
+        "sites": [],
+        "tasks": 10,
+        "waiting": 0,
+        "running": 0,
+        "done": 10,
+        "failed": 0,
+        "cancelled": 0,
+        "retried": 0,
+        "submitted": 1_700_000_000.0,
+        "ended": 1_700_000_250.0,
+        "cpus": 1,
+        "mean_runtime": 2.5,
+        "output": "/out/adaptor-7",
+    }
+    return BagView(**(fields | changes))
+
+
+def running_bag(id: int = 7, **changes: Any) -> BagView:
+    fields: dict[str, Any] = {"state": "running", "ended": None, "done": 4, "running": 2, "waiting": 4}
+    return bag_view(id, **(fields | changes))
+
+
+def task_view(task: int = 0, **changes: Any) -> TaskView:
+    fields: dict[str, Any] = {
+        "bag": 7,
+        "task": task,
+        "name": None,
+        "state": "done",
+        "command": f"echo {task}",
+        "attempts": 1,
+        "retries": 0,
+        "exit_code": 0,
+        "signal": None,
+        "error": None,
+        "wall": 2.5,
+        "cpu": 1.0,
+        "peak_memory": 17 * 1024**2,
+        "started": 1_700_000_000.0,
+        "ended": 1_700_000_002.5,
+        "node": "n1",
+        "stdout": None,
+        "stderr": None,
+    }
+    return TaskView(**(fields | changes))
+
+
+def pilot_view(id: int = 1, **changes: Any) -> PilotRecord:
+    fields: dict[str, Any] = {
+        "id": id,
+        "site": "hpc",
+        "job": "4711",
+        "state": "completed",
+        "p": 6,
+        "tr": 600,
+        "submitted": 1_700_000_000.0,
+        "predicted_start": 1_700_000_000.0,
+        "started": 1_700_000_005.0,
+        "ended": 1_700_000_250.0,
+        "reason": "asks 6 × 10m for 10 tasks",
+        "end_reason": "",
+        "used": 1000.0,
+        "wasted": 470.0,
+        "workers": 0,
+        "note": "",
+    }
+    return PilotRecord(**(fields | changes))

@@ -1,0 +1,189 @@
+"""Following bags: `watch` and `wait`, over outages, to the right exit code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from adaptor.broker import queries
+from adaptor.cli import following, reading
+from adaptor.cli.following import Snapshot
+from adaptor.cli.live import display
+from adaptor.cli.progress import Narrator, summary
+from adaptor.errors import JournalError
+from adaptor.link import control
+from adaptor.views import BagView
+from tests.cli.fake_control import bag_view, pilot_view, running_bag
+from tests.cli.invoking import Cli, Serve
+
+NOW = 1_700_000_000.0
+
+
+def in_turn(*stages: list[BagView]) -> Callable[[control.GetBags], control.Bags]:
+    """Answers GetBags by these, one after the other; the last one stays."""
+    rest: Iterator[list[BagView]] = iter(stages)
+    current: list[list[BagView]] = []
+
+    def answer(_: control.GetBags) -> control.Bags:
+        current[:] = [next(rest, current[0] if current else [])]
+        return control.Bags(current[0])
+
+    return answer
+
+
+@pytest.fixture
+def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagView] | None], None]:
+    """What the journal says when no daemon runs; None: it is in use."""
+
+    def says(bags: list[BagView] | None) -> None:
+        def answer(_directory: object, question: object) -> control.Answer:
+            if bags is None:
+                raise JournalError("in use")
+            assert isinstance(question, control.GetBags)
+            return control.Bags(bags)
+
+        monkeypatch.setattr(queries, "answer_offline", answer)
+        (state / "journal.sqlite").touch()
+
+    return says
+
+
+def test_wait_is_silent_and_succeeds(cli: Cli, serve: Serve) -> None:
+    server = serve(
+        {
+            control.GetBags: in_turn([running_bag()], [running_bag()], [bag_view()]),
+            control.GetPilots: control.Pilots([]),
+        }
+    )
+    outcome = cli("wait")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    assert server.asked(control.GetBags)[0] == control.GetBags("last")
+    assert server.asked(control.GetBags)[-1] == control.GetBags("7")
+
+
+@pytest.mark.parametrize("changes", [{"failed": 1, "done": 9}, {"cancelled": 10, "done": 0}])
+def test_failed_tasks_are_exit_code_3(cli: Cli, serve: Serve, changes: dict[str, int]) -> None:
+    bags = [bag_view(6), bag_view(7, state="failed", **changes)]
+    serve({control.GetBags: control.Bags(bags), control.GetPilots: control.Pilots([])})
+    assert cli("wait", "6,7").code == 3
+    outcome = cli("watch", "6,7")
+    assert outcome.code == 3
+    assert outcome.lines[0].startswith("bag 6 render: 10 tasks done in 4m 10s")
+    assert "adaptor results 7 --failed" in outcome.lines[1]
+    assert [bag["id"] for bag in cli("watch", "6,7", "--json").value["bags"]] == [6, 7]
+
+
+def test_wait_gives_up_in_time(cli: Cli, serve: Serve) -> None:
+    serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+    assert cli("wait", "--timeout", "0.2").code == 124
+    outcome = cli("wait", "--timeout", "0", "--json")
+    assert outcome.code == 124
+    assert outcome.value["bags"][0]["state"] == "running"
+
+
+def test_nobody_to_wait_for(cli: Cli, serve: Serve) -> None:
+    serve({control.GetBags: control.Bags([])})
+    for command in ("wait", "watch"):
+        outcome = cli(command)
+        assert outcome.code == 2
+        assert "there is no bag" in outcome.err
+
+
+def test_a_daemon_that_leaves_at_the_end_is_no_error(
+    cli: Cli, serve: Serve, journal: Callable[[list[BagView] | None], None]
+) -> None:
+    journal([bag_view()])
+    server = serve({control.GetPilots: control.Pilots([])})
+    server.answers[control.GetBags] = in_turn([running_bag()])
+    threading.Timer(0.3, server.close).start()
+    outcome = cli("watch")
+    assert outcome.code == 0
+    assert outcome.lines[-1].startswith("bag 7 render: 10 tasks done")
+
+
+def test_without_a_daemon_an_unfinished_bag_is_an_error_at_once(
+    cli: Cli, journal: Callable[[list[BagView] | None], None]
+) -> None:
+    journal([running_bag()])
+    outcome = cli("wait")
+    assert outcome.code == 1
+    assert "bag 7 makes no progress" in outcome.err
+
+
+@pytest.mark.parametrize("said", [None, [running_bag()]])
+def test_a_daemon_that_stays_away_is_an_error_after_a_while(
+    cli: Cli,
+    serve: Serve,
+    journal: Callable[[list[BagView] | None], None],
+    monkeypatch: pytest.MonkeyPatch,
+    said: list[BagView] | None,
+) -> None:
+    journal(said)
+    monkeypatch.setattr(following, "PATIENCE", 0.5)
+    monkeypatch.setattr(following, "NOTICE", 0.0)
+    server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+    threading.Timer(0.3, server.close).start()
+    outcome = cli("watch")
+    assert outcome.code == 1
+    assert outcome.err.count("the daemon does not answer") == 1
+    assert "makes no progress" in outcome.err
+
+
+def test_a_daemon_that_comes_back_is_followed_on(
+    cli: Cli, serve: Serve, journal: Callable[[list[BagView] | None], None]
+) -> None:
+    journal(None)
+    first = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+
+    def restart() -> None:
+        first.close()
+        serve({control.GetBags: control.Bags([bag_view()]), control.GetPilots: control.Pilots([])})
+
+    threading.Timer(0.3, restart).start()
+    assert cli("wait").code == 0
+
+
+def test_the_journal_of_a_new_state_directory_is_empty() -> None:
+    assert reading.ask_journal(control.GetBags(), control.Bags).bags == []
+
+
+def snapshot(after: float, *pilots: Any, **changes: Any) -> Snapshot:
+    return Snapshot(NOW + after, [running_bag(**changes)], list(pilots))
+
+
+def test_lines_come_at_sensible_changes() -> None:
+    narrator = Narrator()
+    first = narrator.lines(snapshot(0, done=0, waiting=10, running=0))
+    assert [line.partition(" ")[2] for line in first] == ["bag 7 render: 0 of 10 done, 10 waiting, mean 2.5s"]
+    assert narrator.lines(snapshot(1, done=0, waiting=8, running=2)) == []
+    queued = pilot_view(1, state="queued", predicted_start=None)
+    assert [line.partition(" ")[2] for line in narrator.lines(snapshot(2, queued, done=0, waiting=8))] == [
+        "1 pilot: 1 queued"
+    ]
+    running = pilot_view(1, state="running", note="no worker has reached the daemon")
+    assert narrator.lines(snapshot(3, running, done=0, waiting=8)) == []
+    later = narrator.lines(snapshot(20, running, done=5, waiting=3, failed=1, running=1))
+    assert len(later) == 3
+    assert "pilot 1: no worker has reached the daemon" in later[1]
+    assert "5 of 10 done, 1 failed, 1 running, 3 waiting, mean 2.5s, 18 tasks/min" in later[2]
+    assert narrator.lines(Snapshot(NOW + 30, [bag_view()], [])) == []
+
+
+def test_a_summary_points_to_what_failed() -> None:
+    text = summary(bag_view(state="failed", done=7, failed=2, cancelled=1))
+    assert "7 of 10 done, 2 failed, 1 cancelled" in text
+    assert "adaptor results 7 --failed" in text
+
+
+def test_the_live_display_hands_every_snapshot_on(capsys: pytest.CaptureFixture[str]) -> None:
+    snapshots = [
+        snapshot(0, pilot_view(1, state="running", note="slow [start]"), name="[red]x"),
+        Snapshot(NOW + 9, [bag_view(name="[red]x")], []),
+    ]
+    assert list(display(snapshots)) == snapshots
+    shown = capsys.readouterr().out
+    assert "bag 7 [red]x" in shown
+    assert "10 of 10 done" in shown

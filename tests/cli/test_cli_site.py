@@ -1,0 +1,135 @@
+"""`site list`, `site init` and `site check`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from adaptor.config import default_config_path, load_config
+from adaptor.link import control
+from adaptor.views import SiteView
+from backends.base import SchedulerError
+from backends.slurm import discover
+from backends.slurm.checking import Finding
+from tests.cli.invoking import Cli, Serve
+
+CLUSTER = "sites:\n  batch:\n    backend: slurm\n    partition: batch\n"
+
+
+@pytest.fixture
+def no_slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(timeout: float = 30.0) -> str:
+        raise SchedulerError("sinfo is not on the PATH")
+
+    monkeypatch.setattr(discover, "describe_sites", fail)
+
+
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
+    """A cluster that describes itself; the list is what a check finds."""
+    findings = [Finding("ok", "Slurm answers"), Finding("warning", "sacct does not")]
+    monkeypatch.setattr(discover, "describe_sites", lambda: CLUSTER)
+    monkeypatch.setattr(discover, "check_site", lambda site: findings)
+    return findings
+
+
+def test_site_list(cli: Cli, serve: Serve) -> None:
+    view = SiteView(
+        name="hpc",
+        backend="slurm",
+        heuristic="adaptive",
+        max_pending_requests=3,
+        max_proc=None,
+        max_tr=3600,
+        queued=1,
+        running=2,
+        processors=16,
+        observed=1_700_000_000.0,
+        problem="squeue does not answer",
+    )
+    serve({control.GetSites: control.Sites([view])})
+    outcome = cli("site", "list")
+    assert outcome.lines[1].split()[:6] == ["hpc", "slurm", "adaptive", "3", "-", "1h"]
+    assert outcome.lines[2].strip() == "problem: squeue does not answer"
+    assert cli("site", "list", "--json").value[0]["max_tr"] == 3600.0
+
+
+def test_site_list_without_a_daemon(cli: Cli, tmp_path: Path) -> None:
+    assert cli("site", "list").lines[1].split()[0] == "local"
+    config = tmp_path / "config.yaml"
+    config.write_text("sites:\n  big:\n    backend: slurm\n    limits: {max_proc: 64}\n")
+    assert cli("site", "list", "--config", str(config), "--json").value[0]["max_proc"] == 64
+    config.write_text("sites:\n  big:\n    backnd: slurm\n")
+    outcome = cli("site", "list", "--config", str(config))
+    assert outcome.code == 2
+    assert f"{config}:3" in outcome.err
+
+
+def test_init_writes_what_the_cluster_says(cli: Cli, slurm: list[Finding]) -> None:
+    outcome = cli("site", "init")
+    path = default_config_path()
+    assert outcome.code == 0
+    assert outcome.out.startswith(f"{path}: batch")
+    assert path.read_text() == CLUSTER
+    assert cli("site", "init", "--output", "-").out == CLUSTER
+
+
+def test_init_never_writes_over_a_file_unless_told(cli: Cli, slurm: list[Finding], tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("precious\n")
+    outcome = cli("site", "init", "--output", str(path))
+    assert outcome.code == 2
+    assert "--force" in outcome.err
+    assert path.read_text() == "precious\n"
+    outcome = cli("site", "init", "--config", str(path), "--force", "--json")
+    assert outcome.value == {"file": str(path), "sites": ["batch"]}
+    assert path.read_text() == CLUSTER
+
+
+def test_init_without_slurm_describes_this_machine(cli: Cli, no_slurm: None) -> None:
+    outcome = cli("site", "init")
+    assert outcome.code == 0
+    assert "no Slurm answers here" in outcome.err
+    config = load_config(default_config_path())
+    assert config.sites["local"].processors == len(os.sched_getaffinity(0))
+
+
+def test_init_where_nothing_can_be_written(cli: Cli, slurm: list[Finding], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    outcome = cli("site", "init", "--output", str(tmp_path / "file" / "x.yaml"))
+    assert outcome.code == 1
+    assert "cannot be written" in outcome.err
+
+
+def test_check_tells_findings_and_fails_on_errors(cli: Cli, slurm: list[Finding], tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(CLUSTER)
+    outcome = cli("site", "check", "--config", str(path))
+    assert outcome.code == 0
+    assert outcome.lines == ["batch: ok      Slurm answers", "batch: warning sacct does not"]
+    slurm.append(Finding("error", "no partition batch"))
+    assert cli("site", "check", "batch", "--config", str(path)).code == 1
+    value = cli("site", "check", "--config", str(path), "--json").value
+    assert value[-1] == {"site": "batch", "level": "error", "text": "no partition batch"}
+    outcome = cli("site", "check", "bach", "--config", str(path))
+    assert outcome.code == 2
+    assert "did you mean 'batch'?" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("lines", "level", "words"),
+    [
+        ("", "ok", "of this machine's"),
+        ("processors: 100000", "warning", "this machine gives"),
+        ("processors: 1\n    limits: {max_proc: 2}", "error", "lower it"),
+    ],
+)
+def test_check_of_a_local_site(cli: Cli, tmp_path: Path, lines: str, level: str, words: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(f"sites:\n  here:\n    backend: local\n    {lines}\n")
+    outcome = cli("site", "check", "--config", str(path), "--json")
+    assert outcome.value[-1]["level"] == level
+    assert words in outcome.value[-1]["text"]
+    assert outcome.code == (1 if level == "error" else 0)

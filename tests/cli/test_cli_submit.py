@@ -1,0 +1,216 @@
+"""`submit` and `run`: what reaches the daemon, and what is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptor.cli import client, starting
+from adaptor.cli import run as run_module
+from adaptor.cli.environment import captured
+from adaptor.daemon import process
+from adaptor.link import control
+from adaptor.link.control import BagInput, TaskInput
+from tests.cli.fake_control import FakeControl, bag_view, daemon_view, running_bag
+from tests.cli.invoking import Cli, Serve
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def submitted(server: FakeControl) -> BagInput:
+    (question,) = server.asked(control.Submit)
+    bag: BagInput = question.bag
+    return bag
+
+
+def test_a_bag_reaches_the_daemon(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLOUR", "blue")
+    (here / "mine.bag").write_text("#ADAPTOR cpus=2 retries=1\necho a\necho b\n")
+    server = serve({control.Submit: control.Submitted(7)})
+    outcome = cli("submit", "mine.bag", "--retries", "0", "--site", "a", "--site", "b", "--output", "out")
+    assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
+    bag = submitted(server)
+    assert bag.environment["COLOUR"] == "blue"
+    assert "ADAPTOR_DIR" not in bag.environment
+    assert (bag.name, bag.cwd, bag.output) == ("mine", str(here), str(here / "out"))
+    assert (bag.cpus, bag.retries, bag.replicas, bag.sites) == (2, 0, 1, ["a", "b"])
+    assert bag.tasks == [TaskInput("echo a"), TaskInput("echo b")]
+
+
+def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
+    server = serve({control.Submit: control.Submitted(8)})
+    outcome = cli(
+        "submit", "--template", "/opt/render {f}", "-P", "f=1:3", "--no-env", "--mem", "1G", "--json"
+    )
+    assert outcome.value == {"bag": 8, "tasks": 3}
+    bag = submitted(server)
+    assert (bag.name, bag.memory, bag.environment, bag.output) == ("render", 1024**3, {}, None)
+    assert bag.tasks[2] == TaskInput("/opt/render 3", "f=3")
+
+
+def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "sub").mkdir()
+    server = serve({control.Submit: control.Submitted(8)})
+    lines = [{"command": "pwd", "cwd": "x"}, {"command": "pwd", "cwd": "/tmp"}, {"argv": ["pwd"]}]
+    text = "\n".join(map(json.dumps, lines)).encode()
+    assert cli("submit", "-", "--json-lines", "--cwd", "sub", "--output", "../out", input=text).code == 0
+    bag = submitted(server)
+    assert (bag.name, bag.cwd, bag.output) == ("stdin", str(here / "sub"), str(here / "out"))
+    assert [task.cwd for task in bag.tasks] == [str(here / "sub" / "x"), "/tmp", None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "no tasks: name a FILE"),
+        (["missing.bag"], "missing.bag: cannot be read"),
+        (["-", "--template", "true"], "exclude each other"),
+        (["-", "-P", "a=1"], "--param needs a --template"),
+        (["--template", "true {a}"], "no parameter for {a}"),
+        (["--template", "true {a}", "-P", "a=1", "-P", "a=2"], "given twice"),
+        (["--template", "true", "--cpus", "0"], "'--cpus': '0' is not an integer of 1 or more"),
+        (["--template", "true", "--mem", "lots"], "'lots' is not a size"),
+        (["--template", "true", "--cwd", "nowhere"], "nowhere: no such folder"),
+        (["--template", "true", "--name", ""], "is not a name"),
+    ],
+)
+def test_bad_input_starts_no_daemon(
+    cli: Cli, here: Path, arguments: list[str], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "start", lambda *_, **__: pytest.fail("a daemon was started"))
+    for command in ("submit", "run"):
+        outcome = cli(command, *arguments, input=b"true\n")
+        assert outcome.code == 2
+        assert problem in outcome.err
+        assert outcome.err.count("\n") == 1
+
+
+def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
+    here.rmdir()
+    outcome = cli("submit", "--template", "true")
+    assert outcome.code == 2
+    assert "the current folder is gone" in outcome.err
+
+
+def test_the_environment_is_that_of_sbatch() -> None:
+    session = {"SLURM_JOB_ID": "1", "SSH_TTY": "x", "TERM": "x", "_": "x", "PWD": "/", "ADAPTOR_DIR": "/x"}
+    mine = {"PATH": "/bin", "OMP_NUM_THREADS": "2", "BASH_FUNC_module%%": "() { :; }", "TERMINAL_X": "1"}
+    assert captured(session | mine) == (mine, [])
+    assert captured({"GOOD": "1", "BAD": "\udcff", "W\udcff": "2"}) == ({"GOOD": "1"}, ["BAD", "W?"])
+
+
+@pytest.fixture
+def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """No daemon runs; one that is started answers. The list holds the arguments of starts, then servers."""
+    started: list[Any] = []
+
+    def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+        started.append((config, until_idle))
+        started.append(
+            serve(
+                {
+                    control.Submit: control.Submitted(7),
+                    control.GetBags: control.Bags([bag_view()]),
+                    control.GetPilots: control.Pilots([]),
+                }
+            )
+        )
+
+    monkeypatch.setattr(process, "start", start)
+    return started
+
+
+def test_submit_starts_a_daemon_that_stays(cli: Cli, startable: list[Any], here: Path) -> None:
+    outcome = cli("submit", "--template", "true", "--config", "my.yaml")
+    assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n")
+    assert "started one (adaptor daemon stop ends it)" in outcome.err
+    assert startable[0] == (str(here / "my.yaml"), False)
+    outcome = cli("submit", "--template", "true", "--config", "my.yaml")
+    assert "keeps its own configuration" in outcome.err
+    assert len(startable) == 2
+
+
+def test_run_starts_a_private_daemon_and_watches(cli: Cli, startable: list[Any], here: Path) -> None:
+    outcome = cli("--config", "/etc/a.yaml", "run", "--template", "true")
+    assert outcome.code == 0
+    assert outcome.lines[0] == "bag 7: 1 task"
+    assert outcome.lines[-1].startswith("bag 7 render: 10 tasks done")
+    assert startable[0] == ("/etc/a.yaml", True)
+    outcome = cli("run", "--template", "true", "--json")
+    assert outcome.value["bags"][0]["id"] == 7
+    assert len(startable) == 2
+
+
+def interrupt(*_: object) -> int:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupt_only_stops_the_watching_of_a_daemon_that_ran(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "watch_bags", interrupt)
+    server = serve({control.Submit: control.Submitted(7)})
+    outcome = cli("run", "--template", "true")
+    assert outcome.code == 130
+    assert "bag 7 goes on without being watched" in outcome.err
+    assert server.asked(control.Stop) == []
+
+
+def test_an_interrupt_ends_a_private_daemon_and_says_how_to_go_on(
+    cli: Cli, startable: list[Any], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "watch_bags", interrupt)
+    stops: list[bool] = []
+    monkeypatch.setattr(run_module, "stop_daemon", lambda pilots: stops.append(pilots))
+    monkeypatch.setattr(run_module, "ask_journal", lambda *_: control.Bags([running_bag()]))
+    outcome = cli("run", "--template", "true")
+    assert outcome.code == 130
+    assert stops == [True]
+    assert "kept with 4 of 10 tasks done" in outcome.err
+    assert "adaptor daemon start" in outcome.err
+    assert "adaptor cancel 7" in outcome.err
+
+
+def test_a_private_daemon_is_reaped_although_it_is_a_child(cli: Cli, serve: Serve) -> None:
+    """A child that has ended keeps its process id until it is waited for."""
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    serve({control.Stop: control.Stopping(), control.GetDaemon: control.Daemon(daemon_view(child))})
+    assert cli("daemon", "stop").out == f"stopped: process {child}\n"
+
+
+def test_a_daemon_that_was_just_leaving_is_followed_by_another(
+    cli: Cli, serve: Serve, startable: list[Any], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leaving = serve({})
+
+    def ask(question: Any, *rest: Any) -> Any:
+        if isinstance(question, control.Submit) and not startable:
+            leaving.close()
+        return client.ask(question, *rest)
+
+    monkeypatch.setattr(starting, "ask", ask)
+    outcome = cli("submit", "--template", "true")
+    assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
+    assert leaving.asked(control.Submit) == []
+    assert len(startable) == 2
+
+
+def test_a_daemon_that_cannot_be_started(cli: Cli, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "bad.yaml").write_text("sites: {}\n")
+    outcome = cli("submit", "--template", "true", "--config", "bad.yaml", "--json")
+    assert outcome.code == 2
+    assert "at least one site" in outcome.value["error"]
