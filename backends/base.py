@@ -35,7 +35,7 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The job's name, unique for ever: it finds the job again after a crash in the middle of a submit."""
     request: Request
     processors_per_task: int
-    """Processors that must lie on one node; `request.p` is a multiple of it."""
+    """Processors that must lie on one node; `request.p` is a multiple of it, or of whole nodes."""
     memory_per_task: int | None
     """Bytes, or None."""
     directory: Path

@@ -23,12 +23,12 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 def coverage(view: SiteView) -> Coverage:
     """Hand the tasks of the demands to the pilots in the system.
 
-    Each task slot of a pilot is expected to take `⌊(time left − pad) / runtime⌋` tasks; of a queued one
-    at least one, so that a pilot keeps its place when the estimate has grown, unless it is too short
-    for the shortest waiting task: no worker would start one in it. Tasks that run already
-    are not waiting, but hold a slot of a running pilot for one round: the current round has less than
-    `runtime` left, and its rest counts as a full one. A pilot that can serve several demands serves
-    those with the largest uncovered share first.
+    Each task slot of a queued pilot is expected to take `⌊(tr − pad) / runtime⌋` tasks, at least one,
+    so that a pilot keeps its place when the estimate has grown; but none if it is too short for the
+    shortest waiting task, since no worker would start one in it. An idle slot of a running pilot takes
+    `⌊time left / runtime⌋`. One that runs a task takes `⌈time left / runtime⌉ − 1`: what is left of the
+    current round is not known, and a request too many costs more than one that is made a little later.
+    A pilot that can serve several demands serves those with the largest uncovered share first.
 
     A queued pilot is needless when the idle slots of running pilots and the slots of the queued ones
     before it (in order of issue) can take every waiting task at once. That does not depend on how many
@@ -59,12 +59,12 @@ class _Handout:
         return self
 
     def _run(self, pilot: PilotView, most_rounds: float) -> None:
-        rounds = [
-            min(most_rounds, self._rounds(demand, _time_left(pilot, self._view.now)))
-            for demand in self._view.demands
-        ]
-        share = self._fill(pilot, 1.0, self._held, [max(1, each) for each in rounds])
-        self._fill(pilot, share, self.waiting, rounds)
+        seconds = max(0.0, _time_left(pilot, self._view.now))
+        left = [seconds / demand.runtime for demand in self._view.demands]
+        idle = self._fill(pilot, 1.0, self._held, [1.0] * len(left))
+        self._fill(pilot, idle, self.waiting, [min(most_rounds, math.floor(each)) for each in left])
+        later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
+        self._fill(pilot, 1.0 - idle, self.waiting, later)
 
     def _queue(self, pilot: PilotView, most_rounds: float) -> bool:
         """Whether some task needs the pilot."""

@@ -47,9 +47,11 @@ def nothing_possible(situation: Situation) -> str:
 
 
 def _too_wide(shape: Shape) -> str:
-    need = counted(shape.unit, "processor")
+    need = counted(max(shape.unit, shape.processors_per_task), "processor")
     if shape.unit > shape.processors_per_task:
         need += f" (whole nodes of {shape.rules.granularity})"
+    if shape.processors_per_task > shape.rules.granularity > 1:
+        return f"it needs {need} on one node, and a node has {shape.rules.granularity}"
     limit = shape.rules.limits.max_proc
     if shape.unit > limit:
         return f"it needs {need}, but max_proc is {limit}"

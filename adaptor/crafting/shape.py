@@ -45,12 +45,16 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> int:
-        """p is a multiple of it: whole tasks, and whole nodes where only those are given."""
+        """p is a multiple of it: whole nodes where only those are given, else whole tasks."""
+        if self.processors_per_task <= self.rules.granularity:
+            return self.rules.granularity
         return math.lcm(self.processors_per_task, self.rules.granularity)
 
     @property
     def widest(self) -> int:
         """The largest possible p; 0 where not even one task fits."""
+        if self.processors_per_task > self.rules.granularity > 1:
+            return 0  # a task lies on one node
         return self.fit(min(self.rules.limits.max_proc, self.site_processors))
 
     def fit(self, processors: int) -> int:

@@ -216,7 +216,7 @@ def test_the_limits_and_the_rules_hold(given: Situation) -> None:
     assert len(crafted) <= given.allowed_requests
     for each in crafted:
         assert 0 < each.request.p <= min(rules.limits.max_proc, given.queue.processors)
-        assert each.request.p % given.processors_per_task == 0
+        assert each.request.p % shape.unit == 0
         assert each.request.p % rules.granularity == 0
         assert 0 < each.request.tr <= rules.limits.max_tr
         assert each.request.tr % rules.time_resolution == 0 or each.request.tr == rules.limits.max_tr

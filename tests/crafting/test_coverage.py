@@ -35,12 +35,23 @@ def test_a_request_that_is_being_submitted_counts_like_a_queued_one() -> None:
 
 def test_a_running_pilot_takes_what_fits_into_the_time_it_has_left() -> None:
     assert uncovered(site(tasks(100), pilots=(running(1, 4, left=150),))) == [92]
-    assert uncovered(site(tasks(100), pilots=(running(1, 4, left=80),))) == [100]
+    assert uncovered(site(tasks(100), pilots=(running(1, 4, left=80),))) == [96]
+    assert uncovered(site(tasks(100), pilots=(running(1, 4, left=50),))) == [100]
+    assert uncovered(site(tasks(100), pilots=(running(1, 4, left=-50),))) == [100]
 
 
-def test_tasks_that_run_hold_a_slot_for_one_round() -> None:
-    """4 slots × 2 rounds are left, 3 of them are taken by tasks that run."""
-    assert uncovered(site(tasks(100, running=3), pilots=(running(1, 4, left=150),))) == [95]
+def test_a_slot_that_runs_a_task_takes_the_rounds_after_the_current_one() -> None:
+    """2.5 rounds are left: two for the idle slot, two after the current one for each of the others."""
+    assert uncovered(site(tasks(100, running=3), pilots=(running(1, 4, left=150),))) == [92]
+
+
+def test_a_pilot_that_has_just_started_covers_what_it_was_crafted_for() -> None:
+    """256 tasks of 10 minutes on 2 slots: no second request while the first rounds run."""
+    tr = 128 * 600 + 30
+    for gone in (1, 29, 40, 599):
+        held = 2 if gone > 1 else 0
+        pilot = running(1, 2, left=tr - gone)
+        assert uncovered(site(tasks(256 - held, runtime=600, running=held), pilots=(pilot,))) == [0]
 
 
 def test_tasks_that_run_in_a_pilot_near_its_end_take_nothing_from_the_others() -> None:

@@ -19,7 +19,7 @@ LONG = 150.0
 """Seconds after which a test has waited long enough for anything."""
 
 
-def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.1) -> Any:
+def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.3) -> Any:
     """The first true value of the condition."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:

@@ -1,0 +1,76 @@
+"""`kill -9` of the daemon, of a worker and of slurmctld in the middle of a bag on a real Slurm."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.test_local_crashes import workers_of
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+
+SITE = """
+    sites:
+      hpc:
+        backend: slurm
+        partition: batch
+        limits: {max_pending_requests: 3, max_proc: 6, max_tr: 20m}
+        initial_tr: 30s
+        idle_timeout: 10
+        poll_interval: 2
+        command_timeout: 10
+    daemon:
+      worker_timeout: 8
+"""
+TASKS = 120
+
+
+@pytest.fixture
+def busy(slurm: ThrowawaySlurm, lab: Lab) -> Lab:
+    lab.configure(SITE)
+    lab.bag(["sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
+    lab.submit("tasks.bag")
+    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    return lab
+
+
+def test_daemon_worker_and_slurmctld_are_killed(slurm: ThrowawaySlurm, busy: Lab) -> None:
+    slurm.stop_controller(kill=True)
+    busy.kill_daemon()
+    workers_of(busy)[0].send_signal(signal.SIGKILL)
+    busy.run("daemon", "start")
+    before = busy.status()["done"]
+    until(lambda: busy.status()["done"] > before + 5, "tasks finish while slurmctld is away")
+    slurm.start_controller()
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    until(lambda: not _jobs(slurm), "no pilot is left in the queue", timeout=20)
+
+
+def test_slurmctld_is_away_for_a_minute(slurm: ThrowawaySlurm, busy: Lab) -> None:
+    slurm.stop_controller()
+    until(lambda: busy.ask("site", "list")[0]["problem"], "the daemon says that Slurm does not answer")
+    away = time.monotonic() + 60
+    until(lambda: time.monotonic() > away, "a minute has passed", pause=1)
+    assert busy.status()["state"] in ("running", "done")
+    assert {pilot["state"] for pilot in busy.pilots()} <= {"submitting", "queued", "running", "completed"}
+    slurm.start_controller()
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+
+
+def test_a_pilot_is_cancelled_by_the_operator(slurm: ThrowawaySlurm, busy: Lab) -> None:
+    victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
+    slurm.run(["scancel", victim["job"]])
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    (cancelled,) = [pilot for pilot in busy.pilots() if pilot["id"] == victim["id"]]
+    assert cancelled["state"] == "cancelled"
+
+
+def _jobs(slurm: ThrowawaySlurm) -> str:
+    return slurm.run(["squeue", "-h", "-t", "PD,R", "-o", "%i"], check=False)

@@ -1,0 +1,32 @@
+"""Workers that cannot reach the daemon: said within a minute."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from adaptor.link.access import WORKER_ACCESS, read_access, write_access
+from tests.e2e.lab import Lab, until
+
+
+def test_workers_that_cannot_reach_the_daemon_are_told_of_within_a_minute(lab: Lab) -> None:
+    lab.configure("""
+        sites:
+          here:
+            backend: local
+            limits: {max_pending_requests: 1, max_proc: 1, max_tr: 1h}
+    """)
+    lab.bag(["true"])
+    lab.run("daemon", "start")
+    path = lab.state / WORKER_ACCESS
+    write_access(path, msgspec.structs.replace(read_access(path), addresses=("tcp://127.0.0.1:9",)))
+    begin = time.monotonic()
+    lab.submit("tasks.bag")
+
+    def said() -> list[str]:
+        return [line["text"] for line in lab.ask("why", "--pilot", "1") if "reach" in line["text"]]
+
+    (text, *_) = until(said, "the daemon says that nobody has reached it", timeout=60)
+    assert time.monotonic() - begin < 60
+    assert "tcp://127.0.0.1:9" in text or "open from the nodes" in text
