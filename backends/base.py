@@ -111,7 +111,12 @@ class Backend(Protocol):
         """Running and pending jobs of everyone, and the processors in service."""
 
     def submit(self, order: PilotOrder) -> str:
-        """The scheduler's job id. Raises SubmitRefused or SubmitUncertain."""
+        """The scheduler's job id.
+
+        Raises:
+            SubmitUncertain: the request may be in the queue, or come into it.
+            SchedulerError: it certainly is not (SubmitRefused: because the scheduler said no).
+        """
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         """One bulk question: our jobs with these ids, and all whose tag starts with `tag_prefix`.

@@ -14,7 +14,7 @@ from adaptor.errors import AdaptorError, JournalError
 from adaptor.link.access import WORKER_ACCESS
 from adaptor.link.state import private_directory
 from adaptor.model import PilotState
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ async def issue(site: SiteState, decision: Issue) -> bool:
         raise
     except AdaptorError as error:
         site.refusals.failed(now, str(error))
-        if isinstance(error, SchedulerError) and not isinstance(error, SubmitRefused):
+        if isinstance(error, SubmitUncertain):
             pilot.note = f"whether the scheduler has it is not yet known: {error}"
             site.explain("problem", pilot.note, pilot)
         else:

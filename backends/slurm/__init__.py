@@ -1,0 +1,1 @@
+"""Slurm, reached through its own commands."""

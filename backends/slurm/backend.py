@@ -1,0 +1,170 @@
+"""Slurm as a backend."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+
+from adaptor.config import SiteConfig
+from adaptor.link.access import write_private
+from adaptor.model import Limits, QueueState
+from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.slurm.commands import CommandHung, Commands
+from backends.slurm.environment import asking_environment, submitting_environment
+from backends.slurm.jobs import OwnJobs
+from backends.slurm.limits import ask_terms, ceilings, limits_of
+from backends.slurm.margin import slot_margin
+from backends.slurm.nodes import SiteNodes, find_site
+from backends.slurm.questions import Questions, chunks
+from backends.slurm.queue import Observation, hidden_processors, queue_state
+from backends.slurm.releasing import remaining_nodes
+from backends.slurm.rows import Partition
+from backends.slurm.script import render
+from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
+
+_PARTITION_STATES = {"down": "down", "drain": "drained", "inact": "inactive"}
+_SETTINGS_KEPT = 600.0
+"""Seconds for which Slurm's own configuration is taken to stay as it is."""
+
+
+class SlurmBackend:
+    """Implements `backends.base.Backend`."""
+
+    time_resolution = 60
+    can_release = True
+    loopback = False
+
+    def __init__(self, site: SiteConfig) -> None:
+        self._site = site
+        self._commands = Commands(asking_environment(os.environ), site.command_timeout)
+        self._submitting = Commands(submitting_environment(os.environ), site.command_timeout)
+        self._questions = Questions(self._commands)
+        self._own_jobs = OwnJobs(self._questions)
+        self._hidden = 0
+        self._known_partitions: dict[str, Partition] = {}
+        self._settings_until = 0.0
+        self.slot_margin = slot_margin({})
+
+    def queue_state(self) -> QueueState:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SchedulerError: no answer, no such partition, or the partition starts no jobs at the moment.
+        """
+        state = queue_state(self._observe())
+        if hidden_processors(state) > self._hidden:
+            # Jobs start and end between our questions. Only what is still hidden now is hidden from us.
+            state = queue_state(self._observe())
+        self._hidden = hidden_processors(state)
+        return state
+
+    def submit(self, order: PilotOrder) -> str:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SubmitRefused: Slurm said no.
+            SubmitUncertain: sbatch hung, or failed in a way that leaves open what became of the request.
+            SchedulerError: sbatch cannot be run or did not reach Slurm; the request is not queued.
+        """
+        self._refuse_what_never_fits(order)
+        whole = self._processors_of_whole_nodes()
+        script = order.directory / "pilot.sh"
+        command = [*arguments_of(order, self._site, whole), str(script)]
+        text = render(
+            processors=order.request.p,
+            minutes=minutes_of(order),
+            command=["sbatch", *command],
+            environment=order.environment,
+            prologue=self._site.prologue,
+            worker=order.worker,
+        )
+        try:
+            write_private(script, text.encode())
+        except OSError as error:
+            raise SchedulerError(f"{script}: cannot be written: {error.strerror}") from error
+        try:
+            answer = self._submitting.run("sbatch", *command)
+        except CommandHung as error:
+            raise SubmitUncertain(str(error)) from error
+        return accepted_id(answer)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """See `backends.base.Backend`."""
+        return self._own_jobs.reports(ids, tag_prefix)
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
+        for part in chunks(ids):
+            answer = self._commands.run("scancel", *part)
+            if answer.status and not _is_over(answer.errors):
+                raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        """See `backends.base.Backend`. Whatever still runs on these nodes is killed.
+
+        Without accounting, Slurm (22.05) lets a job shrink only once.
+
+        Raises:
+            SchedulerError: Slurm does not let the job shrink (now), or nothing would be left of it.
+        """
+        remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
+        self._commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+
+    def advertised_limits(self) -> Limits:
+        """See `backends.base.Backend`; `backends.slurm.limits` says where each comes from."""
+        site = self._site_nodes()
+        return limits_of(ceilings(ask_terms(self._questions), self._site, site))
+
+    def _observe(self) -> Observation:
+        now = time.time()
+        site = self._site_nodes()
+        if site.available != "up":
+            raise SchedulerError(
+                f"partition {site.partition} is {_PARTITION_STATES.get(site.available, site.available)}: "
+                "it starts no jobs at the moment"
+            )
+        return Observation(
+            now=now,
+            site=site,
+            jobs=self._questions.queue(),
+            reservations=[
+                held for held in self._questions.reservations() if held.name != own_reservation(self._site)
+            ],
+            tiers={partition.name: partition.tier for partition in self._partitions().values()},
+            whole_nodes=self._site.whole_nodes or site.exclusive,
+        )
+
+    def _site_nodes(self) -> SiteNodes:
+        return find_site(self._questions.nodes(), self._site.partition)
+
+    def _partitions(self) -> dict[str, Partition]:
+        if time.monotonic() >= self._settings_until:
+            self.slot_margin = slot_margin(self._questions.settings())
+            self._known_partitions = {each.name: each for each in self._questions.partitions()}
+            self._settings_until = time.monotonic() + _SETTINGS_KEPT
+        return self._known_partitions
+
+    def _refuse_what_never_fits(self, order: PilotOrder) -> None:
+        """Slurm itself may take a request for more than there is, and let it wait for ever."""
+        partitions = self._partitions().values()
+        named = self._site.partition
+        chosen = next((each for each in partitions if (each.name == named if named else each.default)), None)
+        if chosen is not None and order.request.p > chosen.processors:
+            raise SubmitRefused(
+                f"{order.request.p} processors were asked for, but partition {chosen.name} has only "
+                f"{chosen.processors}: lower `limits.max_proc` of this site"
+            )
+
+    def _processors_of_whole_nodes(self) -> int | None:
+        """Processors of a node where only whole nodes are asked for, else None."""
+        if not self._site.whole_nodes:
+            return None
+        return self._site.processors_per_node or self._site_nodes().usual_size
+
+
+def _is_over(complaints: str) -> bool:
+    """Whether scancel only says that there is nothing left to cancel."""
+    lines = complaints.splitlines()
+    harmless = ("Invalid job id", "already completing or completed")
+    return bool(lines) and all(any(words in line for words in harmless) for line in lines)

@@ -1,0 +1,151 @@
+"""Compares a site's configuration with the cluster: one small check per question."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from adaptor.config import SiteConfig
+from adaptor.units import format_duration
+from backends.base import SchedulerError
+from backends.slurm.commands import Commands
+from backends.slurm.limits import Bound, Ceilings, Terms, find_association
+from backends.slurm.nodes import SiteNodes
+from backends.slurm.questions import Questions
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of `adaptor site check`."""
+
+    level: Literal["ok", "warning", "error"]
+    text: str
+
+
+def ok(text: str) -> Finding:
+    return Finding("ok", text)
+
+
+def warning(text: str) -> Finding:
+    return Finding("warning", text)
+
+
+def error(text: str) -> Finding:
+    return Finding("error", text)
+
+
+def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
+    """That jobs can start there, and on how much."""
+    if nodes.available != "up":
+        yield warning(f"partition {nodes.partition} is {nodes.available} at the moment: no job starts")
+    if nodes.nodes:
+        yield ok(
+            f"partition {nodes.partition}: {len(nodes.nodes)} nodes in service, {nodes.processors} processors"
+        )
+    else:
+        yield warning(f"partition {nodes.partition} has no node in service at the moment")
+
+
+def check_limits(site: SiteConfig, known: Ceilings) -> Iterator[Finding]:
+    """That no request within the configured limits is beyond Slurm's."""
+    yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests)
+    yield _within("max_proc", site.limits.max_proc, known.processors)
+    yield _within("max_tr", site.limits.max_tr, known.seconds, duration=True)
+
+
+def _within(key: str, configured: float | None, bound: Bound, *, duration: bool = False) -> Finding:
+    def words(value: float) -> str:
+        return format_duration(value) if duration else f"{value:g}"
+
+    allowed = "anything" if math.isinf(bound.value) else f"{words(bound.value)} ({bound.source})"
+    if configured is None:
+        return ok(f"limits.{key} is not set; Slurm allows {allowed}")
+    if configured > bound.value:
+        return error(
+            f"limits.{key} is {words(configured)}, but Slurm allows {allowed}: what goes beyond is "
+            "refused or waits for ever; lower it"
+        )
+    return ok(f"limits.{key} is {words(configured)}; Slurm allows {allowed}")
+
+
+def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+    """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
+    sizes = sorted({node.processors for node in nodes.nodes.values()})
+    if nodes.exclusive and not site.whole_nodes:
+        yield error(
+            f"partition {nodes.partition} gives only whole nodes: set `whole_nodes: true` and "
+            f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
+        )
+    if site.whole_nodes and site.processors_per_node is None:
+        yield error(f"whole_nodes needs `processors_per_node: {nodes.usual_size}`")
+    if site.processors_per_node is not None and sizes and site.processors_per_node not in sizes:
+        yield error(
+            f"processors_per_node is {site.processors_per_node}, but the nodes have "
+            f"{' or '.join(str(size) for size in sizes)}"
+        )
+    if site.whole_nodes and len(sizes) > 1:
+        yield warning(
+            f"the nodes have {' or '.join(str(size) for size in sizes)} processors: requests are counted "
+            f"with {site.processors_per_node or nodes.usual_size} each"
+        )
+
+
+def check_accounting(site: SiteConfig, terms: Terms, nodes: SiteNodes) -> Iterator[Finding]:
+    """That account and QOS exist for this user."""
+    if not terms.associations:
+        if site.account or site.qos:
+            yield warning("there is no accounting for this user here: `account` and `qos` may be refused")
+        return
+    mine = find_association(terms.associations, site, nodes.partition)
+    if mine is None:
+        there = ", ".join(dict.fromkeys(each.account for each in terms.associations))
+        yield error(f"account {site.account} is not yours in partition {nodes.partition}; yours are: {there}")
+    elif site.qos is not None and site.qos not in mine.qos:
+        yield error(f"qos {site.qos} may not be used with account {mine.account}; use: {', '.join(mine.qos)}")
+    else:
+        yield ok(f"account {mine.account}, QOS {site.qos or mine.default_qos or 'of the cluster'}")
+
+
+def check_scheduler(settings: dict[str, str]) -> Iterator[Finding]:
+    """That free slots are to be seen and used."""
+    if "backfill" not in settings.get("SchedulerType", "sched/backfill"):
+        yield warning(
+            f"Slurm does not backfill here ({settings['SchedulerType']}): no request starts in a free slot "
+            "before planned jobs; `heuristic: static` serves as well"
+        )
+    if "jobs" in settings.get("PrivateData", "none"):
+        yield warning(
+            "Slurm hides the jobs of others here (PrivateData=jobs): processors in use count as in use "
+            "for ever, and planned jobs are not seen"
+        )
+
+
+def check_record(questions: Questions) -> Iterator[Finding]:
+    """That ended jobs are remembered for longer than a few minutes."""
+    try:
+        questions.accounting_since("now-1hours")
+    except SchedulerError as problem:
+        yield warning(
+            f"sacct does not answer ({problem}): pilots that end while the daemon is away for longer than "
+            "MinJobAge count as vanished"
+        )
+    else:
+        yield ok("sacct answers")
+
+
+def check_submit(commands: Commands, site: SiteConfig) -> Iterator[Finding]:
+    """That Slurm would take the smallest request; nothing is submitted."""
+    options = ["--test-only", "--ntasks=1", "--time=1", "--wrap=true"]
+    for key, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
+        options += [f"--{key}={value}"] if value is not None else []
+    try:
+        answer = commands.run("sbatch", *options, *site.extra_args)
+    except SchedulerError as problem:
+        yield error(str(problem))
+        return
+    if answer.status:
+        yield error(f"Slurm would refuse even the smallest request: {answer.complaint}")
+    else:
+        yield ok("Slurm takes requests")

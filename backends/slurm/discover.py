@@ -1,0 +1,71 @@
+"""For `adaptor site init` and `adaptor site check`: what the cluster is, and whether a site fits it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from adaptor.config import SiteConfig
+from backends.base import SchedulerError
+from backends.slurm.checking import (
+    Finding,
+    check_accounting,
+    check_limits,
+    check_nodes,
+    check_partition,
+    check_record,
+    check_scheduler,
+    check_submit,
+    error,
+    ok,
+)
+from backends.slurm.commands import Commands
+from backends.slurm.describing import describe_cluster
+from backends.slurm.environment import asking_environment, submitting_environment
+from backends.slurm.limits import ask_terms, ceilings
+from backends.slurm.nodes import find_site
+from backends.slurm.questions import Questions
+
+__all__ = ["Finding", "check_site", "describe_sites"]
+
+
+def describe_sites(timeout: float = 30.0) -> str:
+    """The YAML text of a configuration for the cluster that answers here, with comments.
+
+    The default partition (or else the first) is a site, the others stand there as comments.
+
+    Raises:
+        SchedulerError: no Slurm answers here within `timeout` seconds per command.
+    """
+    questions = Questions(Commands(asking_environment(os.environ), timeout))
+    settings, rows, terms = questions.settings(), questions.nodes(), ask_terms(questions)
+    names = dict.fromkeys(row.partition for row in rows if row.partition in terms.partitions)
+    if not names:
+        raise SchedulerError("Slurm answers, but has no partition with nodes for you")
+    ordered = sorted(names, key=lambda name: not terms.partitions[name].default)
+    return describe_cluster(settings, [find_site(rows, name) for name in ordered], terms)
+
+
+def check_site(site: SiteConfig) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    commands = Commands(asking_environment(os.environ), site.command_timeout)
+    try:
+        return list(_findings(site, Questions(commands)))
+    except SchedulerError as problem:
+        return [error(str(problem))]
+
+
+def _findings(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
+    settings = questions.settings()
+    yield ok(
+        f"Slurm {settings.get('SLURM_VERSION', '')} answers (cluster {settings.get('ClusterName', '?')})"
+    )
+    nodes = find_site(questions.nodes(), site.partition)
+    yield from check_partition(nodes)
+    terms = ask_terms(questions)
+    yield from check_limits(site, ceilings(terms, site, nodes))
+    yield from check_nodes(site, nodes)
+    yield from check_accounting(site, terms, nodes)
+    yield from check_scheduler(settings)
+    yield from check_record(questions)
+    yield from check_submit(Commands(submitting_environment(os.environ), site.command_timeout), site)

@@ -1,0 +1,109 @@
+"""Our own jobs: from squeue while Slurm remembers them, from sacct afterwards."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterable
+
+import msgspec
+
+from backends.base import JobReport, JobState, SchedulerError
+from backends.slurm.questions import Questions
+from backends.slurm.reasons import never
+from backends.slurm.rows import AccountingRow, QueueRow
+from backends.slurm.states import job_state
+
+log = logging.getLogger(__name__)
+
+PROBE_AGAIN = 600.0
+"""Seconds for which sacct is left alone after it did not answer; many sites have no accounting."""
+LOOK_BACK = "now-14days"
+"""How far back the first question after a start looks for jobs that ended while nobody asked."""
+_LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
+
+
+class OwnJobs:
+    """Answers `Backend.jobs`."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions = questions
+        self._accounting_from = 0.0
+        self._looked_back = False
+
+    def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """Raises SchedulerError: squeue does not answer; without sacct the answer is only shorter."""
+        wanted = set(ids)
+        rows = [
+            row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
+        ]
+        preempted = self._preempted(rows)
+        found = {row.id: _of_queue(row, row.id in preempted) for row in rows}
+        for old in latest(self._accounted(wanted - found.keys())):
+            if old.id in wanted or old.name.startswith(tag_prefix):
+                found.setdefault(old.id, _of_accounting(old))
+        return list(found.values())
+
+    def _preempted(self, rows: Iterable[QueueRow]) -> frozenset[str]:
+        """Which of these jobs left when they were told to: Slurm says completed or failed of them."""
+        if not any(job_state(row.state) in _LEFT_BY_THEMSELVES for row in rows):
+            return frozenset()
+        return self._questions.preempted()
+
+    def _accounted(self, missing: Collection[str]) -> list[AccountingRow]:
+        if time.monotonic() < self._accounting_from or (self._looked_back and not missing):
+            return []
+        try:
+            rows = self._questions.accounting(missing)
+            if not self._looked_back:
+                rows += self._questions.accounting_since(LOOK_BACK)
+                self._looked_back = True
+        except SchedulerError as error:
+            log.info("jobs that squeue no longer shows are unknown for now: %s", error)
+            self._accounting_from = time.monotonic() + PROBE_AGAIN
+            return []
+        return rows
+
+
+def latest(rows: Iterable[AccountingRow]) -> list[AccountingRow]:
+    """One row per job: sacct has one for each size that a job had, the last one last."""
+    found: dict[str, AccountingRow] = {}
+    for row in rows:
+        start = found[row.id].start if row.id in found else row.start
+        found[row.id] = msgspec.structs.replace(row, start=start)
+    return list(found.values())
+
+
+def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
+    state = job_state(row.state)
+    if preempted and state in _LEFT_BY_THEMSELVES:
+        state = JobState.PREEMPTED
+    queued = state is JobState.QUEUED
+    return JobReport(
+        id=row.id,
+        tag=row.name,
+        state=state,
+        start=None if queued or _never_started(row) else row.start,
+        end=row.end if state.ended else None,
+        planned_start=row.start if queued else None,
+        nodes=row.nodes,
+        reason="" if row.reason == "None" else row.reason,
+        never=never(row.state, row.reason) if queued else "",
+    )
+
+
+def _never_started(row: QueueRow) -> bool:
+    """A job that was cancelled while it waited: Slurm gives its end as its start too."""
+    return bool(job_state(row.state).ended) and not row.nodes
+
+
+def _of_accounting(row: AccountingRow) -> JobReport:
+    state = job_state(row.state)
+    return JobReport(
+        id=row.id,
+        tag=row.name,
+        state=state,
+        start=row.start if row.nodes else None,
+        end=row.end if state.ended else None,
+        nodes=row.nodes,
+    )

@@ -1,0 +1,119 @@
+"""The three limits of De Rose §4.3 as Slurm sets them: partition, association and QOS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.config import SiteConfig
+from adaptor.model import Limits
+from backends.base import SchedulerError
+from backends.slurm.accounting import Allowance, Association
+from backends.slurm.nodes import SiteNodes
+from backends.slurm.questions import Questions
+from backends.slurm.rows import Partition
+
+POLITE = 4
+"""Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
+LONGEST = 86_400
+"""Seconds of a request where there is no limit: by default Slurm plans one day ahead (bf_window)."""
+
+
+class Bound(msgspec.Struct, frozen=True, order=True):
+    """A limit and, for people, where it comes from."""
+
+    value: float
+    source: str
+
+
+class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
+    """The tightest of all limits that hold for a site's requests."""
+
+    requests: Bound
+    """`math.inf` where Slurm sets none."""
+    processors: Bound
+    seconds: Bound
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """All that limits are made of."""
+
+    partitions: dict[str, Partition]
+    associations: list[Association] = []
+    """Of our user; empty where there is no accounting."""
+    qos: dict[str, Allowance] = {}
+
+
+def ask_terms(questions: Questions) -> Terms:
+    """Raises SchedulerError: no answer about the partitions; accounting may be absent."""
+    partitions = {partition.name: partition for partition in questions.partitions()}
+    try:
+        return Terms(partitions=partitions, associations=questions.associations(), qos=questions.qos())
+    except SchedulerError:
+        return Terms(partitions=partitions)
+
+
+def ceilings(terms: Terms, site: SiteConfig, nodes: SiteNodes) -> Ceilings:
+    """Raises SchedulerError: Slurm does not know the partition."""
+    partition = terms.partitions.get(nodes.partition)
+    if partition is None:
+        raise SchedulerError(f"Slurm has no partition {nodes.partition}")
+    allowances = _allowances(terms, site, partition)
+    size = partition.processors // max(1, partition.nodes) or nodes.usual_size
+    return Ceilings(
+        requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
+        processors=min(_processor_bounds(partition, allowances, size)),
+        seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+    )
+
+
+def limits_of(known: Ceilings) -> Limits:
+    """Limits that keep within the ceilings, and are polite where there are none."""
+    return Limits(
+        max_pending_requests=int(min(known.requests.value, POLITE)),
+        max_proc=int(known.processors.value),
+        max_tr=int(min(known.seconds.value, LONGEST)),
+    )
+
+
+def _processor_bounds(partition: Partition, allowances: Iterable[Allowance], size: int) -> list[Bound]:
+    name = f"partition {partition.name}"
+    bounds = [Bound(partition.processors, f"all processors of {name}")]
+    if partition.max_nodes is not None:
+        bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
+    per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
+    return [*bounds, *_bounds(allowances, "processors"), *per_node]
+
+
+def _partition_time(partition: Partition) -> Bound:
+    if math.isinf(partition.max_time):
+        return Bound(math.inf, "no limit")
+    return Bound(partition.max_time, f"MaxTime of partition {partition.name}")
+
+
+def _bounds(allowances: Iterable[Allowance], kind: str) -> list[Bound]:
+    """What they say of this kind, where they say anything."""
+    found = [Bound(getattr(each, kind), each.source) for each in allowances]
+    return [bound for bound in found if not math.isinf(bound.value)]
+
+
+def _allowances(terms: Terms, site: SiteConfig, partition: Partition) -> list[Allowance]:
+    """Those of the association and of the QOS that a request of the site is made under."""
+    mine = find_association(terms.associations, site, partition.name)
+    names = {site.qos or (mine.default_qos if mine else "") or "normal", partition.qos}
+    found = [terms.qos[name] for name in sorted(names) if name in terms.qos]
+    return [mine.allowance, *found] if mine else found
+
+
+def find_association(
+    associations: Iterable[Association], site: SiteConfig, partition: str
+) -> Association | None:
+    """The association of the site's account, one for this very partition before one for all."""
+    fitting = [
+        each
+        for each in associations
+        if each.partition in ("", partition) and site.account in (None, each.account)
+    ]
+    return max(fitting, key=lambda each: each.partition == partition, default=None)

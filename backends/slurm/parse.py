@@ -1,0 +1,197 @@
+"""Slurm's text to rows. Pure functions; each says which command prints what it reads.
+
+Raises (every function):
+    SchedulerError: a line is not what that command prints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from backends.base import SchedulerError
+from backends.slurm.fields import parse_count, parse_limit, parse_time
+from backends.slurm.hostlist import expand
+from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
+
+Row = TypeVar("Row")
+
+QUEUE_FORMAT = "%i|%T|%S|%e|%P|%C|%D|%l|%N|%Y|%Q|%h|%r"
+"""`squeue -h -a -o`, for everyone's jobs."""
+MARK = "job|"
+OWN_FORMAT = f"{MARK}{QUEUE_FORMAT}|%j"
+"""`squeue -h --me -t all -o`: the mark tells a job from the rest of a name with a line break."""
+PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"
+"""`squeue -h -a --me -t CD,F -O`: `-o` does not know the second."""
+NODE_FORMAT = "%P|%a|%N|%T|%C|%m|%h"
+"""`sinfo -h -a -N -o`."""
+ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
+"""`sacct -X -n -P -o`."""
+
+_NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
+
+
+def parse_queue(text: str) -> list[QueueRow]:
+    """`squeue` with QUEUE_FORMAT."""
+    return _rows("squeue", text.splitlines(), _queue_row)
+
+
+def parse_own_jobs(text: str) -> list[QueueRow]:
+    """`squeue` with OWN_FORMAT; what follows a line break in a job's name is left out."""
+    lines = [line for line in text.splitlines() if line]
+    if lines and not lines[0].startswith(MARK):
+        raise SchedulerError(_not_understood("squeue", lines[0]))
+    marked = [line[len(MARK) :] for line in lines if line.startswith(MARK)]
+    return _rows("squeue", marked, _queue_row)
+
+
+def parse_preempted(text: str) -> frozenset[str]:
+    """`squeue` with PREEMPTED_FORMAT: the ids of those jobs that were told to make room for others."""
+    pairs = _rows("squeue", text.splitlines(), _id_and_time)
+    return frozenset(id for id, told in pairs if told is not None)
+
+
+def parse_nodes(text: str) -> list[NodeRow]:
+    """`sinfo -N` with NODE_FORMAT."""
+    return _rows("sinfo", text.splitlines(), _node_row)
+
+
+def parse_accounting(text: str) -> list[AccountingRow]:
+    """`sacct -X -n -P` with ACCOUNTING_FIELDS."""
+    return _rows("sacct", text.splitlines(), _accounting_row)
+
+
+def parse_reservations(text: str) -> list[Reservation]:
+    """`scontrol show reservation -o`; those without nodes (licences only) are left out."""
+    lines = [line for line in text.splitlines() if line.startswith("ReservationName=")]
+    found = _rows("scontrol", lines, _reservation)
+    return [reservation for reservation in found if reservation.nodes]
+
+
+def parse_partitions(text: str) -> list[Partition]:
+    """`scontrol show partition -o`."""
+    return _rows("scontrol", text.splitlines(), _partition)
+
+
+def parse_settings(text: str) -> dict[str, str]:
+    """`scontrol show config`: names to values."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def job_id_of(text: str) -> str | None:
+    """The id that `sbatch --parsable` printed: `12` or `12;cluster`, perhaps after a site's greetings."""
+    for line in reversed(text.splitlines()):
+        match = re.fullmatch(r"\s*(?:Submitted batch job )?(\d+)(?:;\S*)?\s*", line)
+        if match:
+            return match[1]
+    return None
+
+
+def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Row]:
+    rows = []
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            rows.append(make(line))
+        except (ValueError, KeyError) as error:
+            raise SchedulerError(_not_understood(command, line)) from error
+    return rows
+
+
+def _not_understood(command: str, line: str) -> str:
+    return f"{command} printed a line that we do not understand: {line[:200]!r}"
+
+
+def _queue_row(line: str) -> QueueRow:
+    id, state, start, end, partitions, processors, nodes, limit, names, planned, priority, sharing, rest = (
+        line.split("|", 12)
+    )
+    reason, _, name = rest.partition("|")
+    return QueueRow(
+        id=id,
+        state=state,
+        start=parse_time(start),
+        end=parse_time(end),
+        partitions=tuple(partitions.split(",")),
+        processors=parse_count(processors),
+        node_count=parse_count(nodes),
+        limit=parse_limit(limit),
+        nodes=tuple(expand(names)),
+        planned_nodes=tuple(expand(planned)),
+        reason=reason,
+        priority=int(priority),
+        exclusive=sharing == "NO",
+        name=name,
+    )
+
+
+def _id_and_time(line: str) -> tuple[str, float | None]:
+    id, told = line.split()
+    return id, parse_time(told)
+
+
+def _node_row(line: str) -> NodeRow:
+    partition, available, node, state, counts, memory, sharing = line.split("|")
+    word = _NODE_STATE.fullmatch(state)
+    if word is None:
+        raise ValueError(state)
+    allocated, idle, other, _ = (parse_count(count) for count in counts.split("/"))
+    return NodeRow(
+        partition=partition.rstrip("*"),
+        default=partition.endswith("*"),
+        available=available,
+        node=node,
+        state=word[1].lower(),
+        flags=word[2],
+        allocated=allocated,
+        idle=idle,
+        other=other,
+        memory=parse_count(memory.rstrip("+")),
+        exclusive=sharing.upper() == "EXCLUSIVE",
+    )
+
+
+def _accounting_row(line: str) -> AccountingRow:
+    id, state, start, end, nodes, name = line.split("|", 5)
+    return AccountingRow(
+        id=id,
+        name=name,
+        state=state,
+        start=parse_time(start),
+        end=parse_time(end),
+        nodes=tuple(expand(nodes)),
+    )
+
+
+def _pairs(line: str) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in line.split() if "=" in word)
+
+
+def _reservation(line: str) -> Reservation:
+    values = _pairs(line)
+    start, end = parse_time(values["StartTime"]), parse_time(values["EndTime"])
+    if start is None or end is None:
+        raise ValueError(line)
+    return Reservation(
+        name=values["ReservationName"], start=start, end=end, nodes=tuple(expand(values["Nodes"]))
+    )
+
+
+def _partition(line: str) -> Partition:
+    values = _pairs(line)
+    most, qos = values["MaxNodes"], values.get("QoS", "N/A")
+    return Partition(
+        name=values["PartitionName"],
+        default=values["Default"] == "YES",
+        state=values["State"],
+        max_time=parse_limit(values["MaxTime"]),
+        max_nodes=None if most == "UNLIMITED" else parse_count(most),
+        processors=parse_count(values["TotalCPUs"]),
+        nodes=parse_count(values["TotalNodes"]),
+        tier=int(values.get("PriorityTier", "1")),
+        exclusive=values.get("OverSubscribe", "NO").startswith("EXCLUSIVE"),
+        qos="" if qos in ("N/A", "(null)") else qos,
+    )

@@ -1,0 +1,105 @@
+"""The questions that are put to Slurm: which command, which options, and the rows of its answer.
+
+Raises (every method):
+    SchedulerError: no answer in time, or one that we do not understand.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeVar
+
+from backends.base import SchedulerError
+from backends.slurm import parse
+from backends.slurm.accounting import (
+    ASSOCIATION_FIELDS,
+    QOS_FIELDS,
+    Allowance,
+    Association,
+    parse_associations,
+    parse_qos,
+)
+from backends.slurm.commands import Commands
+from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
+
+T = TypeVar("T")
+
+CHUNK = 200
+"""Ids in one command line: short enough for every system, and for slurmctld's patience."""
+IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
+"""States of jobs that wait for processors or hold some, as squeue's `-t` takes them."""
+
+
+def chunks(ids: Collection[str]) -> Iterator[list[str]]:
+    """The ids in lists of at most CHUNK."""
+    ordered = list(ids)
+    for first in range(0, len(ordered), CHUNK):
+        yield ordered[first : first + CHUNK]
+
+
+class Questions:
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+
+    def queue(self) -> list[QueueRow]:
+        """Everyone's jobs that wait or run."""
+        text = self._commands.ask("squeue", "-h", "-a", "-t", IN_SYSTEM, "-o", parse.QUEUE_FORMAT)
+        return parse.parse_queue(text)
+
+    def own_jobs(self) -> list[QueueRow]:
+        """Our user's jobs, with those that ended not longer than MinJobAge ago."""
+        return parse.parse_own_jobs(
+            self._commands.ask("squeue", "-h", "-a", "--me", "-t", "all", "-o", parse.OWN_FORMAT)
+        )
+
+    def preempted(self) -> frozenset[str]:
+        """The ids of our user's jobs that ended by themselves after they were told to make room."""
+        return parse.parse_preempted(
+            self._commands.ask("squeue", "-h", "-a", "--me", "-t", "CD,F", "-O", parse.PREEMPTED_FORMAT)
+        )
+
+    def nodes(self) -> list[NodeRow]:
+        return parse.parse_nodes(self._commands.ask("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT))
+
+    def reservations(self) -> list[Reservation]:
+        answer = self._commands.run("scontrol", "show", "reservation", "-o")
+        if "No reservations" in answer.output + answer.errors:
+            return []
+        if answer.status:
+            raise SchedulerError(f"scontrol failed with status {answer.status}: {answer.complaint}")
+        return parse.parse_reservations(answer.output)
+
+    def partitions(self) -> list[Partition]:
+        return parse.parse_partitions(self._commands.ask("scontrol", "show", "partition", "-o"))
+
+    def settings(self) -> dict[str, str]:
+        return parse.parse_settings(self._commands.ask("scontrol", "show", "config"))
+
+    def associations(self) -> list[Association]:
+        """Of our user, those of the default account first."""
+        user = f"user={getpass.getuser()}"
+        default = self._sacctmgr("user", "DefaultAccount", "where", user).strip()
+        found = parse_associations(self._sacctmgr("assoc", ASSOCIATION_FIELDS, "where", user))
+        return sorted(found, key=lambda each: each.account != default)
+
+    def qos(self) -> dict[str, Allowance]:
+        return parse_qos(self._sacctmgr("qos", QOS_FIELDS))
+
+    def accounting(self, ids: Collection[str]) -> list[AccountingRow]:
+        """What sacct knows of these jobs, ended long ago or not."""
+        return self._in_chunks(ids, lambda part: self._sacct("-j", ",".join(part)))
+
+    def accounting_since(self, start: str) -> list[AccountingRow]:
+        """What sacct knows of our user's jobs since `start`, in sacct's own words (`now-7days`)."""
+        return self._sacct("-S", start)
+
+    def _sacct(self, *selection: str) -> list[AccountingRow]:
+        text = self._commands.ask("sacct", "-X", "-n", "-P", "-o", parse.ACCOUNTING_FIELDS, *selection)
+        return parse.parse_accounting(text)
+
+    def _sacctmgr(self, entity: str, fields: str, *selection: str) -> str:
+        return self._commands.ask("sacctmgr", "-n", "-P", "show", entity, f"format={fields}", *selection)
+
+    def _in_chunks(self, ids: Collection[str], ask: Callable[[list[str]], list[T]]) -> list[T]:
+        return [row for part in chunks(ids) for row in ask(part)]

@@ -1,0 +1,87 @@
+"""Slurm's reasons why a job waits: which mean that it waits in vain, which that nothing is kept for it.
+
+The words are those of `squeue -o %r` (squeue(1), "JOB REASON CODES", and Slurm's page on resource
+limits). Limits of one job are never met by waiting; limits of a user, an account or a group are, once
+other jobs have ended.
+"""
+
+from __future__ import annotations
+
+import re
+
+from backends.slurm.states import HELD_STATES
+
+_NEVER = {
+    "PartitionTimeLimit": "it asks for more time than the partition allows",
+    "PartitionNodeLimit": "it asks for more nodes, or fewer, than the partition allows",
+    "PartitionMaxNodes": "it asks for more nodes than the partition allows",
+    "PartitionMinNodes": "it asks for fewer nodes than the partition allows",
+    "PartitionConfig": "the partition does not allow a request of this shape",
+    "MaxCPUsPerNode": "it asks for more processors of a node than the partition allows",
+    "MaxMemPerLimit": "it asks for more memory than the partition allows",
+    "BadConstraints": "no node is as it asks for",
+    "InvalidAccount": "its account is not valid",
+    "InvalidQOS": "its QOS is not valid",
+    "AccountNotAllowed": "its account may not use the partition",
+    "QOSNotAllowed": "its QOS may not use the partition",
+    "AssociationTimeLimit": "it asks for more time than the account allows",
+    "QOSTimeLimit": "it asks for more time than its QOS allows",
+    "DependencyNeverSatisfied": "it depends on a job that did not end as it should",
+    "ReservationDeleted": "its reservation was deleted",
+    "DeadLine": "it cannot end before its deadline",
+    "JobHoldMaxRequeue": "it was put back too often and is held",
+    "launch failed requeued held": "it could not be launched and is held",
+}
+_LIMIT_OF_ONE_JOB = re.compile(
+    r"(?P<who>QOS|Assoc)(Max\w*(PerJob|PerNode)\w*|Min\w+)",
+)
+_WHO = {"QOS": "its QOS", "Assoc": "the account"}
+
+_NOTHING_IS_KEPT = frozenset(
+    {
+        "BeginTime",
+        "Dependency",
+        "JobArrayTaskLimit",
+        "JobHeldAdmin",
+        "JobHeldUser",
+        "AssociationJobLimit",
+        "AssociationResourceLimit",
+        "QOSJobLimit",
+        "QOSResourceLimit",
+        "QOSUsageThreshold",
+        "AccountingPolicy",
+        "PartitionDown",
+        "PartitionInactive",
+        "Reservation",
+    }
+)
+_LIMIT_OF_MANY_JOBS = re.compile(r"(QOS|Assoc)(Grp|Max)\w*|Max\w+PerAccount")
+
+
+def never(state: str, reason: str) -> str:
+    """Why a queued job can never start as it stands, one sentence; empty when it can."""
+    word = _first(reason)
+    problem = _NEVER.get(word)
+    limit = _LIMIT_OF_ONE_JOB.fullmatch(word)
+    if problem is None and limit:
+        problem = f"it goes beyond a limit that {_WHO[limit['who']]} sets for one job"
+    if problem is None and state in HELD_STATES:
+        problem = "Slurm holds it until a person releases it"
+    said = state if word in ("", "None") else word
+    return f"{problem} ({said})" if problem else ""
+
+
+def is_considered(state: str, reason: str) -> bool:
+    """Whether the scheduler looks for a place for this queued job at the moment."""
+    if never(state, reason):
+        return False
+    return not any(word in _NOTHING_IS_KEPT or _LIMIT_OF_MANY_JOBS.fullmatch(word) for word in _words(reason))
+
+
+def _words(reason: str) -> list[str]:
+    return [word.strip() for word in reason.strip("()").split(",")]
+
+
+def _first(reason: str) -> str:
+    """`ReqNodeNotAvail, UnavailableNodes:n1` and the like begin with the reason's word."""
+    return _words(reason)[0]

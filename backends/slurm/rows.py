@@ -1,0 +1,92 @@
+"""What the parsers make of Slurm's answers: one frozen type per kind of line."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of squeue; `id` may stand for several elements of a job array."""
+
+    id: str
+    state: str
+    start: float | None
+    """When it started or, of a waiting job, is planned to."""
+    end: float | None
+    """By its time limit; of an ended job, when it ended."""
+    partitions: tuple[str, ...]
+    """A waiting job may name several."""
+    processors: int
+    node_count: int
+    limit: float
+    """Seconds; may be `math.inf`."""
+    nodes: tuple[str, ...]
+    """Empty while it waits."""
+    planned_nodes: tuple[str, ...]
+    """Of a waiting job, where it is planned to start; empty where it is not planned."""
+    reason: str
+    priority: int
+    exclusive: bool
+    """Whether it takes whole nodes."""
+    name: str = ""
+    """Only asked for our own jobs: a name may hold anything, line breaks included."""
+
+
+class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of `sinfo -N`: one node in one partition."""
+
+    partition: str
+    default: bool
+    """Whether that partition is the default."""
+    available: str
+    """`up`, `down`, `drain` or `inact`: the partition's state."""
+    node: str
+    state: str
+    """In lower case, without the flags."""
+    flags: str
+    allocated: int
+    idle: int
+    other: int
+    """Processors that are neither: the node is down or drained."""
+    memory: int
+    """MiB."""
+    exclusive: bool
+    """Whether the partition only gives whole nodes."""
+
+
+class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of sacct."""
+
+    id: str
+    name: str
+    state: str
+    start: float | None
+    end: float | None
+    nodes: tuple[str, ...]
+
+
+class Reservation(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes set aside for a time."""
+
+    name: str
+    start: float
+    end: float
+    nodes: tuple[str, ...]
+
+
+class Partition(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition of `scontrol show partition`."""
+
+    name: str
+    default: bool
+    state: str
+    max_time: float
+    """Seconds; may be `math.inf`."""
+    max_nodes: int | None
+    processors: int
+    nodes: int
+    tier: int
+    """Jobs of a partition with a higher tier are considered first."""
+    exclusive: bool
+    qos: str
+    """The partition's own QOS; empty where there is none."""

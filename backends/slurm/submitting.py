@@ -1,0 +1,94 @@
+"""The arguments of sbatch for an order, and what its answer means."""
+
+from __future__ import annotations
+
+import math
+
+from adaptor.config import SiteConfig
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.slurm.commands import Answer
+from backends.slurm.parse import job_id_of
+
+_NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
+"""The request did not reach slurmctld."""
+_NO_ANSWER = (
+    "timed out",
+    "receive failure",
+    "send failure",
+    "shutdown failure",
+    "Zero Bytes",
+    "Connection reset",
+    "Communication",
+    "standby",
+)
+"""slurmctld may have taken the request, but its answer did not reach us."""
+
+
+def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int | None) -> list[str]:
+    """The options of sbatch, without the script.
+
+    Args:
+        processors_per_node: given where only whole nodes are asked for.
+    """
+    options = [
+        "--parsable",
+        f"--job-name={order.tag}",
+        f"--time={minutes_of(order)}",
+        f"--output={escaped(str(order.directory))}/slurm-%j.out",
+        f"--chdir={order.directory}",
+        "--no-requeue",  # a pilot that starts anew would hold processors that the planner does not know of
+        "--no-kill",  # the loss of one node leaves the workers on the others alive
+        *_shape(order, processors_per_node),
+    ]
+    for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
+        if value is not None:
+            options.append(f"--{name}={value}")
+    return [*options, *site.extra_args]
+
+
+def own_reservation(site: SiteConfig) -> str | None:
+    """The reservation that the site's requests are made in; its nodes are not kept from us."""
+    named = [word for word in site.extra_args if word.startswith("--reservation=")]
+    return named[-1].partition("=")[2] if named else None
+
+
+def minutes_of(order: PilotOrder) -> int:
+    return math.ceil(order.request.tr / 60)
+
+
+def escaped(path: str) -> str:
+    """sbatch replaces `%` and a letter in the names of its files."""
+    return path.replace("%", "%%")
+
+
+def _shape(order: PilotOrder, processors_per_node: int | None) -> list[str]:
+    request, per_task = order.request, order.processors_per_task
+    if processors_per_node is not None:
+        return [f"--nodes={math.ceil(request.p / processors_per_node)}", "--exclusive", "--mem=0"]
+    options = [f"--ntasks={request.p // per_task}", f"--cpus-per-task={per_task}"]
+    if order.memory_per_task is not None:
+        options.append(f"--mem-per-cpu={math.ceil(order.memory_per_task / per_task / 2**20)}M")
+    return options
+
+
+def accepted_id(answer: Answer) -> str:
+    """The job's id.
+
+    Raises:
+        SubmitRefused: Slurm said no.
+        SubmitUncertain: the answer leaves open whether the request is queued.
+        SchedulerError: slurmctld was not reached, so the request is certainly not queued.
+    """
+    if answer.status == 0:
+        id = job_id_of(answer.output)
+        if id is None:
+            raise SubmitUncertain(f"sbatch printed no job id but {answer.output.strip()[:200]!r}")
+        return id
+    problem = f"sbatch failed with status {answer.status}: {answer.complaint}"
+    if any(words in answer.errors for words in _NO_ANSWER):
+        raise SubmitUncertain(problem)
+    if any(words in answer.errors for words in _NEVER_ARRIVED):
+        raise SchedulerError(problem)
+    if answer.status < 0 or "sbatch" not in answer.errors:
+        raise SubmitUncertain(problem)
+    raise SubmitRefused(f"Slurm refused the request: {answer.complaint}")

@@ -1,0 +1,95 @@
+"""Commands that hang, fail, are missing or are led astray by the user's environment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backends.base import SchedulerError
+from backends.slurm.commands import CommandHung, Commands
+from backends.slurm.environment import asking_environment, submitting_environment
+
+Fake = Callable[[str, str], Path]
+OWN = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": "/home/u",
+    "LC_TIME": "de_DE",
+    "SLURM_CONF": "/etc/x.conf",
+    "SLURM_JWT": "secret",
+    "SLURM_JOB_ID": "12",
+    "SQUEUE_FORMAT": "%i",
+    "SBATCH_PARTITION": "night",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "MODULEPATH": "/opt/modules",
+    "BASH_FUNC_module%%": "() { eval; }",
+}
+
+
+def commands(timeout: float = 20.0) -> Commands:
+    import os
+
+    return Commands(asking_environment(os.environ), timeout)
+
+
+def test_options_of_the_user_do_not_reach_a_question() -> None:
+    environment = asking_environment(OWN)
+    assert environment["SLURM_CONF"] == "/etc/x.conf"
+    assert environment["SLURM_TIME_FORMAT"] == "%s"
+    assert not {"SLURM_JOB_ID", "SQUEUE_FORMAT", "SBATCH_PARTITION"} & environment.keys()
+
+
+def test_a_pilot_inherits_what_a_script_needs_and_no_secret() -> None:
+    environment = submitting_environment(OWN)
+    assert environment.keys() == {
+        "PATH",
+        "HOME",
+        "LC_TIME",
+        "SLURM_CONF",
+        "MODULEPATH",
+        "BASH_FUNC_module%%",
+    }
+
+
+def test_a_command_sees_exactly_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SQUEUE_FORMAT", "nonsense")
+    seen = Commands({"PATH": "/usr/bin:/bin", "COLOUR": "blue"}, 20).ask("env").split()
+    assert sorted(seen) == ["COLOUR=blue", "PATH=/usr/bin:/bin"]
+
+
+def test_a_failure_is_told_with_its_words(fake: Fake) -> None:
+    fake("squeue", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1")
+    with pytest.raises(SchedulerError, match=r"squeue failed with status 1: slurm_load_jobs error: Unable"):
+        commands().ask("squeue")
+    assert commands().run("squeue").status == 1
+
+
+def test_a_missing_command_is_named() -> None:
+    with pytest.raises(SchedulerError, match="no-such-command: cannot be run here"):
+        commands().ask("no-such-command")
+
+
+def test_output_that_is_not_text_does_no_harm(fake: Fake) -> None:
+    fake("squeue", r"printf '\xff\xfe ok'")
+    assert commands().ask("squeue").endswith("ok")
+
+
+def test_a_command_that_hangs_is_killed_with_its_children(fake: Fake, tmp_path: Path) -> None:
+    fake("squeue", f"trap '' TERM; sleep 300 & echo $! > {tmp_path}/child; wait")
+    with pytest.raises(CommandHung, match=r"squeue did not answer within 1s"):
+        commands(1.0).ask("squeue")
+    child = int((tmp_path / "child").read_text())
+    give_up = time.monotonic() + 20
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < give_up, "the child lives on"
+        time.sleep(0.05)
+
+
+def test_a_child_that_left_the_group_does_not_hold_us_up(fake: Fake, tmp_path: Path) -> None:
+    fake("squeue", f"setsid bash -c 'echo $$ > {tmp_path}/child; exec sleep 300' & wait")
+    with pytest.raises(CommandHung):
+        commands(1.0).ask("squeue")
+    psutil.Process(int((tmp_path / "child").read_text())).kill()

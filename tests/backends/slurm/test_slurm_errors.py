@@ -1,0 +1,160 @@
+"""What the backend makes of commands that refuse, hang, fail or print nonsense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptor.config import Duration, SiteConfig
+from adaptor.model import Request
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.slurm.backend import SlurmBackend
+
+Fake = Callable[[str, str], Path]
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
+
+
+@pytest.fixture
+def answering(fake: Fake) -> None:
+    """Everything answers as recorded, but for what a test replaces."""
+    fake("squeue", f"cat {FIXTURES}/squeue.txt")
+    fake("sinfo", f"cat {FIXTURES}/sinfo.txt")
+    fake(
+        "scontrol",
+        f"case $2 in reservation) cat {FIXTURES}/reservations.txt;; "
+        f"partition) cat {FIXTURES}/partitions.txt;; config) cat {FIXTURES}/config.txt;; esac",
+    )
+    fake("sacctmgr", "echo 'You are not running a supported accounting_storage plugin' >&2; exit 1")
+    fake("sbatch", "echo 77")
+
+
+@pytest.fixture
+def order(tmp_path: Path) -> PilotOrder:
+    directory = tmp_path / "pilot"
+    directory.mkdir(mode=0o700)
+    return PilotOrder(
+        tag="adaptor-x-1",
+        request=Request(4, 600),
+        processors_per_task=1,
+        memory_per_task=None,
+        directory=directory,
+        worker=("true",),
+        environment={},
+    )
+
+
+def backend(**settings: object) -> SlurmBackend:
+    return SlurmBackend(SiteConfig(backend="slurm", command_timeout=Duration(1.5), **settings))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("answering")
+def test_all_is_well(order: PilotOrder) -> None:
+    site = backend()
+    assert site.submit(order) == "77"
+    script = order.directory / "pilot.sh"
+    assert script.stat().st_mode & 0o777 == 0o600
+    assert site.queue_state().processors == 16
+    assert site.slot_margin == 72
+    limits = site.advertised_limits()
+    assert (limits.max_pending_requests, limits.max_proc, limits.max_tr) == (4, 24, 14400)
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize("script", ["sleep 60", "kill -9 $$", "echo thank you", "exit 1"])
+def test_a_submit_that_leaves_it_open(fake: Fake, order: PilotOrder, script: str) -> None:
+    fake("sbatch", script)
+    with pytest.raises(SubmitUncertain):
+        backend().submit(order)
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_submit_that_is_refused(fake: Fake, order: PilotOrder) -> None:
+    fake("sbatch", "echo 'sbatch: error: Batch job submission failed: Invalid qos specification' >&2; exit 1")
+    with pytest.raises(SubmitRefused, match="Invalid qos specification"):
+        backend().submit(order)
+
+
+@pytest.mark.usefixtures("answering")
+def test_nothing_is_submitted_where_the_script_cannot_be_written(
+    fake: Fake, order: PilotOrder, tmp_path: Path
+) -> None:
+    fake("sbatch", f"touch {tmp_path}/called; echo 77")
+    (order.directory / "pilot.sh").mkdir()
+    with pytest.raises(SchedulerError, match=r"pilot\.sh: cannot be written"):
+        backend().submit(order)
+    assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize("program", ["squeue", "sinfo", "scontrol"])
+@pytest.mark.parametrize("script", ["sleep 60", "exit 1", "echo 'Segmentation | fault'"])
+def test_no_queue_is_made_up(fake: Fake, program: str, script: str) -> None:
+    fake(program, script)
+    with pytest.raises(SchedulerError):
+        backend().queue_state()
+
+
+@pytest.mark.usefixtures("answering")
+def test_an_unknown_partition_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(SchedulerError, match=r"no partition night .* batch, scavenger, short"):
+        backend(partition="night").queue_state()
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_partition_that_is_down_says_so(fake: Fake) -> None:
+    fake("sinfo", f"sed 's/|up|/|inact|/' {FIXTURES}/sinfo.txt")
+    with pytest.raises(SchedulerError, match="partition batch is inactive"):
+        backend().queue_state()
+
+
+def test_cancelling_is_done_in_pieces(fake: Fake, tmp_path: Path) -> None:
+    fake("scancel", f'echo "$#" >> {tmp_path}/pieces')
+    backend().cancel([str(number) for number in range(450)])
+    assert (tmp_path / "pieces").read_text().split() == ["200", "200", "50"]
+
+
+def test_cancelling_nothing_asks_nothing(fake: Fake, tmp_path: Path) -> None:
+    fake("scancel", f"touch {tmp_path}/called")
+    backend().cancel([])
+    assert not (tmp_path / "called").exists()
+
+
+def test_ended_and_unknown_jobs_need_no_cancel(fake: Fake) -> None:
+    fake(
+        "scancel",
+        "echo 'scancel: error: Kill job error on job id 9: Invalid job id specified' >&2; "
+        "echo 'scancel: error: Kill job error on job id 8: Job/step already completing or completed' >&2; "
+        "exit 1",
+    )
+    backend().cancel(["8", "9"])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo 'scancel: error: Kill job error on job id 9: Access/permission denied' >&2; exit 1",
+        "exit 1",
+        "sleep 60",
+    ],
+)
+def test_a_cancel_that_did_not_work_is_told(fake: Fake, script: str) -> None:
+    fake("scancel", script)
+    with pytest.raises(SchedulerError):
+        backend().cancel(["9"])
+
+
+def test_a_job_that_does_not_run_has_nothing_to_release(fake: Fake) -> None:
+    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+    with pytest.raises(SchedulerError, match="job 4 does not run"):
+        backend().release("4", ["n1"])
+    with pytest.raises(SchedulerError, match="job 1 can give back none of n1, n9"):
+        backend().release("1", ["n1", "n9"])
+
+
+def test_what_is_left_after_a_release_is_named(fake: Fake, tmp_path: Path) -> None:
+    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+    fake("scontrol", f'echo "$*" > {tmp_path}/asked')
+    backend().release("1", ["n2"])
+    assert (tmp_path / "asked").read_text().strip() == "update JobId=1 NodeList=n1"

@@ -1,0 +1,101 @@
+"""Our own jobs, from squeue and sacct (stand-ins print what the real ones did)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptor.config import SiteConfig
+from backends.base import JobReport, JobState, SchedulerError
+from backends.slurm.backend import SlurmBackend
+
+Fake = Callable[[str, str], Path]
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
+
+
+def backend() -> SlurmBackend:
+    return SlurmBackend(SiteConfig(backend="slurm"))
+
+
+@pytest.fixture
+def printing(fake: Fake) -> None:
+    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+    fake("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
+
+
+def by_id(reports: list[JobReport]) -> dict[str, JobReport]:
+    return {report.id: report for report in reports}
+
+
+@pytest.mark.usefixtures("printing")
+def test_jobs_are_found_by_id_and_by_tag() -> None:
+    assert by_id(backend().jobs(["1", "9999"], "na")).keys() == {"1", "2"}
+    assert backend().jobs([], "adaptor-") == []
+
+
+@pytest.mark.usefixtures("printing")
+def test_what_is_said_of_each() -> None:
+    found = by_id(backend().jobs(["1", "4", "10", "14"], "no such tag"))
+    assert found["1"] == JobReport(
+        id="1", tag="wide", state=JobState.RUNNING, start=1795250485, nodes=("n1", "n2")
+    )
+    assert found["4"] == JobReport(
+        id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, reason="Resources"
+    )
+    assert "PartitionTimeLimit" in found["10"].never
+    cancelled = found["14"]
+    assert (cancelled.state, cancelled.start, cancelled.end) == (JobState.CANCELLED, None, 1795250487)
+
+
+def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake) -> None:
+    line = "|1795250000|1795250400|batch|4|1|30:00|n1|(null)|9|OK|None|adaptor-"
+    said = f"job|7|COMPLETED{line}7\\njob|8|COMPLETED{line}8\\njob|9|FAILED{line}9\\n"
+    fake(
+        "squeue",
+        f"if [[ $* == *PreemptTime* ]]; then printf '7  1795250399\\n8  N/A\\n9  1795250399\\n'; "
+        f"else printf '{said}'; fi",
+    )
+    fake("sacct", "exit 1")
+    states = {id: report.state for id, report in by_id(backend().jobs([], "adaptor-")).items()}
+    assert states == {"7": JobState.PREEMPTED, "8": JobState.COMPLETED, "9": JobState.PREEMPTED}
+
+
+def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(fake: Fake, tmp_path: Path) -> None:
+    fake("squeue", "true")
+    fake("sacct", f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/sacct.txt')
+    found = by_id(backend().jobs(["4", "6", "9999"], "no such tag"))
+    assert found.keys() == {"4", "6"}
+    assert (found["4"].state, found["4"].start, found["4"].end) == (
+        JobState.CANCELLED,
+        1795250071,
+        1795250076,
+    )
+    assert (found["6"].start, found["6"].end, found["6"].nodes) == (1795250082, 1795250089, ("n1",))
+    questions = (tmp_path / "asked").read_text().splitlines()
+    assert len([line for line in questions if " -j " in line]) == 1
+
+
+def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake) -> None:
+    fake("squeue", "true")
+    fake("sacct", f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/sacct.txt; true')
+    site = backend()
+    assert by_id(site.jobs([], "wra")).keys() == {"1", "2", "3", "4", "5"}
+    assert site.jobs([], "wra") == []
+
+
+def test_sacct_is_left_alone_once_it_failed(fake: Fake, tmp_path: Path) -> None:
+    fake("squeue", "true")
+    fake("sacct", f"echo asked >> {tmp_path}/asked; exit 1")
+    site = backend()
+    assert site.jobs(["1"], "x") == []
+    assert site.jobs(["1"], "x") == []
+    assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+@pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo 'job|1|RUNNING'"])
+def test_a_squeue_that_fails_or_prints_nonsense_is_no_answer(fake: Fake, script: str) -> None:
+    fake("squeue", script)
+    with pytest.raises(SchedulerError):
+        backend().jobs(["1"], "x")

@@ -1,0 +1,194 @@
+"""Limits from partitions, associations and QOS, and what a site's configuration makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.model import Limits
+from backends.base import SchedulerError
+from backends.slurm import parse
+from backends.slurm.accounting import parse_associations, parse_qos
+from backends.slurm.checking import (
+    Finding,
+    check_accounting,
+    check_limits,
+    check_nodes,
+    check_partition,
+    check_scheduler,
+)
+from backends.slurm.describing import describe_cluster
+from backends.slurm.limits import Terms, ceilings, limits_of
+from backends.slurm.nodes import SiteNodes, find_site
+
+Recorded = Callable[[str], str]
+SITE = SiteConfig(backend="slurm", partition="batch")
+
+
+@pytest.fixture
+def nodes(recorded: Recorded) -> SiteNodes:
+    return find_site(parse.parse_nodes(recorded("sinfo.txt")), "batch")
+
+
+@pytest.fixture
+def terms(recorded: Recorded) -> Terms:
+    """Those of the recorded cluster, with accounting."""
+    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    return Terms(
+        partitions={each.name: each for each in partitions},
+        associations=parse_associations(recorded("sacctmgr-assoc.txt")),
+        qos=parse_qos(recorded("sacctmgr-qos.txt")),
+    )
+
+
+def without_accounting(terms: Terms) -> Terms:
+    return Terms(partitions=terms.partitions)
+
+
+def with_partition(terms: Terms, **changes: object) -> Terms:
+    changed = msgspec.structs.replace(terms.partitions["batch"], **changes)
+    return msgspec.structs.replace(terms, partitions={**terms.partitions, "batch": changed})
+
+
+def levels(findings: list[Finding]) -> list[str]:
+    return [finding.level for finding in findings]
+
+
+def test_accounting_as_recorded(terms: Terms) -> None:
+    (mine,) = terms.associations
+    assert (mine.account, mine.partition, mine.qos) == ("phys", "", ("normal", "tiny"))
+    assert (mine.allowance.submitted, mine.allowance.seconds, mine.allowance.processors) == (5, 7200, 12)
+    tiny = terms.qos["tiny"]
+    assert (tiny.submitted, tiny.seconds, tiny.processors, tiny.nodes) == (3, 1200, 6, 2)
+    assert terms.qos["normal"].processors == math.inf
+
+
+@pytest.mark.parametrize(
+    "text", ["phys|x", "a|b|c|d|many|02:00:00|cpu=1", "a|b|c|d|5|soon|", "a|b|c|d|5||cpu=x"]
+)
+def test_accounting_that_is_not_understood(text: str) -> None:
+    with pytest.raises(SchedulerError):
+        parse_associations(text)
+
+
+def test_without_accounting_the_partition_speaks(terms: Terms, nodes: SiteNodes) -> None:
+    known = ceilings(without_accounting(terms), SITE, nodes)
+    assert (known.requests.value, known.processors.value, known.seconds.value) == (math.inf, 24, 14400)
+    assert limits_of(known) == Limits(max_pending_requests=4, max_proc=24, max_tr=14400)
+
+
+def test_the_tightest_of_all_holds(terms: Terms, nodes: SiteNodes) -> None:
+    known = ceilings(terms, SITE, nodes)
+    assert (known.requests.value, known.processors.value, known.seconds.value) == (5, 12, 7200)
+    assert {known.requests.source, known.processors.source, known.seconds.source} == {"account phys"}
+    tiny = ceilings(terms, msgspec.structs.replace(SITE, qos="tiny"), nodes)
+    assert limits_of(tiny) == Limits(max_pending_requests=3, max_proc=6, max_tr=1200)
+
+
+def test_the_qos_of_a_partition_holds_too(terms: Terms, nodes: SiteNodes) -> None:
+    assert ceilings(with_partition(terms, qos="tiny"), SITE, nodes).seconds.source == "QOS tiny"
+
+
+def test_nodes_limit_processors(terms: Terms, nodes: SiteNodes) -> None:
+    limited = with_partition(without_accounting(terms), max_nodes=2)
+    assert ceilings(limited, SITE, nodes).processors.value == 8
+
+
+def test_where_there_is_no_limit_we_choose_one(terms: Terms, nodes: SiteNodes) -> None:
+    unlimited = with_partition(without_accounting(terms), max_time=math.inf)
+    assert limits_of(ceilings(unlimited, SITE, nodes)).max_tr == 86400
+
+
+def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: SiteNodes) -> None:
+    with pytest.raises(SchedulerError, match="no partition batch"):
+        ceilings(Terms(partitions={}), SITE, nodes)
+
+
+def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, recorded: Recorded) -> None:
+    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    text = describe_cluster(
+        parse.parse_settings(recorded("config.txt")), [nodes, find_site(rows, "short")], terms
+    )
+    site = parse_config(text, "described").sites["batch"]
+    assert (site.partition, site.processors_per_node, site.whole_nodes) == ("batch", 4, False)
+    assert site.limits == LimitsConfig(4, 12, Duration(7200))
+    assert "max_proc: 12  # account phys" in text
+    assert "#   short:" in text
+    uncommented = text.split("\n#   short:")[1].replace("\n# ", "\n")
+    assert parse_config("sites:\n  short:" + uncommented, "other").sites["short"].limits.max_tr == 600
+
+
+def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, nodes: SiteNodes) -> None:
+    odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
+    text = describe_cluster(
+        {},
+        [msgspec.structs.replace(nodes, partition="1e3", exclusive=True)],
+        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0)}),
+    )
+    site = parse_config(text, "described").sites["1e3"]
+    assert (site.partition, site.limits.max_tr, site.whole_nodes) == ("1e3", 3723, True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (LimitsConfig(), ["ok", "ok", "ok"]),
+        (LimitsConfig(5, 12, Duration(7200)), ["ok", "ok", "ok"]),
+        (LimitsConfig(6, 13, Duration(7201)), ["error", "error", "error"]),
+    ],
+)
+def test_limits_are_checked(
+    terms: Terms, nodes: SiteNodes, limits: LimitsConfig, expected: list[str]
+) -> None:
+    site = msgspec.structs.replace(SITE, limits=limits)
+    assert levels(list(check_limits(site, ceilings(terms, site, nodes)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("site", "exclusive", "expected"),
+    [
+        (SITE, False, []),
+        (SITE, True, ["error"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True), True, ["error"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True, processors_per_node=4), True, []),
+        (msgspec.structs.replace(SITE, processors_per_node=3), False, ["error"]),
+    ],
+)
+def test_sizes_of_nodes_are_checked(
+    nodes: SiteNodes, site: SiteConfig, exclusive: bool, expected: list[str]
+) -> None:
+    found = check_nodes(site, msgspec.structs.replace(nodes, exclusive=exclusive))
+    assert levels(list(found)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "words"),
+    [
+        ({}, "ok", "account phys"),
+        ({"account": "chem"}, "error", "account chem is not yours in partition batch; yours are: phys"),
+        ({"qos": "tiny"}, "ok", "QOS tiny"),
+        ({"qos": "long"}, "error", "qos long may not be used with account phys; use: normal, tiny"),
+    ],
+)
+def test_accounts_and_qos_are_checked(
+    terms: Terms, nodes: SiteNodes, changes: dict[str, str], level: str, words: str
+) -> None:
+    (finding,) = check_accounting(msgspec.structs.replace(SITE, **changes), terms, nodes)
+    assert finding.level == level
+    assert words in finding.text
+
+
+def test_states_of_partitions_are_checked(nodes: SiteNodes) -> None:
+    assert levels(list(check_partition(nodes))) == ["ok"]
+    empty = msgspec.structs.replace(nodes, available="inact", nodes={})
+    assert levels(list(check_partition(empty))) == ["warning", "warning"]
+
+
+def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Recorded) -> None:
+    assert list(check_scheduler(parse.parse_settings(recorded("config.txt")))) == []
+    found = check_scheduler({"SchedulerType": "sched/builtin", "PrivateData": "accounts,jobs"})
+    assert levels(list(found)) == ["warning", "warning"]

@@ -1,0 +1,133 @@
+"""Recorded answers to rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.base import SchedulerError
+from backends.slurm import parse
+
+Recorded = Callable[[str], str]
+
+
+def test_a_running_job_that_has_its_nodes_alone(recorded: Recorded) -> None:
+    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["1"]
+    assert (row.state, row.processors, row.node_count, row.limit) == ("RUNNING", 8, 2, 3600)
+    assert (row.start, row.end) == (1795250485, 1795254085)
+    assert row.nodes == ("n1", "n2")
+    assert row.exclusive
+
+
+def test_a_waiting_array_in_two_partitions(recorded: Recorded) -> None:
+    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["6_[1-4%2]"]
+    assert row.partitions == ("batch", "scavenger")
+    assert (row.start, row.end, row.nodes) == (None, None, ())
+    assert row.reason == "PartitionTimeLimit"
+
+
+def test_a_planned_job_tells_where(recorded: Recorded) -> None:
+    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["4"]
+    assert row.planned_nodes == ("n1", "n2", "n3", "n4")
+    assert row.nodes == ()
+
+
+def test_names_of_own_jobs_survive_line_breaks(recorded: Recorded) -> None:
+    rows = parse.parse_own_jobs(recorded("squeue-own.txt"))
+    assert len(rows) == 15
+    assert {row.id: row.name for row in rows}["12"] == "line"
+
+
+def test_a_name_may_hold_the_separator() -> None:
+    line = "job|1|PENDING|N/A|N/A|batch|1|1|1:00||(null)|5|OK|Priority|a|b|c"
+    (row,) = parse.parse_own_jobs(line)
+    assert (row.reason, row.name) == ("Priority", "a|b|c")
+
+
+def test_nodes(recorded: Recorded) -> None:
+    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    assert len(rows) == 18
+    first = rows[0]
+    assert (first.partition, first.default, first.node, first.state) == ("batch", True, "n1", "allocated")
+    assert (first.allocated, first.idle, first.other, first.memory) == (4, 0, 0, 4000)
+
+
+@pytest.mark.parametrize(("text", "state", "flags"), [("idle~", "idle", "~"), ("mixed*", "mixed", "*")])
+def test_flags_of_nodes(text: str, state: str, flags: str) -> None:
+    (row,) = parse.parse_nodes(f"batch|up|n1|{text}|0/4/0/4|1|EXCLUSIVE")
+    assert (row.state, row.flags, row.default, row.exclusive) == (state, flags, False, True)
+
+
+def test_reservations(recorded: Recorded) -> None:
+    (row,) = parse.parse_reservations(recorded("reservations.txt"))
+    assert (row.name, row.nodes, row.end - row.start) == ("service", ("n1", "n2"), 3600)
+
+
+def test_reservations_without_nodes_are_left_out(recorded: Recorded) -> None:
+    text = recorded("reservations.txt").replace("n[1-2]", "(null)")
+    assert parse.parse_reservations(text) == []
+
+
+def test_partitions(recorded: Recorded) -> None:
+    rows = {row.name: row for row in parse.parse_partitions(recorded("partitions.txt"))}
+    assert rows["batch"].default
+    assert (rows["batch"].max_time, rows["batch"].processors, rows["batch"].tier) == (14400, 24, 10)
+    assert (rows["short"].max_time, rows["short"].max_nodes, rows["short"].qos) == (600, None, "")
+
+
+def test_settings(recorded: Recorded) -> None:
+    settings = parse.parse_settings(recorded("config.txt"))
+    assert settings["SLURM_VERSION"] == "22.05.8"
+    assert settings["SchedulerParameters"].startswith("bf_interval=2,")
+
+
+def test_accounting(recorded: Recorded) -> None:
+    rows = parse.parse_accounting(recorded("sacct.txt"))
+    assert (rows[0].state, rows[0].start, rows[0].nodes) == ("CANCELLED by 1", 1795250071, ("n1",))
+    assert (rows[1].start, rows[1].nodes) == (None, ())
+
+
+def test_unlimited_jobs() -> None:
+    (row,) = parse.parse_queue("7|RUNNING|1795250485|NONE|batch|2|1|UNLIMITED|n1|(null)|1|OK|None")
+    assert (row.end, row.limit) == (None, math.inf)
+
+
+@pytest.mark.parametrize(
+    "text", ["12\n", "12;cluster\n", "Welcome!\n12\n", "Submitted batch job 12\n", "Submitted batch job 12"]
+)
+def test_job_ids(text: str) -> None:
+    assert parse.job_id_of(text) == "12"
+
+
+@pytest.mark.parametrize("text", ["", "Welcome!", "job 12 perhaps"])
+def test_no_job_id(text: str) -> None:
+    assert parse.job_id_of(text) is None
+
+
+PARSERS = [
+    parse.parse_queue,
+    parse.parse_own_jobs,
+    parse.parse_nodes,
+    parse.parse_accounting,
+    parse.parse_partitions,
+]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_nonsense_is_an_error_and_nothing_is_nothing(parser: Callable[[str], list[object]]) -> None:
+    assert parser("") == []
+    with pytest.raises(SchedulerError, match="do not understand"):
+        parser("slurm_load_jobs error: Segmentation fault")
+
+
+@given(st.text(max_size=200))
+def test_any_text_gives_rows_or_a_scheduler_error(text: str) -> None:
+    for parser in PARSERS:
+        try:
+            parser(text)
+        except SchedulerError:
+            continue

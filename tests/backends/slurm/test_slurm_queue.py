@@ -1,0 +1,232 @@
+"""The state of a queue from recorded and made-up rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.model import PendingJob, RunningJob
+from backends.base import SchedulerError
+from backends.slurm import parse
+from backends.slurm.arrays import elements
+from backends.slurm.nodes import find_site
+from backends.slurm.queue import HIDDEN, LINGER, Observation, hidden_processors, queue_state
+from backends.slurm.rows import NodeRow, QueueRow, Reservation
+
+NOW = 1795250493.0
+
+
+def node(
+    name: str, allocated: int = 0, state: str = "mixed", size: int = 4, partition: str = "batch"
+) -> NodeRow:
+    return NodeRow(
+        partition=partition,
+        default=partition == "batch",
+        available="up",
+        node=name,
+        state=state.rstrip("*~!"),
+        flags=state[len(state.rstrip("*~!")) :],
+        allocated=allocated,
+        idle=4 - allocated,
+        other=0,
+        memory=1000,
+        exclusive=False,
+    )
+
+
+def job(id: str, processors: int, nodes: tuple[str, ...] = (), **given: object) -> QueueRow:
+    """A running job where `nodes` are given, else a waiting one."""
+    row = QueueRow(
+        id=id,
+        state="RUNNING" if nodes else "PENDING",
+        start=NOW - 100 if nodes else None,
+        end=NOW + 500 if nodes else None,
+        partitions=("batch",),
+        processors=processors,
+        node_count=max(1, len(nodes)),
+        limit=600.0,
+        nodes=nodes,
+        planned_nodes=(),
+        reason="None" if nodes else "Priority",
+        priority=10,
+        exclusive=False,
+    )
+    return msgspec.structs.replace(row, **given)
+
+
+def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Observation:
+    observation = Observation(now=NOW, site=find_site(nodes, "batch"), jobs=jobs)
+    return msgspec.structs.replace(observation, **given)
+
+
+def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
+    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    state = queue_state(
+        Observation(
+            now=NOW,
+            site=find_site(parse.parse_nodes(recorded("sinfo.txt")), None),
+            jobs=parse.parse_queue(recorded("squeue.txt")),
+            reservations=parse.parse_reservations(recorded("reservations.txt")),
+            tiers={partition.name: partition.tier for partition in partitions},
+        )
+    )
+    assert state.processors == 16
+    assert state.running == (
+        RunningJob("1", 8, 1795254085),
+        RunningJob("2", 3, 1795252286),
+        RunningJob("5_1", 3, 1795252289),
+        RunningJob("3", 2, 1795250494),
+    )
+    assert state.pending == (
+        PendingJob("reservation service", 8, 3600, 1795261287),
+        PendingJob("4", 16, 1800, 1795254085),
+        PendingJob("5_2", 3, 1800, 1795255860),
+        *(PendingJob(f"5_{index}", 3, 1800) for index in (3, 4, 5, 9)),
+        PendingJob("12", 16, 900, 1795257660),
+        PendingJob("13", 1, 60, NOW),
+    )
+
+
+@pytest.mark.parametrize("state", ["down", "drained", "draining", "allocated*", "idle!", "inval", "fail"])
+def test_nodes_out_of_service_and_what_runs_there_do_not_count(state: str) -> None:
+    spread = job("1", 4, ("n1", "n2"))
+    found = queue_state(seen([node("n1", 2), node("n2", 2, state)], [spread]))
+    assert found.processors == 4
+    assert found.running == (RunningJob("1", 2, NOW + 500),)
+
+
+@pytest.mark.parametrize("state", ["idle", "planned", "mixed", "idle~", "completing"])
+def test_nodes_in_service(state: str) -> None:
+    assert queue_state(seen([node("n1", 0, state)], [])).processors == 4
+
+
+def test_a_job_past_its_limit_ends_soon_and_one_without_never() -> None:
+    jobs = [job("1", 1, ("n1",), end=NOW - 5), job("2", 1, ("n1",), end=None, limit=math.inf)]
+    ends = {each.id: each.end for each in queue_state(seen([node("n1", 2)], jobs)).running}
+    assert ends == {"1": NOW + LINGER, "2": math.inf}
+
+
+def test_a_completing_job_still_holds_its_node() -> None:
+    jobs = [job("1", 4, ("n1",), state="COMPLETING", end=NOW - 100)]
+    assert queue_state(seen([node("n1", 4)], jobs)).running == (RunningJob("1", 4, NOW + LINGER),)
+
+
+def test_a_suspended_job_holds_nothing() -> None:
+    jobs = [job("1", 4, ("n1",), state="SUSPENDED")]
+    assert queue_state(seen([node("n1", 0)], jobs)).running == ()
+
+
+def test_processors_that_no_visible_job_explains_are_in_use_for_ever() -> None:
+    state = queue_state(seen([node("n1", 3)], [job("1", 1, ("n1",))]))
+    assert RunningJob(HIDDEN, 2, math.inf) in state.running
+    assert hidden_processors(state) == 2
+
+
+def test_where_only_whole_nodes_are_given_a_used_node_is_not_free() -> None:
+    nodes = [node("n1", 1), node("n2", 3), node("n3", 2), node("n4")]
+    jobs = [
+        job("1", 2, ("n1", "n2")),
+        job("2", 2, ("n2",), end=NOW + 900),
+        job("3", 3, node_count=1),
+        job("4", 2, node_count=2),
+    ]
+    state = queue_state(seen(nodes, jobs, whole_nodes=True))
+    assert state.running == (
+        RunningJob("1", 4, NOW + 500),
+        RunningJob("2", 4, NOW + 900),
+        RunningJob(HIDDEN, 4, math.inf),
+    )
+    assert [each.processors for each in state.pending] == [4, 8]
+
+
+def test_a_job_that_wants_nodes_for_itself_wants_all_their_processors() -> None:
+    state = queue_state(seen([node("n1"), node("n2")], [job("1", 2, node_count=2, exclusive=True)]))
+    assert state.pending == (PendingJob("1", 8, 600.0),)
+
+
+def test_higher_tiers_and_priorities_come_first() -> None:
+    nodes = [node("n1"), node("n1", partition="urgent"), node("n9", partition="elsewhere")]
+    jobs = [
+        job("1", 1, priority=5),
+        job("2", 1, priority=9),
+        job("3", 1, priority=1, partitions=("urgent",)),
+        job("4", 1, priority=99, partitions=("elsewhere",)),
+    ]
+    state = queue_state(seen(nodes, jobs, tiers={"urgent": 20, "batch": 10}))
+    assert [each.id for each in state.pending] == ["3", "2", "1"]
+
+
+def test_jobs_on_other_nodes_are_left_out() -> None:
+    nodes = [node("n1"), node("n1", partition="all"), node("n9", partition="all")]
+    jobs = [
+        job("1", 4, ("n9",), partitions=("all",)),
+        job("2", 4, partitions=("all",), planned_nodes=("n9",), start=NOW + 60),
+        job("3", 8, partitions=("all",), planned_nodes=("n1", "n9"), start=NOW + 60),
+    ]
+    state = queue_state(seen(nodes, jobs))
+    assert state.running == ()
+    assert state.pending == (PendingJob("3", 4, 600.0, NOW + 60),)
+
+
+def test_a_reservation_that_is_on_keeps_its_nodes() -> None:
+    held = Reservation(name="service", start=NOW - 10, end=NOW + 3600, nodes=("n1", "n2", "elsewhere"))
+    nodes = [node("n1", 1), node("n2"), node("n3")]
+    state = queue_state(seen(nodes, [job("1", 1, ("n1",))], reservations=[held]))
+    assert state.running == (
+        RunningJob("1", 1, NOW + 3600),
+        RunningJob("reservation service", 7, NOW + 3600),
+    )
+    assert state.pending == ()
+
+
+def test_a_plan_that_is_past_counts_from_now() -> None:
+    state = queue_state(seen([node("n1")], [job("1", 1, start=NOW - 30)]))
+    assert state.pending == (PendingJob("1", 1, 600.0, NOW),)
+
+
+def test_the_site_must_be_known() -> None:
+    with pytest.raises(SchedulerError, match="no partition night with nodes; there are: batch"):
+        find_site([node("n1")], "night")
+    with pytest.raises(SchedulerError, match="no default partition"):
+        find_site([node("n1", partition="other")], None)
+
+
+@pytest.mark.parametrize(
+    ("id", "expected"),
+    [
+        ("12", ["12"]),
+        ("12_3", ["12_3"]),
+        ("12_[1-3,7]", ["12_1", "12_2", "12_3", "12_7"]),
+        ("12_[0-6:3]", ["12_0", "12_3", "12_6"]),
+        ("12_[1-100%2]", ["12_1", "12_2"]),
+    ],
+)
+def test_elements_of_arrays(id: str, expected: list[str]) -> None:
+    assert elements(id) == expected
+
+
+PLACES = st.lists(
+    st.tuples(st.integers(1, 8), st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1), st.booleans()),
+    max_size=8,
+)
+
+
+@given(PLACES, st.booleans())
+def test_all_processors_in_use_are_accounted_for(
+    places: list[tuple[int, set[str], bool]], whole: bool
+) -> None:
+    jobs = [
+        job(str(index), max(processors, len(names)), tuple(sorted(names)), end=NOW + 60 if timed else None)
+        for index, (processors, names, timed) in enumerate(places)
+    ]
+    state = queue_state(seen([node("n1", 3), node("n2"), node("n3", 4)], jobs, whole_nodes=whole))
+    assert state.processors == 12
+    assert sum(each.processors for each in state.running) >= 7
+    assert all(each.end > NOW and each.processors > 0 for each in state.running)
+    if whole:
+        assert sum(each.processors for each in state.running) <= 12

@@ -1,0 +1,125 @@
+"""The batch script: its text, and what it does with stand-ins for srun and scontrol."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backends.slurm.script import render
+
+Fake = Callable[[str, str], Path]
+GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
+"""Written anew by `python tests/backends/slurm/test_slurm_script.py`; read the difference."""
+
+
+def golden_script() -> str:
+    return render(
+        processors=6,
+        minutes=11,
+        command=["sbatch", "--parsable", "--job-name=adaptor-x-7", "/home/u/my pilots/7/pilot.sh"],
+        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
+        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
+        worker=["/opt/python", "-m", "adaptor.worker"],
+    )
+
+
+def test_the_script_is_as_it_was_read_and_found_good() -> None:
+    assert golden_script() == GOLDEN.read_text()
+
+
+@pytest.fixture
+def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a script as a job of 6 processors on n1 and n2; srun runs the worker right here."""
+    fake("scontrol", "printf 'n1\\nn2\\n'")
+    fake("srun", 'while [[ $1 == --* ]]; do shift; done; exec "$@"')
+    fake("squeue", "echo 2000000000")
+
+    def run(worker: str, prologue: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        script = tmp_path / "pilot.sh"
+        script.write_text(
+            render(
+                processors=6,
+                minutes=10,
+                command=["sbatch"],
+                environment={"ADAPTOR_DIRECTORY": str(tmp_path), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
+                prologue=prologue,
+                worker=["/bin/sh", "-c", worker],
+            )
+        )
+        job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}
+        return subprocess.run(
+            ["bash", str(script)],
+            env={"PATH": os.environ["PATH"], **job, **variables},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    return run
+
+
+SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_each_node_gets_its_own_share(run: Run) -> None:
+    assert sorted(run(SAY).stdout.splitlines()) == ["n1 4 none", "n2 2 none"]
+    shares = run(SAY, SLURM_JOB_CPUS_PER_NODE="3(x2)").stdout
+    assert sorted(shares.splitlines()) == ["n1 3 none", "n2 3 none"]
+
+
+def test_memory_by_processor_and_by_node(run: Run) -> None:
+    by_processor = run(SAY, SLURM_MEM_PER_CPU="100").stdout
+    assert sorted(by_processor.splitlines()) == [f"n1 4 {400 * 2**20}", f"n2 2 {200 * 2**20}"]
+    by_node = run(SAY, SLURM_MEM_PER_NODE="100").stdout
+    assert sorted(by_node.splitlines()) == [f"n1 4 {100 * 2**20}", f"n2 2 {100 * 2**20}"]
+
+
+def test_values_reach_the_worker_as_they_are(run: Run) -> None:
+    assert run('printf "%s\n" "$ADAPTOR_ODD"').stdout.splitlines()[0] == "a 'b' \"$c\" \\d"
+
+
+def test_the_end_is_slurms_own_word_or_is_asked_for_or_reckoned(run: Run, fake: Fake) -> None:
+    say = 'echo "$ADAPTOR_PILOT_END"'
+    assert set(run(say, SLURM_JOB_END_TIME="1900000000").stdout.split()) == {"1900000000"}
+    assert set(run(say).stdout.split()) == {"2000000000"}
+    for answer in ("echo NONE", "exit 1", "echo slurm_load_jobs error"):
+        fake("squeue", answer)
+        before = time.time()
+        (end,) = {float(word) for word in run(say).stdout.split()}
+        assert before + 599 <= end <= time.time() + 601
+
+
+@pytest.mark.parametrize(
+    ("worker", "status"),
+    [("exit 0", 0), ("exit 3", 1), ('[ "$ADAPTOR_NODE" = n2 ]', 0), ('[ "$ADAPTOR_NODE" = n1 ]', 0)],
+)
+def test_a_pilot_fails_only_if_all_its_workers_do(run: Run, worker: str, status: int) -> None:
+    assert run(worker).returncode == status
+
+
+def test_a_prologue_is_run_and_what_was_before_is_kept(run: Run, tmp_path: Path) -> None:
+    done = run('echo "$COLOUR $ADAPTOR_ENV_BEFORE"', prologue="export COLOUR=blue\n")
+    before = tmp_path / "env.before"
+    assert done.stdout.splitlines()[0] == f"blue {before}"
+    assert b"COLOUR" not in before.read_bytes()
+    assert before.stat().st_mode & 0o077 == 0
+
+
+def test_a_prologue_that_fails_ends_the_pilot_and_says_where(run: Run, tmp_path: Path) -> None:
+    done = run("echo worked", prologue="true\nmodule_that_is_missing python\nexport LATE=1")
+    assert done.returncode == 1
+    assert "worked" not in done.stdout
+    assert done.stderr.splitlines()[-1] == (
+        "the prologue failed with status 127 at: module_that_is_missing python"
+    )
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(golden_script())

@@ -1,0 +1,132 @@
+"""The arguments of sbatch, and what its answers mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.config import SiteConfig
+from adaptor.model import Request
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.slurm.commands import Answer
+from backends.slurm.margin import slot_margin
+from backends.slurm.submitting import accepted_id, arguments_of, own_reservation
+
+ORDER = PilotOrder(
+    tag="adaptor-x-7",
+    request=Request(6, 601),
+    processors_per_task=2,
+    memory_per_task=None,
+    directory=Path("/home/u/100% mine"),
+    worker=("python", "-m", "adaptor.worker"),
+    environment={"ADAPTOR_PILOT": "7"},
+)
+SITE = SiteConfig(
+    backend="slurm", partition="batch", account="phys", qos="long", extra_args=("--constraint=a&b", "--nice")
+)
+
+
+def test_all_of_an_order_is_asked_for() -> None:
+    assert arguments_of(ORDER, SITE, None) == [
+        "--parsable",
+        "--job-name=adaptor-x-7",
+        "--time=11",
+        "--output=/home/u/100%% mine/slurm-%j.out",
+        "--chdir=/home/u/100% mine",
+        "--no-requeue",
+        "--no-kill",
+        "--ntasks=3",
+        "--cpus-per-task=2",
+        "--partition=batch",
+        "--account=phys",
+        "--qos=long",
+        "--constraint=a&b",
+        "--nice",
+    ]
+
+
+@pytest.mark.parametrize(("tr", "minutes"), [(1, 1), (60, 1), (61, 2), (3600, 60)])
+def test_minutes_are_rounded_up(tr: int, minutes: int) -> None:
+    order = msgspec.structs.replace(ORDER, request=Request(6, tr))
+    assert f"--time={minutes}" in arguments_of(order, SITE, None)
+
+
+def test_whole_nodes_are_asked_for_by_their_number() -> None:
+    arguments = arguments_of(ORDER, SITE, 4)
+    assert "--nodes=2" in arguments
+    assert "--exclusive" in arguments
+    assert not [word for word in arguments if word.startswith("--ntasks")]
+
+
+def test_memory_is_asked_for_by_the_processor() -> None:
+    order = msgspec.structs.replace(ORDER, memory_per_task=3 * 2**30 + 1)
+    assert "--mem-per-cpu=1537M" in arguments_of(order, SITE, None)
+
+
+def test_the_own_reservation_is_known() -> None:
+    assert own_reservation(SITE) is None
+    ours = msgspec.structs.replace(SITE, extra_args=("--reservation=course",))
+    assert own_reservation(ours) == "course"
+
+
+def test_an_accepted_request_has_an_id() -> None:
+    assert accepted_id(Answer(0, "12;cluster\n", "sbatch: lua: welcome\n")) == "12"
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "sbatch: error: invalid partition specified: zz\n"
+        "sbatch: error: Batch job submission failed: Invalid partition name specified",
+        "sbatch: error: QOSMaxSubmitJobPerUserLimit\n"
+        "sbatch: error: Batch job submission failed: Job violates accounting/QOS policy",
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        "sbatch: unrecognized option '--bogus'\nTry \"sbatch --help\" for more information",
+    ],
+)
+def test_a_refusal_says_why(complaint: str) -> None:
+    with pytest.raises(SubmitRefused) as refusal:
+        accepted_id(Answer(1, "", complaint))
+    assert complaint.splitlines()[0] in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(1, "", "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation"),
+        Answer(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received"),
+        Answer(1, "", "sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+               "(receive failure)"),
+        Answer(-9, "", ""),
+        Answer(1, "", ""),
+        Answer(0, "", ""),
+        Answer(0, "thank you for your job\n", ""),
+    ],
+)  # fmt: skip
+def test_what_leaves_it_open_is_uncertain(answer: Answer) -> None:
+    with pytest.raises(SubmitUncertain):
+        accepted_id(answer)
+
+
+def test_a_controller_that_was_never_reached_has_no_request() -> None:
+    complaint = (
+        "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)"
+    )
+    with pytest.raises(SchedulerError) as failure:
+        accepted_id(Answer(1, "", complaint))
+    assert type(failure.value) is SchedulerError
+
+
+@pytest.mark.parametrize(
+    ("parameters", "margin"),
+    [
+        ("", 100),
+        ("bf_interval=2,sched_interval=2", 72),
+        ("defer,bf_resolution=600,bf_interval=60", 670),
+        ("bf_interval=-1,my_bf_resolution=7", 100),
+    ],
+)
+def test_the_margin_follows_the_backfill_scheduler(parameters: str, margin: int) -> None:
+    assert slot_margin({"SchedulerParameters": parameters}) == margin

@@ -1,0 +1,64 @@
+"""Find and end the processes of a throwaway cluster, and only those."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports of the loopback that nobody used a moment ago."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+def step_processes(homes: Iterable[Path]) -> list[psutil.Process]:
+    """The daemons of job steps (slurmstepd) that were started by a slurmd working in one of `homes`."""
+    wanted = {str(home) for home in homes}
+    found = []
+    for process in psutil.process_iter(["name", "cwd"]):
+        name, cwd = process.info["name"] or "", process.info["cwd"]
+        if name.startswith("slurmstepd") and cwd in wanted:
+            found.append(process)
+    return found
+
+
+def job_processes(conf: Path) -> list[psutil.Process]:
+    """What the jobs of the cluster with this slurm.conf have started, detached processes included."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            variables = process.environ()
+            if variables.get("SLURM_CONF") == str(conf) and "SLURM_JOB_ID" in variables:
+                found.append(process)
+    return found
+
+
+def kill_all(processes: Iterable[psutil.Process], patience: float = 5.0) -> None:
+    """SIGKILL to these and all their descendants; returns when they are dead."""
+    doomed: list[psutil.Process] = []
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            doomed += [process, *process.children(recursive=True)]
+    for process in doomed:
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    deadline = time.monotonic() + patience
+    while any(_alive(process) for process in doomed) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _alive(process: psutil.Process) -> bool:
+    # A zombie is as good as gone; whoever started it may take its time to notice.
+    try:
+        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

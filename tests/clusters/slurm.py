@@ -1,0 +1,285 @@
+"""A real Slurm with many nodes on this one host, in a temporary folder, gone when it is stopped.
+
+As a program (`python -m tests.clusters.slurm`) it serves a person to play with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import psutil
+
+from tests.clusters.processes import free_ports, job_processes, kill_all, step_processes
+from tests.clusters.slurm_conf import ClusterOptions, Ports, slurm_conf
+
+_SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
+_DAEMONS = ("munged", "slurmctld", "slurmd")
+_COMMANDS = ("sbatch", "squeue", "sinfo", "scancel", "scontrol", "srun")
+_UP = frozenset({"idle", "mixed", "allocated", "planned", "completing", "reserved"})
+
+
+class ClusterError(RuntimeError):
+    """The throwaway cluster did not come up; the message holds the ends of its logs."""
+
+
+def _search_path() -> str:
+    return os.environ.get("PATH", "/usr/bin:/bin") + ":" + _SBIN
+
+
+def available() -> str | None:
+    """None where a throwaway Slurm can run here, else why not."""
+    missing = [name for name in (*_DAEMONS, *_COMMANDS) if not shutil.which(name, path=_search_path())]
+    if missing:
+        return (
+            f"no real Slurm here: {', '.join(missing)} not found "
+            "(Debian: apt-get install slurmctld slurmd slurm-client munge)"
+        )
+    return None
+
+
+class ThrowawaySlurm:
+    """Starts on entering the `with` block (or by `start`), ends on leaving it (or by `stop`).
+
+    Run by root it runs jobs of any user; run by another user it runs the jobs of that user.
+
+    Raises:
+        ClusterError: it did not come up within `patience` seconds.
+    """
+
+    def __init__(self, options: ClusterOptions | None = None, *, patience: float = 30.0) -> None:
+        self.options = options or ClusterOptions()
+        self.patience = patience
+        # Short, because the path of a unix socket may have 108 characters at most.
+        self.root = Path(tempfile.mkdtemp(prefix="slurm-"))
+        self.root.chmod(0o755)  # ordinary users of the cluster must reach slurm.conf and the munge socket
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def conf(self) -> Path:
+        return self.root / "slurm.conf"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a client of this cluster needs in its environment."""
+        return {"SLURM_CONF": str(self.conf)}
+
+    def __enter__(self) -> ThrowawaySlurm:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Raises ClusterError: it did not come up in time."""
+        try:
+            self._write_files()
+            self._start_munge()
+            self.start_controller()
+            for name in self.options.node_names:
+                self.start_node(name)
+            self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        check: bool = True,
+        timeout: float = 30.0,
+        env: Mapping[str, str] | None = None,
+    ) -> str:
+        """Standard output of a command on this cluster; its standard error is part of any failure."""
+        done = subprocess.run(
+            list(command),
+            env={**self._environment(), **(env or {})},
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if check and done.returncode:
+            raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
+        return done.stdout
+
+    def wait_ready(self) -> None:
+        """Until every node is in service."""
+        self._until(self._all_nodes_up, "the nodes did not come up")
+
+    def clear(self) -> None:
+        """End all our jobs and bring all nodes back into service."""
+        self.run(["scancel", f"--user={getpass.getuser()}"])
+        for node, state in self._node_states():
+            if state not in _UP:
+                self.run(["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
+        self._until(lambda: not self.run(["squeue", "-h"], check=False), "the jobs do not end")
+        self.wait_ready()
+
+    def start_controller(self) -> None:
+        self._spawn("slurmctld", ["slurmctld", "-D", "-f", str(self.conf)])
+        self._until(self._controller_answers, "slurmctld does not answer")
+
+    def stop_controller(self, *, kill: bool = False) -> None:
+        """An orderly stop, or with `kill` SIGKILL; jobs go on running."""
+        self._end("slurmctld", kill=kill)
+
+    def start_node(self, name: str) -> None:
+        self._spawn(f"slurmd.{name}", ["slurmd", "-D", "-N", name, "-f", str(self.conf)])
+
+    def stop_node(self, name: str) -> None:
+        """End a node's daemon and all that runs on the node, as a power cut does."""
+        self._end(f"slurmd.{name}", kill=True)
+        kill_all(step_processes([self._home(f"slurmd.{name}")]))
+
+    def stop(self) -> None:
+        """End every process of the cluster, its jobs included, and remove its folder."""
+        daemons, self._processes = list(self._processes.values()), {}
+        kill_all([psutil.Process(daemon.pid) for daemon in daemons if daemon.poll() is None])
+        for daemon in daemons:
+            daemon.wait()
+        homes = [self._home(f"slurmd.{name}") for name in self.options.node_names]
+        kill_all([*step_processes(homes), *job_processes(self.conf)])
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _environment(self) -> dict[str, str]:
+        kept = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
+        return {**kept, "PATH": _search_path(), **self.env}
+
+    def _home(self, name: str) -> Path:
+        """A daemon's working directory; the daemons of the job steps inherit it and are found by it."""
+        return self.root / name
+
+    def _write_files(self) -> None:
+        host, user = socket.gethostname().split(".")[0], getpass.getuser()
+        ports = free_ports(self.options.nodes + 1)
+        text = slurm_conf(self.options, self.root, host, user, Ports(ports[0], tuple(ports[1:])))
+        self.conf.write_text(text, encoding="utf-8")
+        (self.root / "state").mkdir()
+        key = self.root / "munge.key"
+        key.touch(0o600)
+        key.write_bytes(os.urandom(128))
+
+    def _start_munge(self) -> None:
+        names = {
+            "key-file": "munge.key",
+            "pid-file": "munge.pid",
+            "log-file": "munge.log",
+            "seed-file": "munge.seed",
+        }
+        files = [f"--{option}={self.root / name}" for option, name in names.items()]
+        self._spawn(
+            "munged", ["munged", "--foreground", "--force", f"--socket={self.root}/munge.socket", *files]
+        )
+        self._until((self.root / "munge.socket").exists, "munged did not open its socket")
+
+    def _spawn(self, name: str, command: list[str]) -> None:
+        home = self._home(name)
+        home.mkdir(exist_ok=True)
+        program = shutil.which(command[0], path=_search_path()) or command[0]
+        with (self.root / f"{name}.out").open("ab") as output:
+            self._processes[name] = subprocess.Popen(
+                [*_dying_with_us(), program, *command[1:]],
+                env=self._environment(),
+                cwd=home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def _end(self, name: str, *, kill: bool) -> None:
+        process = self._processes.pop(name, None)
+        if process is None:
+            return
+        if not kill:
+            process.terminate()
+            try:
+                process.wait(self.patience)
+            except subprocess.TimeoutExpired:
+                kill = True
+        if kill:
+            process.kill()
+            process.wait()
+
+    def _controller_answers(self) -> bool:
+        return "UP" in self.run(["scontrol", "ping"], check=False)
+
+    def _all_nodes_up(self) -> bool:
+        up = {node for node, state in self._node_states() if state in _UP}
+        return up == set(self.options.node_names)
+
+    def _node_states(self) -> set[tuple[str, str]]:
+        rows = self.run(["sinfo", "-h", "-N", "-o", "%N %T"], check=False).splitlines()
+        return {(node, state) for node, _, state in (row.partition(" ") for row in rows if row)}
+
+    def _until(self, condition: Callable[[], bool], problem: str) -> None:
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            ended = [name for name, process in self._processes.items() if process.poll() is not None]
+            if ended or time.monotonic() > deadline:
+                raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
+            time.sleep(0.1)
+
+    def _log_ends(self) -> str:
+        logs = sorted([*self.root.glob("*.log"), *self.root.glob("*.out")])
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
+
+
+def _dying_with_us() -> list[str]:
+    """A daemon must not outlive a test run that was killed."""
+    setpriv = shutil.which("setpriv", path=_search_path())
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.clusters.slurm", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--cpus", type=int, default=4, help="processors of a node (default 4)")
+    chosen = parser.parse_args(arguments)
+    reason = available()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        with ThrowawaySlurm(ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus)) as cluster:
+            print(_HOW_TO.format(conf=cluster.conf, nodes=chosen.nodes, cpus=chosen.cpus), flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        print("\nstopped")
+    except ClusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+_HOW_TO = """\
+A throwaway Slurm runs: {nodes} nodes of {cpus} processors; partitions batch, short and scavenger.
+In another terminal:
+
+    export SLURM_CONF={conf}
+    sinfo
+    adaptor site init --output site.yaml
+    adaptor --config site.yaml run FILE
+
+Ctrl-C here stops it and ends its jobs."""
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+"""The text of a slurm.conf that runs many nodes on one host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One partition; `settings` is what stands after the name in slurm.conf."""
+
+    name: str
+    settings: str = ""
+
+
+DEFAULT_PARTITIONS = (
+    Partition("batch", "Default=YES MaxTime=4:00:00 PriorityTier=10 PreemptMode=OFF"),
+    Partition("short", "MaxTime=10 PriorityTier=10 PreemptMode=OFF"),
+    Partition("scavenger", "MaxTime=1:00:00 PriorityTier=1 PreemptMode=CANCEL GraceTime=5"),
+)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What a throwaway cluster looks like."""
+
+    nodes: int = 4
+    cpus: int = 4
+    memory: int = 4000
+    """MiB of a node; only counted when `select` names memory."""
+    select: str = "CR_CPU"
+    partitions: tuple[Partition, ...] = DEFAULT_PARTITIONS
+    """On all nodes, unless the settings say `Nodes=…` themselves."""
+    scheduler_parameters: str = "bf_interval=2,sched_interval=2,bf_continue,batch_sched_delay=1"
+    min_job_age: int = 300
+    """Seconds for which slurmctld remembers an ended job."""
+    kill_wait: int = 5
+    extra: tuple[str, ...] = ()
+    """Lines for the end of slurm.conf."""
+    node_settings: dict[str, str] = field(default_factory=dict)
+    """Further settings of single nodes, by name."""
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+
+@dataclass(frozen=True)
+class Ports:
+    controller: int
+    nodes: tuple[int, ...]
+
+
+def slurm_conf(options: ClusterOptions, root: Path, host: str, user: str, ports: Ports) -> str:
+    """The whole file; everything that the cluster writes lies below `root`."""
+    return "\n".join(
+        [
+            *_general_lines(options, root, host, user, ports.controller),
+            *_node_lines(options, host, ports.nodes),
+            *(_partition_line(partition) for partition in options.partitions),
+            *options.extra,
+            "",
+        ]
+    )
+
+
+def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, port: int) -> list[str]:
+    settings = {
+        "ClusterName": "throwaway",
+        "SlurmctldHost": f"{host}(127.0.0.1)",
+        "SlurmctldPort": port,
+        "SlurmUser": user,
+        "SlurmdUser": user,
+        "AuthType": "auth/munge",
+        "AuthInfo": f"socket={root}/munge.socket",
+        "StateSaveLocation": f"{root}/state",
+        "SlurmdSpoolDir": f"{root}/spool.%n",
+        "SlurmctldPidFile": f"{root}/slurmctld.pid",
+        "SlurmdPidFile": f"{root}/slurmd.%n.pid",
+        "SlurmctldLogFile": f"{root}/slurmctld.log",
+        "SlurmdLogFile": f"{root}/slurmd.%n.log",
+        "SlurmdParameters": "config_overrides",  # a node may claim more processors than the host has
+        "ProctrackType": "proctrack/linuxproc",
+        "TaskPlugin": "task/none",
+        "MpiDefault": "none",
+        "SwitchType": "switch/none",
+        "SchedulerType": "sched/backfill",
+        "SchedulerParameters": options.scheduler_parameters,
+        "SelectType": "select/cons_tres",
+        "SelectTypeParameters": options.select,
+        "PreemptType": "preempt/partition_prio",
+        "PreemptMode": "CANCEL",
+        "ReturnToService": 2,
+        "MinJobAge": options.min_job_age,
+        "KillWait": options.kill_wait,
+        "MailProg": "/bin/true",
+        "AccountingStorageType": "accounting_storage/none",
+        "JobAcctGatherType": "jobacct_gather/none",
+    }
+    return [f"{key}={value}" for key, value in settings.items()]
+
+
+def _node_lines(options: ClusterOptions, host: str, ports: tuple[int, ...]) -> list[str]:
+    return [
+        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
+        f"CPUs={options.cpus} RealMemory={options.memory} {options.node_settings.get(name, '')}".rstrip()
+        for name, port in zip(options.node_names, ports, strict=True)
+    ]
+
+
+def _partition_line(partition: Partition) -> str:
+    nodes = "" if "Nodes=" in partition.settings.replace("MaxNodes=", "") else " Nodes=ALL"
+    return f"PartitionName={partition.name} State=UP{nodes} {partition.settings}".rstrip()

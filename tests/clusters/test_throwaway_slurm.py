@@ -1,0 +1,90 @@
+"""The throwaway cluster itself: it starts, works and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.clusters.slurm import ClusterError, ThrowawaySlurm, available
+from tests.clusters.slurm_conf import ClusterOptions, Partition
+
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(available() is not None, reason=available() or ""),
+]
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    give_up = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.1)
+
+
+def alive(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
+    options = ClusterOptions(
+        nodes=2, cpus=3, partitions=(Partition("only", "Default=YES MaxTime=20"),), extra=("MaxJobCount=50",)
+    )
+    with ThrowawaySlurm(options) as cluster:
+        assert "only*" in cluster.run(["sinfo", "-h"])
+        assert "MaxJobCount             = 50" in cluster.run(["scontrol", "show", "config"])
+        detached = f"setsid bash -c 'echo $$ > {tmp_path}/detached; exec sleep 600' & "
+        cluster.run(["sbatch", "-n6", "-o", "/dev/null", f"--wrap={detached} srun -n6 sleep 600"])
+        until((tmp_path / "detached").exists, "the job does not run")
+        until(lambda: len(cluster.run(["squeue", "-h", "-s"]).splitlines()) >= 2, "its step does not run")
+        root, mine = cluster.root, {process.pid for process in psutil.Process().children(recursive=True)}
+        pid = int((tmp_path / "detached").read_text())
+    assert not root.exists()
+    assert not any(alive(each) for each in (*mine, pid))
+
+
+def test_the_controller_and_nodes_can_go_and_come_back() -> None:
+    with ThrowawaySlurm(ClusterOptions(nodes=2)) as cluster:
+        for kill in (False, True):
+            cluster.stop_controller(kill=kill)
+            assert cluster.run(["scontrol", "ping"], check=False).count("DOWN") == 1
+            cluster.start_controller()
+        cluster.stop_node("n2")
+        cluster.run(["scontrol", "update", "nodename=n2", "state=down", "reason=test"])
+        cluster.start_node("n2")
+        cluster.wait_ready()
+
+
+def test_a_cluster_that_cannot_start_says_why_and_cleans_up() -> None:
+    cluster = ThrowawaySlurm(ClusterOptions(nodes=1, extra=("NoSuchSetting=1",)))
+    with pytest.raises(ClusterError, match="NoSuchSetting"):
+        cluster.start()
+    assert not cluster.root.exists()
+
+
+def test_as_a_program_it_says_how_to_use_it_and_ends_on_sigterm() -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-m", "tests.clusters.slurm", "--nodes", "1"],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert program.stdout is not None
+    lines = []
+    for line in program.stdout:
+        lines.append(line)
+        if "Ctrl-C" in line:
+            break
+    (export,) = [line.strip() for line in lines if "export SLURM_CONF=" in line]
+    conf = Path(export.partition("=")[2])
+    assert conf.exists()
+    os.kill(program.pid, signal.SIGTERM)
+    assert program.wait(60) == 0
+    assert not conf.parent.exists()
