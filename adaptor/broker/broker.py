@@ -94,6 +94,16 @@ class Broker:
             estimates.append(learner.estimate)
         return estimates
 
+    def started(self, bag: int) -> int:
+        """Tasks of a bag that run; a worker may hold others in reserve."""
+        tasks = {
+            key.task
+            for worker in self.books.workers.values()
+            for key, held in worker.held.items()
+            if key.bag == bag and (held.started is not None or worker.awaited)
+        }
+        return len(tasks)
+
     def set_longest(self, site: str, longest: float) -> None:
         """The site leaves less time for a task than was thought."""
         self.books.set_longest(site, longest)

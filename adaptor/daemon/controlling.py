@@ -13,7 +13,7 @@ from adaptor.broker.queries import READING, answer
 from adaptor.broker.recovery import load_bag
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.link import control
-from adaptor.views import PilotRecord, SiteView
+from adaptor.views import BagView, PilotRecord, SiteView
 
 if TYPE_CHECKING:
     from adaptor.daemon.service import Service
@@ -141,12 +141,21 @@ def _sites(service: Service) -> list[SiteView]:
 def _live(service: Service, told: control.Answer) -> control.Answer:
     """What the journal tells, with what only the running daemon knows."""
     match told:
+        case control.Bags():
+            return control.Bags([_live_bag(service, bag) for bag in told.bags])
         case control.Pilots():
             return control.Pilots([_live_pilot(service, record) for record in told.pilots])
         case control.Report():
             requests = [_live_pilot(service, record) for record in told.report.requests]
-            return control.Report(msgspec.structs.replace(told.report, requests=requests))
+            bag = _live_bag(service, told.report.bag)
+            return control.Report(msgspec.structs.replace(told.report, requests=requests, bag=bag))
     return told
+
+
+def _live_bag(service: Service, bag: BagView) -> BagView:
+    """A task that a worker holds in reserve still waits, as its user sees it."""
+    started = min(bag.running, service.core.broker.started(bag.id))
+    return msgspec.structs.replace(bag, running=started, waiting=bag.waiting + bag.running - started)
 
 
 def _live_pilot(service: Service, record: PilotRecord) -> PilotRecord:

@@ -1,0 +1,1 @@
+"""What runs on each node of a pilot: it pulls tasks from the daemon, runs them and reports."""

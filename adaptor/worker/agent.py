@@ -1,0 +1,246 @@
+"""The worker's loop: it waits for messages, signals and time, and passes each on to who deals with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from adaptor import __version__
+from adaptor.link.messages import Goodbye, Hello, Leaving, Orders, Result, Welcome, decode_to_worker
+from adaptor.worker.environment import NodeEnvironment, parse_env0
+from adaptor.worker.link import Link
+from adaptor.worker.log import Log
+from adaptor.worker.processes import child_pids, kill_descendants
+from adaptor.worker.reporting import Reporter
+from adaptor.worker.runner import Runner
+from adaptor.worker.settings import Settings
+from adaptor.worker.slots import Slots
+from adaptor.worker.spool import spool_results, spool_unreachable
+from adaptor.worker.tasks import Tasks
+from adaptor.worker.vigil import LAST_SECONDS, Vigil, grace_left, leave_at
+from adaptor.worker.wakeup import Wakeup
+
+UNREACHABLE = 75
+"""Exit code of a worker that never heard of its daemon (EX_TEMPFAIL of sysexits.h)."""
+_UNTIL_WELCOME = Welcome(heartbeat=5.0, idle_timeout=60.0, grace_time=0.0, patience=60.0)
+_SILENT_HEARTBEATS = 3
+"""So many without an answer, and the daemon is sought anew."""
+_SOFT = 0.6
+"""The part of the grace time between SIGTERM and SIGKILL; the rest is for telling the daemon."""
+_FAREWELL = 2.0
+"""Seconds for the daemon to acknowledge the last results."""
+_LONGEST_PAUSE = 60.0
+
+
+class Agent:
+    """One worker. Times are monotonic seconds where nothing else is said."""
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._log = Log(settings.directory / f"worker-{settings.file_node}.log")
+        self._wakeup = Wakeup()
+        identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
+        self._link = Link(settings.access, identity, self._wakeup.fd)
+        slots = Slots(settings.processors, settings.memory, settings.deadline)
+        self._tasks = Tasks(slots, Runner(NodeEnvironment(environment, self._read_before())))
+        self._terms = _UNTIL_WELCOME
+        self._reporter = Reporter(self._tasks, self._terms.heartbeat)
+        self._vigil = Vigil()
+        self._began = time.monotonic()
+        self._heard: float | None = None
+        """When the daemon was last heard."""
+        self._leaving: Leaving | None = None
+
+    def run(self) -> int:
+        """Work until there is a reason to leave. Returns the exit code."""
+        settings = self._settings
+        self._log.say(
+            f"worker {__version__} of pilot {settings.pilot} on {settings.node}: {settings.processors} "
+            f"processors, {settings.deadline - time.time():.0f} s until the pilot ends"
+        )
+        try:
+            while self._leaving is None or not self._tasks.idle:
+                if self._heard is None and time.monotonic() - self._began >= settings.reach_timeout:
+                    return self._give_up()
+                self._turn()
+            self._say_goodbye(self._leaving)
+            return 0
+        finally:
+            self._clear_away()
+
+    def _turn(self) -> None:
+        now = time.monotonic()
+        self._tasks.tend(now)
+        self._consider_leaving(now)
+        if self._leaving is None:
+            self._tasks.start(now, self._leave_at())
+        self._tasks.tidy()
+        if self._leaving is not None and self._tasks.idle:
+            return
+        self._keep_link(now)
+        if self._link.welcomed and now >= self._reporter.next_due():
+            self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
+        for data in self._link.wait(self._pause()):
+            self._obey(data)
+        self._wakeup.drain()
+
+    def _pause(self) -> float:
+        """Seconds until something is due without a message or a signal."""
+        now = time.monotonic()
+        dues = [now + _LONGEST_PAUSE, self._tasks.next_due()]
+        if self._leaving is None:
+            dues += [self._vigil.ends(self._terms), now + self._leave_at() - time.time()]
+        if self._link.welcomed:
+            dues += [self._reporter.next_due(), self._silent_at()]
+        else:
+            dues.append(self._link.next_try)
+        if self._heard is None:
+            dues.append(self._began + self._settings.reach_timeout)
+        return min(dues) - now
+
+    def _leave_at(self) -> float:
+        """Epoch seconds."""
+        return leave_at(self._settings.deadline, self._terms.grace_time)
+
+    def _silent_at(self) -> float:
+        return (self._heard or self._began) + _SILENT_HEARTBEATS * self._terms.heartbeat
+
+    def _consider_leaving(self, now: float) -> None:
+        if self._leaving is not None:
+            return
+        self._vigil.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
+        if self._wakeup.told_to_leave:
+            self._leave(Leaving.SIGNAL, f"told by {self._wakeup.told_to_leave}")
+        elif time.time() >= self._leave_at():
+            self._leave(Leaving.TIME_UP, "the pilot's time is up")
+        elif self._heard is not None and (why := self._vigil.verdict(now, self._terms)):
+            self._leave(why, "no work" if why is Leaving.IDLE else "no work, and no answer from the daemon")
+
+    def _leave(self, why: Leaving, words: str) -> None:
+        """Hand back what was not started and end what runs; the loop goes on until that has ended."""
+        if self._leaving is not None:
+            return
+        self._leaving = why
+        self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks run")
+        grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
+        self._tasks.end_all(time.monotonic() + _SOFT * grace)
+
+    def _keep_link(self, now: float) -> None:
+        if self._link.welcomed and now >= self._silent_at():
+            self._log.say("the daemon is silent: seeking it anew")
+            self._link.lost(now)
+        if not self._link.welcomed and now >= self._link.next_try:
+            if self._link.reach(now):
+                self._say_hello()
+            else:
+                self._log.say(self._link.problem)
+
+    def _say_hello(self) -> None:
+        settings = self._settings
+        self._tasks.started.clear()
+        self._link.send(
+            Hello(
+                pilot=settings.pilot,
+                node=settings.node,
+                pid=os.getpid(),
+                version=__version__,
+                processors=settings.processors,
+                memory=settings.memory,
+                deadline=settings.deadline,
+                holding=self._tasks.holding,
+                started=self._tasks.running,
+                unacknowledged=self._tasks.outbox.everything(time.monotonic()),
+            )
+        )
+
+    def _obey(self, data: bytes) -> None:
+        try:
+            message = decode_to_worker(data)
+        except msgspec.DecodeError as error:
+            self._log.say(f"a message that is none: {error}")
+            return
+        self._heard = time.monotonic()
+        self._tasks.outbox.acknowledge(message.acknowledged)
+        if isinstance(message, Welcome):
+            self._log.say(f"welcomed at {self._link.tried[-1]}")
+            self._terms = message
+            self._link.heard()
+            self._reporter.renew(message.heartbeat)
+        else:
+            self._follow(message)
+
+    def _follow(self, orders: Orders) -> None:
+        for bag in orders.bags:
+            self._tasks.know(bag)
+        for lease in orders.leases:
+            self._tasks.accept(lease)
+        for key in orders.abort:
+            self._tasks.abort(key, time.monotonic() + min(self._terms.grace_time, LAST_SECONDS))
+        for key in orders.give_back:
+            self._tasks.give_back(key)
+        if orders.leave:
+            self._leave(Leaving.TOLD, f"told by the daemon: {orders.leave}")
+        if self._leaving is not None:
+            self._tasks.return_queue()
+        if orders.say_hello:
+            self._say_hello()
+
+    def _say_goodbye(self, why: Leaving) -> None:
+        """Send what is left and wait a moment for its acknowledgement."""
+        outbox = self._tasks.outbox
+        said = answered = False
+        now = time.monotonic()
+        until = now + grace_left(time.time(), self._settings.deadline, _FAREWELL)
+        while self._link.welcomed and now < until and not (answered and not outbox):
+            if not said or outbox.has_unsent:
+                self._link.send(Goodbye(why=why, results=outbox.everything(now)))
+                said, answered = True, False
+            for data in self._link.wait(until - now):
+                self._obey(data)
+                answered = True
+            self._wakeup.drain()
+            now = time.monotonic()
+
+    def _give_up(self) -> int:
+        settings = self._settings
+        tried = ", ".join(self._link.tried) or "no address"
+        why = self._link.problem or "a firewall may be in between, or the daemon does not run"
+        seconds = f"{settings.reach_timeout:g} s"
+        sentence = f"{os.uname().nodename} has not reached the daemon for {seconds} at {tried}: {why}"
+        self._log.say(sentence)
+        print(sentence, file=sys.stderr)
+        with contextlib.suppress(OSError):  # where nothing can be written, the scheduler's log has it
+            spool_unreachable(settings, sentence)
+        return UNREACHABLE
+
+    def _clear_away(self) -> None:
+        if child_pids():
+            kill_descendants(signal.SIGKILL)
+        results = self._tasks.outbox.results()
+        if results:
+            self._log.say(f"{len(results)} results without an answer: {self._spool(results)}")
+        self._link.end(linger=0.5)
+        self._log.say("left")
+
+    def _spool(self, results: list[Result]) -> str:
+        try:
+            return str(spool_results(self._settings, results))
+        except OSError as error:  # the daemon will count these attempts as lost
+            return f"they are lost: {self._settings.directory}: {error.strerror}"
+
+    def _read_before(self) -> dict[str, str] | None:
+        path: Path | None = self._settings.env_before
+        if path is None:
+            return None
+        try:
+            return parse_env0(path.read_bytes())
+        except OSError as error:
+            self._log.say(f"{path}: {error.strerror}; the prologue's variables do not reach the tasks")
+            return None

@@ -1,0 +1,73 @@
+"""The environment of a task: its bag's, what the node and the site's prologue add, its own. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from adaptor.link.messages import BagContext, Lease
+
+FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_LOCAL_JOB")
+"""Variables of the worker that every task gets; the last one lets the local backend find tasks that
+have lost both their worker and its supervisor. The others of a scheduler describe the step that the
+worker itself runs in; with them an `srun` inside a task would misbehave."""
+_PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
+_PATH = "/usr/local/bin:/usr/bin:/bin"
+"""With `_PERSON`, what the tasks of a bag get that brings no environment."""
+_NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+_SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
+"""Set for the worker itself, after the prologue or around it."""
+
+
+class NodeEnvironment:
+    """What the tasks of a node have in common."""
+
+    def __init__(self, worker: Mapping[str, str], before: Mapping[str, str] | None) -> None:
+        """`worker`: the worker's own environment. `before`: the one before the site's prologue, if any."""
+        self._minimal = {"PATH": _PATH, **{name: worker[name] for name in _PERSON if name in worker}}
+        self._added = {name: worker[name] for name in FROM_NODE if name in worker}
+        self._removed: frozenset[str] = frozenset()
+        if before is not None:
+            changed, self._removed = differences(before, worker)
+            self._added.update(changed)
+
+    def of_bag(self, bag: BagContext) -> dict[str, str]:
+        """What all tasks of a bag share on this node."""
+        environment = dict(bag.environment or self._minimal)
+        for name in self._removed:
+            environment.pop(name, None)
+        environment.update(self._added)
+        return environment
+
+
+def of_task(shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
+    """The whole environment of one attempt. `deadline`: epoch seconds at which it will be ended."""
+    key = lease.key
+    return {
+        **shared,
+        "PWD": lease.cwd or bag.cwd,
+        **(lease.environment or {}),
+        "ADAPTOR_BAG_ID": str(key.bag),
+        "ADAPTOR_TASK_ID": str(key.task),
+        "ADAPTOR_ATTEMPT": str(key.attempt),
+        "ADAPTOR_CPUS": str(bag.cpus),
+        "ADAPTOR_DEADLINE": f"{deadline:.0f}",
+    }
+
+
+def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:
+    """Variables that a prologue has set or changed, and those that it has removed."""
+    changed = {
+        name: value for name, value in after.items() if before.get(name) != value and _of_prologue(name)
+    }
+    return changed, frozenset(name for name in before if name not in after and _of_prologue(name))
+
+
+def parse_env0(data: bytes) -> dict[str, str]:
+    """The output of `env -0`."""
+    entries = (entry.partition(b"=") for entry in data.split(b"\0"))
+    return {os.fsdecode(name): os.fsdecode(value) for name, equals, value in entries if name and equals}
+
+
+def _of_prologue(name: str) -> bool:
+    return name not in _NOT_FROM_PROLOGUE and not name.startswith(_SCHEDULERS)

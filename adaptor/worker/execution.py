@@ -1,0 +1,153 @@
+"""Start one attempt: its folder, its output, its own session, and in words why that was not possible."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptor.worker.commands import plain_words, program_of, shell_words
+from adaptor.worker.output import OPEN_FLAGS, output_paths
+from adaptor.worker.slots import Held
+
+if TYPE_CHECKING:
+    import subprocess
+
+_SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+"""Python ignores these; its children should not."""
+_REASONS = {
+    errno.ENOENT: "no such file (or the interpreter of its '#!' line is missing)",
+    errno.EACCES: "not executable; chmod +x it, or start it through its interpreter",
+    errno.ENOEXEC: "not a program; a script needs a '#!' line, or start it through its interpreter",
+    errno.E2BIG: "its arguments and its environment are too long together",
+}
+
+
+class CannotStartError(Exception):
+    """The task cannot be executed; the message says why in one sentence."""
+
+
+class ShortageError(Exception):
+    """The machine has no room for one more process now; the task is not at fault."""
+
+
+class Child:
+    """A process that was started as the leader of its own session and process group."""
+
+    def __init__(self, pid: int, popen: subprocess.Popen[bytes] | None = None) -> None:
+        self.pid = pid
+        self._popen = popen
+
+    def reaped(self) -> None:
+        """It was waited for; `subprocess` must not do that again for a process of the same number."""
+        if self._popen is not None:
+            self._popen.returncode = 0
+
+
+def execute(held: Held, environment: dict[str, str]) -> Child:
+    """Start an attempt. It changes this process's current folder.
+
+    Raises:
+        CannotStartError: it cannot be executed as it stands.
+        ShortageError: it may be tried again later.
+    """
+    command = held.lease.command
+    _enter(held.lease.cwd or held.bag.cwd)
+    plain = plain_words(command) if isinstance(command, str) else None
+    if plain is not None:
+        try:
+            return _start(held, plain, environment)
+        except CannotStartError:
+            pass  # the shell knows more ways, and has its own words and exit codes for this
+    return _start(held, shell_words(command) if isinstance(command, str) else command, environment)
+
+
+def _enter(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise CannotStartError(f"{folder}: the task's folder cannot be entered: {error.strerror}") from error
+
+
+def _start(held: Held, words: list[str], environment: dict[str, str]) -> Child:
+    program = _program(words, environment)
+    try:
+        return _spawn(program, words, environment, *output_paths(held))
+    except ValueError as error:  # a NUL character, or a variable without a name
+        raise CannotStartError(f"{words[0]}: its arguments or its environment: {error}") from error
+    except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise ShortageError(error.strerror) from error
+        if not _made_output_folder(held):
+            raise CannotStartError(_reason(program, held, error)) from error
+    return _start(held, words, environment)
+
+
+def _program(words: list[str], environment: dict[str, str]) -> str:
+    if not words:
+        raise CannotStartError("the task's command is empty")
+    try:
+        return program_of(words[0], environment)
+    except FileNotFoundError as error:
+        raise CannotStartError(f"{words[0]}: no such program on the task's PATH") from error
+    except ValueError as error:
+        raise CannotStartError(f"{words[0]!r}: not a program's name: {error}") from error
+
+
+def _spawn(program: str, words: list[str], environment: dict[str, str], out: str, err: str) -> Child:
+    try:
+        pid = os.posix_spawn(
+            program,
+            words,
+            environment,
+            file_actions=(
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, out, OPEN_FLAGS, 0o666),
+                (os.POSIX_SPAWN_OPEN, 2, err, OPEN_FLAGS, 0o666),
+            ),
+            setsid=True,
+            setsigdef=_DEFAULT_SIGNALS,
+        )
+    except NotImplementedError:  # Python was built for a C library without POSIX_SPAWN_SETSID
+        return _spawn_slowly(program, words, environment, out, err)
+    return Child(pid)
+
+
+def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], out: str, err: str) -> Child:
+    import subprocess
+
+    with Path(out).open("wb") as stdout, Path(err).open("wb") as stderr:
+        popen = subprocess.Popen(
+            words,
+            executable=program,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    return Child(popen.pid, popen)
+
+
+def _made_output_folder(held: Held) -> bool:
+    """Whether the folder for the output was missing and is there now."""
+    folder = Path(held.bag.output)
+    if folder.is_dir():
+        return False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStartError(f"{folder}: the output folder cannot be made: {error.strerror}") from error
+    return True
+
+
+def _reason(program: str, held: Held, error: OSError) -> str:
+    try:
+        for path in output_paths(held):
+            os.close(os.open(path, OPEN_FLAGS, 0o666))
+    except OSError as denied:
+        return f"{path}: the task's output cannot be written: {denied.strerror}"
+    return f"{program}: cannot be executed: {_REASONS.get(error.errno or 0, error.strerror)}"

@@ -1,0 +1,62 @@
+"""Results on their way: each is kept and sent again until the daemon says that it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from adaptor.link.messages import AttemptKey, Result
+
+CHUNK = 500
+"""Results in one report at the most."""
+
+
+class Outbox:
+    """Results that are not acknowledged. Times are monotonic seconds, passed in."""
+
+    def __init__(self) -> None:
+        self._sent: dict[AttemptKey, tuple[float, Result]] = {}
+        """By the time of sending, the longest ago first."""
+        self._unsent: dict[AttemptKey, Result] = {}
+
+    def __len__(self) -> int:
+        return len(self._sent) + len(self._unsent)
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._sent or key in self._unsent
+
+    @property
+    def has_unsent(self) -> bool:
+        return bool(self._unsent)
+
+    def add(self, result: Result) -> None:
+        self._unsent[result.key] = result
+
+    def acknowledge(self, keys: Iterable[AttemptKey]) -> None:
+        for key in keys:
+            self._sent.pop(key, None)
+            self._unsent.pop(key, None)
+
+    def batch(self, now: float, again_after: float) -> list[Result]:
+        """The next results to send: those never sent, then those sent `again_after` seconds ago."""
+        batch = [self._unsent.pop(key) for key in list(self._unsent)[:CHUNK]]
+        for sent, result in self._sent.values():
+            if len(batch) >= CHUNK or sent > now - again_after:
+                break
+            batch.append(result)
+        self._mark(batch, now)
+        return batch
+
+    def everything(self, now: float) -> list[Result]:
+        """All that is not acknowledged; counts as sent now."""
+        batch = self.results()
+        self._unsent.clear()
+        self._mark(batch, now)
+        return batch
+
+    def results(self) -> list[Result]:
+        return [result for _, result in self._sent.values()] + list(self._unsent.values())
+
+    def _mark(self, batch: list[Result], now: float) -> None:
+        for result in batch:
+            self._sent.pop(result.key, None)
+            self._sent[result.key] = (now, result)

@@ -1,0 +1,95 @@
+"""What a backend tells a worker, in variables of its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from adaptor.errors import AdaptorError
+
+_T = TypeVar("_T")
+REACH_TIMEOUT = 45.0
+"""Seconds for which a worker seeks its daemon unless ADAPTOR_REACH_TIMEOUT says otherwise."""
+
+
+class SettingsError(AdaptorError):
+    """The worker was not started as a backend starts it."""
+
+    exit_code = 78
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker: its pilot, its node and what it may use there."""
+
+    access: Path
+    """The access file for workers."""
+    pilot: int
+    deadline: float
+    """Epoch seconds at which the pilot ends; may be `math.inf`."""
+    processors: int
+    memory: int
+    """Bytes that its tasks may use together."""
+    node: str
+    directory: Path
+    """The pilot's own folder, for the log and for what could not be sent."""
+    env_before: Path | None = None
+    """The output of `env -0` from before the site's prologue."""
+    reach_timeout: float = REACH_TIMEOUT
+
+    @property
+    def file_node(self) -> str:
+        """The node's name as part of a file's name."""
+        return self.node.replace("/", "_")
+
+
+def read_settings(environment: Mapping[str, str]) -> Settings:
+    """Raises SettingsError: a variable is missing or is not what it should be."""
+    before = environment.get("ADAPTOR_ENV_BEFORE")
+    return Settings(
+        access=_value(environment, "ADAPTOR_ACCESS", _absolute),
+        pilot=_value(environment, "ADAPTOR_PILOT", int),
+        deadline=_value(environment, "ADAPTOR_PILOT_END", float),
+        processors=_value(environment, "ADAPTOR_PROCESSORS", _positive),
+        memory=_value(environment, "ADAPTOR_MEMORY", _positive, machine_memory),
+        node=_value(environment, "ADAPTOR_NODE", str),
+        directory=_value(environment, "ADAPTOR_DIRECTORY", _absolute),
+        env_before=_absolute(before) if before else None,
+        reach_timeout=_value(environment, "ADAPTOR_REACH_TIMEOUT", float, lambda: REACH_TIMEOUT),
+    )
+
+
+def machine_memory() -> int:
+    """Bytes of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _value(
+    environment: Mapping[str, str],
+    name: str,
+    convert: Callable[[str], _T],
+    default: Callable[[], _T] | None = None,
+) -> _T:
+    text = environment.get(name, "")
+    if not text and default is not None:
+        return default()
+    if not text:
+        raise SettingsError(f"{name} is not set: a worker is started by a pilot, not by hand")
+    try:
+        return convert(text)
+    except ValueError as error:
+        raise SettingsError(f"{name}: {text!r} is not valid: {error}") from error
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("it must be at least 1")
+    return number
+
+
+def _absolute(text: str) -> Path:
+    return Path(text).absolute()

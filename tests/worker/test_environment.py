@@ -1,0 +1,82 @@
+"""The environment of a task: bag, prologue, node, its own."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.link.messages import AttemptKey, BagContext, Lease
+from adaptor.worker.environment import NodeEnvironment, differences, of_task, parse_env0
+
+
+def bag(environment: dict[str, str]) -> BagContext:
+    return BagContext(1, "/work", "/out", environment, 3, None)
+
+
+def test_a_prologue_lays_its_changes_over_the_bag() -> None:
+    before = {"PATH": "/bin", "GONE": "1", "SAME": "1", "SHLVL": "1"}
+    worker = {
+        "PATH": "/sw/bin:/bin",
+        "SAME": "1",
+        "NEW": "1",
+        "SHLVL": "2",
+        "ADAPTOR_PILOT": "7",
+        "SLURM_STEPID": "0",
+    }
+    node = NodeEnvironment(worker, before)
+    shared = node.of_bag(bag({"PATH": "/home/bin", "GONE": "1", "SAME": "2", "MINE": "1"}))
+    assert shared == {"PATH": "/sw/bin:/bin", "SAME": "2", "MINE": "1", "NEW": "1"}
+
+
+def test_without_a_prologue_only_the_variables_of_the_node_are_added() -> None:
+    worker = {
+        "PATH": "/x",
+        "TMPDIR": "/scratch/9",
+        "SLURM_JOB_ID": "9",
+        "SLURM_JOB_NODELIST": "n[1-2]",
+        "FOO": "1",
+    }
+    shared = NodeEnvironment(worker, None).of_bag(bag({"TMPDIR": "/tmp", "PATH": "/bin"}))
+    assert shared == {"PATH": "/bin", "TMPDIR": "/scratch/9", "SLURM_JOB_ID": "9"}
+
+
+def test_a_bag_without_an_environment_gets_the_least() -> None:
+    worker = {"HOME": "/home/u", "USER": "u", "SECRET": "x", "ADAPTOR_ACCESS": "/a"}
+    shared = NodeEnvironment(worker, None).of_bag(bag({}))
+    assert shared == {"HOME": "/home/u", "USER": "u", "PATH": "/usr/local/bin:/usr/bin:/bin"}
+
+
+def test_the_tasks_own_variables_win_and_it_is_told_what_it_is() -> None:
+    lease = Lease(AttemptKey(1, 2, 3), "true", 0.0, cwd="/here", environment={"A": "task", "PWD": "/odd"})
+    environment = of_task({"A": "bag", "B": "bag"}, bag({}), lease, 1234.6)
+    assert environment == {
+        "A": "task",
+        "B": "bag",
+        "PWD": "/odd",
+        "ADAPTOR_BAG_ID": "1",
+        "ADAPTOR_TASK_ID": "2",
+        "ADAPTOR_ATTEMPT": "3",
+        "ADAPTOR_CPUS": "3",
+        "ADAPTOR_DEADLINE": "1235",
+    }
+    plain = of_task({}, bag({}), Lease(AttemptKey(1, 2, 3), "true", 0.0), float("inf"))
+    assert (plain["PWD"], plain["ADAPTOR_DEADLINE"]) == ("/work", "inf")
+
+
+VARIABLES = st.dictionaries(st.sampled_from("ABCD"), st.text(alphabet="xy=\n", max_size=3))
+
+
+@given(VARIABLES, VARIABLES)
+def test_differences_turn_the_one_into_the_other(before: dict[str, str], after: dict[str, str]) -> None:
+    changed, removed = differences(before, after)
+    assert {**{name: before[name] for name in before if name not in removed}, **changed} == after
+
+
+@given(VARIABLES)
+def test_env0_is_read_as_it_is_printed(variables: dict[str, str]) -> None:
+    data = b"".join(f"{name}={value}".encode() + b"\0" for name, value in variables.items())
+    assert parse_env0(data) == variables
+
+
+def test_env0_with_odd_entries() -> None:
+    assert parse_env0(b"noequals\0=x\0A=\xff\0") == {"A": "\udcff"}
