@@ -60,6 +60,8 @@ class Bag:
         self.waiting: deque[int] = deque()
         self.live: dict[int, set[int]] = {}
         """Attempts that workers hold, by task."""
+        self.adrift: dict[int, set[int]] = {}
+        """Attempts that count no longer but whose worker may still tell how they ended, by task."""
         self.charged: dict[int, int] = {}
         """Failures of their own, by task."""
         self.retried = 0
@@ -117,15 +119,22 @@ class Bag:
         if self.state(task) is TaskState.WAITING:
             self.waiting.remove(task)
             self._move(task, TaskState.LEASED)
+        _discard(self.adrift, task, attempt)
         self.live.setdefault(task, set()).add(attempt)
+
+    def expects(self, task: int, attempt: int) -> bool:
+        """Whether the end of this attempt is still to be told; a second telling is not expected."""
+        return attempt in self.live.get(task, ()) or attempt in self.adrift.get(task, ())
 
     def release(self, task: int, attempt: int) -> None:
         """An attempt is over, whatever came of it."""
-        attempts = self.live.get(task)
-        if attempts is not None:
-            attempts.discard(attempt)
-            if not attempts:
-                del self.live[task]
+        _discard(self.live, task, attempt)
+        _discard(self.adrift, task, attempt)
+
+    def set_adrift(self, task: int, attempt: int) -> None:
+        """An attempt is given up; it may have a result all the same."""
+        _discard(self.live, task, attempt)
+        self.adrift.setdefault(task, set()).add(attempt)
 
     def put_back(self, task: int, *, first: bool) -> None:
         """A task without live attempts waits again, at the head of the queue or at its end."""
@@ -152,7 +161,10 @@ class Bag:
         if self.state(task) is TaskState.WAITING:
             self.waiting.remove(task)
         self._move(task, state)
-        return self.live.pop(task, set())
+        others = self.live.pop(task, set())
+        for attempt in others:
+            self.set_adrift(task, attempt)
+        return others
 
     def cancel(self) -> list[int]:
         """Cancel all unfinished tasks; returns their numbers. Live attempts stay until released."""
@@ -188,3 +200,11 @@ class Bag:
         self._counts[self.state(task)] -= 1
         self._counts[state] += 1
         self._states[task] = _CODES[state]
+
+
+def _discard(attempts: dict[int, set[int]], task: int, attempt: int) -> None:
+    found = attempts.get(task)
+    if found is not None:
+        found.discard(attempt)
+        if not found:
+            del attempts[task]

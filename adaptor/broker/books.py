@@ -15,7 +15,7 @@ from adaptor.broker.changes import AttemptRevived, AttemptStart, Changes, TaskCh
 from adaptor.broker.outbox import Grant, Outbox
 from adaptor.broker.workers import Held, Worker
 from adaptor.crafting.learning import Learned, RuntimeLearner
-from adaptor.link.messages import AttemptKey
+from adaptor.link.messages import LAST_SECONDS, AttemptKey
 from adaptor.model import TaskState
 
 
@@ -26,6 +26,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     growth_factor: int
     longest: float
     """Seconds of the longest task that one request of the site can hold."""
+    last: float = LAST_SECONDS
+    """Seconds before its pilot's end at which a worker ends its tasks."""
 
 
 def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
@@ -55,6 +57,10 @@ class Books:
         if learner is None:
             learner = self.learners[bag, site] = _new_learner(self.sites[site])
         return learner
+
+    def needs(self, bag: Bag, site: str, task: int) -> float:
+        """Seconds that must be left of a pilot when the task starts in it."""
+        return self.learner(bag.id, site).estimate_of(task) + self.sites[site].last
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the terms of a site, for what was learned there too."""
@@ -88,7 +94,7 @@ class Books:
     def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
         """A worker holds an attempt that was given up, or that nobody remembers."""
         bag = self.bags.get(key.bag)
-        if bag is None or bag.state(key.task).ended or key.attempt > bag.attempts(key.task):
+        if bag is None or bag.state(key.task).ended or not bag.expects(key.task, key.attempt):
             worker.held[key] = Held(leased=now, cpus=0)
             self.abort(worker, key)
             return

@@ -57,7 +57,7 @@ def _straggler(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int,
     if not late:
         return None
     _, task = min(late)
-    needs = learner.estimate_of(task)
+    needs = books.needs(bag, worker.site, task)
     return (task, needs) if needs <= worker.time_left(now) and needs < worker.too_long else None
 
 

@@ -68,7 +68,7 @@ def _take_fitting(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
     learner = books.learner(bag.id, worker.site)
     time_left = worker.time_left(now)
     for position, task in enumerate(islice(bag.waiting, len(learner.cut_tasks) + 1)):
-        needs = learner.estimate_of(task)
+        needs = books.needs(bag, worker.site, task)
         if needs <= time_left and needs < worker.too_long:
             del bag.waiting[position]
             return task, needs

@@ -57,10 +57,23 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     )
     for number, state, attempts, charged in tasks:
         bag.restore(number, TaskState(state), attempts, charged)
-    live = db.execute("SELECT task, number FROM attempt WHERE bag = ? AND outcome IS NULL", (bag_id,))
-    for task, attempt in live:
-        bag.live.setdefault(task, set()).add(attempt)
+    _read_attempts(db, bag)
     return bag
+
+
+def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
+    """Those that workers hold, and those that were given up and may have a result all the same."""
+    told = (AttemptOutcome.DONE.value, AttemptOutcome.FAILED.value, AttemptOutcome.SUPERSEDED.value)
+    rows = db.execute(
+        "SELECT task, number, outcome FROM attempt WHERE bag = ?"
+        " AND (outcome IS NULL OR outcome NOT IN (?, ?, ?))",
+        (bag.id, *told),
+    )
+    for task, attempt, outcome in rows:
+        if outcome is None and bag.state(task) is TaskState.LEASED:
+            bag.live.setdefault(task, set()).add(attempt)
+        else:
+            bag.set_adrift(task, attempt)
 
 
 def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:

@@ -19,11 +19,14 @@ NEAR_THE_END = 15.0
 
 
 def settle(books: Books, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
-    """Take in a worker's word on one attempt. `why` is given when it comes with a Goodbye."""
+    """Take in a worker's word on one attempt; a second time it changes nothing.
+
+    `why` is given when it comes with a Goodbye.
+    """
     key = result.key
     held = books.let_go(worker, key)
     bag = books.bags.get(key.bag)
-    if bag is None or not 0 < key.attempt <= bag.attempts(key.task):
+    if bag is None or not bag.expects(key.task, key.attempt):
         return
     outcome = _judge(bag, worker, result, why, now)
     books.changes.attempts.append(_attempt_end(result, outcome, now))
@@ -37,7 +40,7 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     elif outcome is AttemptOutcome.FAILED:
         _charge(books, bag, key)
     else:
-        _learn(books, worker, result, outcome, held, why)
+        _learn(books, bag, worker, result, outcome, held, why)
         _go_on_without(books, bag, key)
     books.forget_if_over(bag)
 
@@ -57,6 +60,7 @@ def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutco
         if outcome is AttemptOutcome.WALLTIME and wall is not None:
             books.learner(bag.id, worker.site).cut(key.task, wall)
         _go_on_without(books, bag, key)
+    bag.set_adrift(key.task, key.attempt)
     books.forget_if_over(bag)
 
 
@@ -97,6 +101,7 @@ def _judge(bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: f
 
 def _learn(
     books: Books,
+    bag: Bag,
     worker: Worker,
     result: Result,
     outcome: AttemptOutcome,
@@ -104,12 +109,11 @@ def _learn(
     why: Leaving | None,
 ) -> None:
     """What an attempt without a result says about times."""
-    learner = books.learner(result.key.bag, worker.site)
     if outcome is AttemptOutcome.WALLTIME:
-        learner.cut(result.key.task, result.wall)
+        books.learner(bag.id, worker.site).cut(result.key.task, result.wall)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
-        worker.too_long = min(worker.too_long, learner.estimate_of(result.key.task))
+        worker.too_long = min(worker.too_long, books.needs(bag, worker.site, result.key.task))
 
 
 def _charge(books: Books, bag: Bag, key: AttemptKey) -> None:

@@ -7,12 +7,11 @@ import time
 from adaptor.daemon.evidence import complaints, last_words, prune, unsent_results
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
+from adaptor.link.messages import LAST_SECONDS
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.units import format_duration
 from backends.base import JobReport, JobState
 
-WORKER_END = 5.0
-"""Seconds before its pilot's end at which a worker ends its tasks."""
 UNREACHED = 40.0
 """Seconds without a word from any worker after which a running pilot is remarked on."""
 
@@ -63,7 +62,7 @@ def _remark(site: SiteState, pilot: Pilot, now: float) -> None:
             ).strip()
             site.explain("problem", pilot.note, pilot)
         return
-    overhead = pilot.first_hello - pilot.started + WORKER_END + 1
+    overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
     if overhead > site.pad and pilot.known_since <= pilot.started:
         site.pad = min(overhead, site.limits.max_tr / 2)
         site.core.broker.set_longest(site.name, max(1.0, site.limits.max_tr - site.pad))

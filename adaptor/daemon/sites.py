@@ -6,6 +6,7 @@ from pathlib import Path
 
 from adaptor.broker.books import SiteTerms
 from adaptor.config import Config, SiteConfig
+from adaptor.link.messages import LAST_SECONDS
 from adaptor.link.state import private_directory
 from adaptor.model import Limits
 from backends.base import Backend
@@ -51,4 +52,5 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         initial_tr=float(config.initial_tr),
         growth_factor=config.growth_factor,
         longest=max(1.0, limits.max_tr - float(config.pad)),
+        last=min(float(config.grace_time), LAST_SECONDS),
     )

@@ -13,6 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
+LAST_SECONDS = 5.0
+"""Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to tell."""
+
 
 class AttemptKey(msgspec.Struct, frozen=True, array_like=True):
     """One execution of one task of one bag."""

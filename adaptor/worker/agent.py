@@ -13,7 +13,16 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.link.messages import Goodbye, Hello, Leaving, Orders, Result, Welcome, decode_to_worker
+from adaptor.link.messages import (
+    LAST_SECONDS,
+    Goodbye,
+    Hello,
+    Leaving,
+    Orders,
+    Result,
+    Welcome,
+    decode_to_worker,
+)
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.link import Link
 from adaptor.worker.log import Log
@@ -24,7 +33,7 @@ from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
 from adaptor.worker.spool import spool_results, spool_unreachable
 from adaptor.worker.tasks import Tasks
-from adaptor.worker.vigil import LAST_SECONDS, Vigil, grace_left, leave_at
+from adaptor.worker.vigil import Vigil, grace_left, leave_at
 from adaptor.worker.wakeup import Wakeup
 
 UNREACHABLE = 75

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.link.messages import Leaving, Welcome
-
-LAST_SECONDS = 5.0
-"""Seconds before the end of the pilot in which tasks are ended, at most."""
+from adaptor.link.messages import LAST_SECONDS, Leaving, Welcome
 
 
 def leave_at(deadline: float, grace_time: float) -> float:
