@@ -95,7 +95,8 @@ def _judge_pilot(site: SiteState, pilot: Pilot, now: float, words: str) -> None:
         pilot.end_reason = f"{pilot.end_reason}: {words}" if pilot.end_reason else words
         site.note_change(pilot)
     reason = f": {pilot.end_reason}" if pilot.end_reason else ""
-    site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
+    if pilot.state is not PilotState.WITHDRAWN:  # that was told when it was decided
+        site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
     if pilot.worked:
         site.fruitless.succeeded()
     elif pilot.state in (
