@@ -203,8 +203,8 @@ class Broker:
     def of_site(self, site: str) -> list[Worker]:
         return [worker for worker in self.books.workers.values() if worker.site == site]
 
-    def tell_to_leave(self, worker: Worker, why: str) -> None:
-        self.books.outbox.of(worker.id).leave = why
+    def tell_to_leave(self, worker: str, why: str) -> None:
+        self.books.outbox.of(worker).leave = why
 
     def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
         for key in keys:

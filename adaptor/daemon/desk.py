@@ -35,6 +35,7 @@ HEARTBEAT = 5.0
 """Seconds between a worker's reports, at most."""
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
+_ALL_ENDED = "all tasks have ended"
 
 
 class Desk:
@@ -74,7 +75,8 @@ class Desk:
         for worker in silent:
             log.warning("worker %s has been silent for %.0f s: its tasks go back", worker.id, timeout)
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
-            self._sites[worker.site].wake.set()
+            if worker.site in self._sites:  # it may have left the configuration
+                self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
 
@@ -105,7 +107,10 @@ class Desk:
         pilot.hello(now)
         pilot.worked = pilot.worked or bool(hello.holding)
         self._core.forget_worker(id)
-        self._core.broker.hello(id, hello, site.name, now)
+        broker = self._core.broker
+        broker.hello(id, hello, site.name, now)
+        if not broker.has_work_for(site.name):
+            broker.tell_to_leave(id, _ALL_ENDED)
         return Welcome(
             heartbeat=HEARTBEAT,
             idle_timeout=float(site.config.idle_timeout),
@@ -139,5 +144,5 @@ class Desk:
             site.wake.set()
             if not broker.has_work_for(site.name):
                 for worker in broker.of_site(site.name):
-                    broker.tell_to_leave(worker, "all tasks have ended")
+                    broker.tell_to_leave(worker.id, _ALL_ENDED)
         await self._core.commit()

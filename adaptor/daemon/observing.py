@@ -14,6 +14,8 @@ from backends.base import JobReport, JobState
 
 UNREACHED = 40.0
 """Seconds without a word from any worker after which a running pilot is remarked on."""
+_OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VANISHED, PilotState.WALLTIME})
+"""Ends that nobody brought about from outside."""
 
 
 async def observe_pilots(site: SiteState) -> None:
@@ -61,6 +63,8 @@ def _remark(site: SiteState, pilot: Pilot, now: float) -> None:
                 f"open from the nodes? {complaints(site.folder(pilot))}"
             ).strip()
             site.explain("problem", pilot.note, pilot)
+            if not site.core.broker.has_work_for(site.name):
+                pilot.cancel_reason = "no task is left, and no worker of it could be told"
         return
     overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
     if overhead > site.pad and pilot.known_since <= pilot.started:
@@ -99,12 +103,7 @@ def _judge_pilot(site: SiteState, pilot: Pilot, now: float, words: str) -> None:
         site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
     if pilot.worked:
         site.fruitless.succeeded()
-    elif pilot.state in (
-        PilotState.COMPLETED,
-        PilotState.FAILED,
-        PilotState.VANISHED,
-        PilotState.WALLTIME,
-    ):
+    elif pilot.state in _OF_ITS_OWN and any(each.waiting for each in site.core.broker.demands(site.name)):
         site.fruitless.failed(now, pilot.end_reason or pilot.state.value)
 
 

@@ -9,7 +9,7 @@ from adaptor.config import Config, SiteConfig
 from adaptor.link.messages import LAST_SECONDS
 from adaptor.link.state import private_directory
 from adaptor.model import Limits
-from backends.base import Backend
+from backends.base import Backend, SchedulerError
 
 
 def make_backend(name: str, config: SiteConfig, state: Path) -> Backend:
@@ -39,7 +39,13 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     if None not in (given.max_pending_requests, given.max_proc, given.max_tr):
         advertised = Limits(max_pending_requests=0, max_proc=0, max_tr=0)
     else:
-        advertised = backend.advertised_limits()
+        try:
+            advertised = backend.advertised_limits()
+        except SchedulerError as error:
+            raise SchedulerError(
+                f"its limits cannot be asked: {error}; with limits.max_pending_requests, max_proc and max_tr "
+                "in the configuration the daemon starts without asking"
+            ) from error
     return Limits(
         max_pending_requests=given.max_pending_requests or advertised.max_pending_requests,
         max_proc=given.max_proc or advertised.max_proc,

@@ -1,0 +1,131 @@
+"""A site whose scheduler is played by the test, around a real journal and a real broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from adaptor.broker.bag import Bag, BagSpec
+from adaptor.broker.journal import Journal
+from adaptor.config import Duration, SiteConfig
+from adaptor.daemon.core import Core
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.sites import terms_of
+from adaptor.link.control import TaskInput
+from adaptor.model import Limits, QueueState
+from backends.base import JobReport, JobState, PilotOrder, SchedulerError
+
+LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
+
+
+class FakeBackend:
+    time_resolution = 1
+    slot_margin = 0
+    can_release = False
+    loopback = True
+
+    def __init__(self) -> None:
+        self.reports: dict[str, JobReport] = {}
+        self.orders: list[PilotOrder] = []
+        self.cancelled: list[str] = []
+        self.silent: SchedulerError | None = None
+        """Raised instead of any answer."""
+        self.on_submit: SchedulerError | None = None
+        """Raised by submit."""
+        self.takes_it_all_the_same = False
+        """Whether a failing submit has reached the queue."""
+
+    def queue_state(self) -> QueueState:
+        self._speak()
+        return QueueState(now=time.time(), processors=8)
+
+    def submit(self, order: PilotOrder) -> str:
+        self.orders.append(order)
+        if self.on_submit is None or self.takes_it_all_the_same:
+            self.say(order.tag, JobState.QUEUED)
+        if self.on_submit is not None:
+            raise self.on_submit
+        return self.reports[order.tag].id
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        self._speak()
+        return [
+            report for tag, report in self.reports.items() if report.id in ids or tag.startswith(tag_prefix)
+        ]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        self._speak()
+        self.cancelled += ids
+        for tag, report in list(self.reports.items()):
+            if report.id in ids and report.state.ended is None:
+                self.say(tag, JobState.CANCELLED)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        raise AssertionError("not offered")
+
+    def advertised_limits(self) -> Limits:
+        self._speak()
+        return LIMITS
+
+    def say(self, tag: str, state: JobState, never: str = "") -> None:
+        """What it reports of a job from now on."""
+        start = None if state in (JobState.QUEUED, JobState.CANCELLED) else time.time() - 5
+        end = time.time() if state.ended else None
+        id = f"job-{tag.rpartition('.')[2]}"
+        self.reports[tag] = JobReport(id=id, tag=tag, state=state, start=start, end=end, never=never)
+
+    def _speak(self) -> None:
+        if self.silent is not None:
+            raise self.silent
+
+
+class FakeServer:
+    worker_port = 4711
+
+    async def send_worker(self, identity: bytes, data: bytes) -> None:
+        """Nobody is there."""
+
+
+class FakeSite:
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        directory.mkdir(mode=0o700, exist_ok=True)
+        (directory / "pilots").mkdir(mode=0o700, exist_ok=True)
+        self.backend = FakeBackend()
+        self.journal = Journal(directory)
+        self.state = self._state()
+
+    def _state(self) -> SiteState:
+        config = SiteConfig(backend="local", initial_tr=Duration(60))
+        core = Core(self.directory, self.journal, FakeServer(), {"here": terms_of(config, LIMITS)})  # type: ignore[arg-type]
+        state = SiteState("here", config, self.backend, LIMITS, core, "adaptor-test.here.")
+        state.load_pilots()
+        return state
+
+    def restart(self) -> None:
+        """A new daemon on the same journal."""
+        self.journal.close()
+        self.journal = Journal(self.directory)
+        self.state = self._state()
+
+    def submit_bag(self, tasks: int) -> None:
+        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+        id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
+        bag = Bag(id, spec, tasks)
+        bag.fill()
+        self.state.core.broker.add_bag(bag, time.time())
+
+    def pilots(self) -> list[tuple[int, str, str]]:
+        """Number, state and end reason of every pilot, from the journal."""
+        rows = self.journal.connection.execute("SELECT id, state, end_reason FROM pilot ORDER BY id")
+        return [(id, state, reason) for id, state, reason in rows]
+
+    def states(self) -> list[str]:
+        return [state for _, state, _ in self.pilots()]
+
+    def told(self, kind: str) -> list[str]:
+        rows = self.journal.connection.execute(
+            "SELECT text FROM decision WHERE kind = ? ORDER BY id", (kind,)
+        )
+        return [text for (text,) in rows]
