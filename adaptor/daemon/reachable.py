@@ -22,7 +22,6 @@ def write_access_files(directory: Path, keys: Keys, server: Server, host: str | 
             server_key=keys.server.public,
             public_key=pair.public,
             secret_key=pair.secret,
-            instance=keys.instance,
         )
         write_access(directory / name, access)
 

@@ -31,8 +31,6 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     server_key: str
     public_key: str
     secret_key: str
-    instance: str
-    """Names the state directory for ever; every pilot's tag starts with it."""
 
 
 def write_private(path: Path, data: bytes) -> None:

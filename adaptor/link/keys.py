@@ -6,7 +6,6 @@ not submit them; the daemon lets in these two public keys and no others.
 
 from __future__ import annotations
 
-import secrets
 from pathlib import Path
 
 import msgspec
@@ -23,8 +22,6 @@ class KeyPair(msgspec.Struct, frozen=True):
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    instance: str
-    """Names this state directory for ever, in the tags of its pilots."""
     server: KeyPair
     worker: KeyPair
     client: KeyPair
@@ -39,7 +36,7 @@ def load_or_make_keys(directory: Path) -> Keys:
     """Raises AccessError: the key file is damaged."""
     path = directory / "keys.json"
     if not path.exists():
-        keys = Keys(instance=secrets.token_hex(4), server=_new_pair(), worker=_new_pair(), client=_new_pair())
+        keys = Keys(server=_new_pair(), worker=_new_pair(), client=_new_pair())
         write_private(path, msgspec.json.encode(keys))
     try:
         return msgspec.json.decode(path.read_bytes(), type=Keys)

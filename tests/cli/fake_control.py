@@ -42,7 +42,6 @@ class FakeControl:
                 server_key=server_public.decode(),
                 public_key=public.decode(),
                 secret_key=secret.decode(),
-                instance="test",
             ),
         )
         self._stop = threading.Event()

@@ -18,7 +18,6 @@ ACCESS = Access(
     server_key="s" * 40,
     public_key="p" * 40,
     secret_key="SECRET" * 6 + "SECR",
-    instance="a1b2c3",
 )
 
 

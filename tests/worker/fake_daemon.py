@@ -80,7 +80,6 @@ class FakeDaemon:
                 server_key=server,
                 public_key=public,
                 secret_key=secret,
-                instance="test",
             ),
         )
 
