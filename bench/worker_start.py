@@ -46,7 +46,6 @@ def _listen(router: zmq.Socket[bytes], folder: Path) -> dict[str, str]:
         server_key=server_public.decode(),
         public_key=public.decode(),
         secret_key=secret.decode(),
-        instance="bench",
     )
     write_access(folder / WORKER_ACCESS, access)
     return {

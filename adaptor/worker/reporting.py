@@ -7,6 +7,8 @@ from adaptor.worker.tasks import Tasks
 
 GAP = 0.005
 """Seconds between two reports, at least."""
+GAP_WITH_RESERVE = 0.05
+"""The same while more leases are queued than slots, so that nothing waits for an answer."""
 AGAIN_AFTER = 3
 """Heartbeats after which a result is sent again that was not acknowledged."""
 
@@ -29,7 +31,10 @@ class Reporter:
 
     def next_due(self) -> float:
         news = self._tasks.outbox.has_unsent or self._tasks.started or self._told != self._room()
-        return self._last + (GAP if news else self.heartbeat)
+        if not news:
+            return self._last + self.heartbeat
+        slots = self._tasks.slots
+        return self._last + (GAP_WITH_RESERVE if len(slots.queue) > slots.processors else GAP)
 
     def compose(self, now: float, *, leaving: bool = False) -> Report:
         """The report to send now. A worker that leaves offers no room."""
