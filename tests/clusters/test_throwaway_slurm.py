@@ -33,10 +33,15 @@ def alive(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
+def _children() -> set[int]:
+    return {process.pid for process in psutil.Process().children(recursive=True)}
+
+
 def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
     options = ClusterOptions(
         nodes=2, cpus=3, partitions=(Partition("only", "Default=YES MaxTime=20"),), extra=("MaxJobCount=50",)
     )
+    others = _children()
     with ThrowawaySlurm(options) as cluster:
         assert "only*" in cluster.run(["sinfo", "-h"])
         assert "MaxJobCount             = 50" in cluster.run(["scontrol", "show", "config"])
@@ -44,7 +49,7 @@ def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
         cluster.run(["sbatch", "-n6", "-o", "/dev/null", f"--wrap={detached} srun -n6 sleep 600"])
         until((tmp_path / "detached").exists, "the job does not run")
         until(lambda: len(cluster.run(["squeue", "-h", "-s"]).splitlines()) >= 2, "its step does not run")
-        root, mine = cluster.root, {process.pid for process in psutil.Process().children(recursive=True)}
+        root, mine = cluster.root, _children() - others
         pid = int((tmp_path / "detached").read_text())
     assert not root.exists()
     assert not any(alive(each) for each in (*mine, pid))
