@@ -52,7 +52,7 @@ def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
     """The request is certainly not in the queue."""
     pilot.end(PilotState.REFUSED, time.time(), str(error))
     site.note_change(pilot)
-    del site.pilots[pilot.id]
+    site.pilots.pop(pilot.id, None)
     kind = "refused" if isinstance(error, SubmitRefused) else "problem"
     site.explain(kind, str(error), pilot)
 

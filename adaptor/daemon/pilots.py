@@ -55,7 +55,8 @@ class Pilot:
         """Why the adaptor wants it gone; empty: it does not."""
         self.cancel_sent = False
         self.note = ""
-        self._misses = 0
+        self.misses = 0
+        """Answers in a row that left it out."""
 
     @classmethod
     def from_row(cls, row: PilotRow, now: float) -> Pilot:
@@ -111,7 +112,7 @@ class Pilot:
 def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
     before = (pilot.state, pilot.job, pilot.started)
-    pilot._misses = 0
+    pilot.misses = 0
     pilot.job = report.id
     if report.start is not None and report.state is not JobState.QUEUED:
         pilot.started = report.start
@@ -152,8 +153,8 @@ def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> bool:
             PilotState.REFUSED, now, "the submit command failed, and the scheduler never had the request"
         )
         return True
-    pilot._misses = 0 if alive else pilot._misses + 1
-    if pilot._misses < MISSES_TO_VANISH:
+    pilot.misses = 0 if alive else pilot.misses + 1
+    if pilot.misses < MISSES_TO_VANISH:
         return False
     pilot.end(
         PilotState.VANISHED, now, "the scheduler does not know it any more and has no record of its end"

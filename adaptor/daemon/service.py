@@ -51,26 +51,18 @@ class Service:
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
         backends = make_backends(config, directory)
-        self._loopback = all(backend.loopback for backend in backends.values())
         limits = {name: limits_of(config.sites[name], backend) for name, backend in backends.items()}
-        terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
-        journal = Journal(directory)
+        self._loopback = all(backend.loopback for backend in backends.values())
         self.server = Server(
             self._keys,
             loopback=self._loopback,
             worker_port=config.daemon.port or last_port(directory / WORKER_ACCESS),
             client_port=last_port(directory / CLIENT_ACCESS),
         )
-        self.core = Core(directory, journal, self.server, terms)
+        terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
+        self.core = Core(directory, Journal(directory), self.server, terms)
         self.sites = {
-            name: SiteState(
-                name,
-                config.sites[name],
-                backend,
-                limits[name],
-                self.core,
-                f"adaptor-{journal.instance}.{name}.",
-            )
+            name: SiteState(name, config.sites[name], backend, limits[name], self.core)
             for name, backend in backends.items()
         }
         self._load_pilots()
@@ -129,7 +121,7 @@ class Service:
         scheduler = AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1})
         for state in self.sites.values():
             seconds = state.config.poll_interval or POLL[state.config.backend]
-            scheduler.add_job(state.wake.set, "interval", seconds=float(seconds), id=f"look at {state.name}")
+            scheduler.add_job(_wake, "interval", [state], seconds=float(seconds), id=f"look at {state.name}")
         scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
         scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
         scheduler.start()
@@ -177,6 +169,14 @@ class Service:
     def _load_pilots(self) -> None:
         for state in self.sites.values():
             state.load_pilots()
+        for row in self.core.journal.pilots_in_system():
+            if row.site not in self.sites:
+                log.warning(
+                    "pilot %d (%s) is at site %s, which the configuration no longer has: it is left alone",
+                    row.id,
+                    row.job,
+                    row.site,
+                )
 
     # --- messages and periodic work --------------------------------------------------------------
 
@@ -235,3 +235,8 @@ class Service:
             workers=len(self.core.broker.books.workers),
             stalled=self.stalled,
         )
+
+
+async def _wake(state: SiteState) -> None:
+    """A coroutine, so that it runs in the loop; plain functions get a thread of the scheduler's."""
+    state.wake.set()

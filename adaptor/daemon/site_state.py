@@ -33,15 +33,14 @@ class Withheld(msgspec.Struct):
 
 
 class SiteState:
-    def __init__(
-        self, name: str, config: SiteConfig, backend: Backend, limits: Limits, core: Core, tag_prefix: str
-    ) -> None:
+    def __init__(self, name: str, config: SiteConfig, backend: Backend, limits: Limits, core: Core) -> None:
         self.name = name
         self.config = config
         self.backend = backend
         self.limits = limits
         self.core = core
-        self.tag_prefix = tag_prefix
+        self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
+        """What the tags of its pilots begin with, and of no other site's."""
         self.pilots: dict[int, Pilot] = {}
         """Those in the system."""
         self.queue: QueueState | None = None

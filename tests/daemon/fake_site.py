@@ -99,7 +99,7 @@ class FakeSite:
     def _state(self) -> SiteState:
         config = SiteConfig(backend="local", initial_tr=Duration(60))
         core = Core(self.directory, self.journal, FakeServer(), {"here": terms_of(config, LIMITS)})  # type: ignore[arg-type]
-        state = SiteState("here", config, self.backend, LIMITS, core, "adaptor-test.here.")
+        state = SiteState("here", config, self.backend, LIMITS, core)
         state.load_pilots()
         return state
 

@@ -112,14 +112,14 @@ def test_a_request_that_can_never_start_is_withdrawn_and_told(site: FakeSite) ->
 def test_a_job_that_was_given_up_and_turns_up_is_cancelled(site: FakeSite) -> None:
     site.submit_bag(1)
     steps(site)
-    site.backend.say("adaptor-test.here.999", JobState.RUNNING)
+    site.backend.say(site.state.tag_prefix + "999", JobState.RUNNING)
     steps(site)
     assert "job-999" in site.backend.cancelled
 
 
 def test_jobs_of_another_site_on_the_same_cluster_are_left_alone(site: FakeSite) -> None:
     site.submit_bag(1)
-    site.backend.say("adaptor-test.here-2.5", JobState.RUNNING)
+    site.backend.say(site.state.tag_prefix.replace("here", "here-2") + "5", JobState.RUNNING)
     steps(site, 2)
     assert site.backend.cancelled == []
 
