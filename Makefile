@@ -42,7 +42,7 @@ demo: $(VENV)/installed
 test: dev
 	./tests/clusters/install-slurm
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal --durations=10
+	$(BIN)/python -m pytest -n 3 --maxschedchunk 1 --durations=10
 
 lint: dev
 	$(BIN)/ruff check .

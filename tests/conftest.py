@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
 settings.register_profile("adaptor", deadline=None)
 settings.load_profile("adaptor")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long ones first, so that they run beside each other and nobody waits for the last one."""
+    items.sort(key=lambda item: "test_slurm" not in item.path.name or "e2e" not in item.path.parts)

@@ -143,7 +143,7 @@ class Service:
 
     # --- the journal fails and comes back --------------------------------------------------------
 
-    def _stall(self, error: JournalError) -> None:
+    def _stall(self, error: Exception) -> None:
         """Stop deciding until the journal can be written again; workers keep their results meanwhile."""
         if not self.stalled:
             log.error("%s", error)
@@ -181,8 +181,13 @@ class Service:
     # --- messages and periodic work --------------------------------------------------------------
 
     async def _on_workers(self, batch: list[Message]) -> None:
-        if not self.stalled:
+        if self.stalled:
+            return
+        try:
             await self.desk.hear(batch)
+        except Exception as error:
+            log.exception("an error of the adaptor's own; it begins again from the journal")
+            self._stall(error)
 
     async def _on_clients(self, batch: list[Message]) -> None:
         for identity, data in batch:
@@ -193,6 +198,9 @@ class Service:
                 answer = control.Failure(str(error))
             except AdaptorError as error:
                 answer = control.Failure(str(error))
+            except Exception as error:
+                log.exception("a question could not be served")
+                answer = control.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
             self._last_busy = time.monotonic()
             await self.server.send_client(identity, control.encode(answer))
 
