@@ -163,6 +163,14 @@ class Journal:
                 (state.value, job, started, ended, end_reason, pilot),
             )
 
+    def note_freed(self, pilot: int, processors: int, at: float) -> None:
+        """A pilot has given processors back."""
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE pilot SET freed = freed + ?, freed_at = freed_at + ? WHERE id = ?",
+                (processors, processors * at, pilot),
+            )
+
     def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
         """The scheduler's word for how a pilot ended, for its attempts that were merely lost."""
         with self.transaction() as db:

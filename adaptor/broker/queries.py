@@ -180,7 +180,10 @@ def _if_there(path: Path) -> str | None:
     return str(path) if path.exists() else None
 
 
-_PILOT_COLUMNS = "id, site, job, state, p, tr, submitted, predicted_start, started, ended, reason, end_reason"
+_PILOT_COLUMNS = (
+    "id, site, job, state, p, tr, submitted, predicted_start, started, ended, reason, end_reason,"
+    " freed, freed_at"
+)
 
 
 def pilots(db: sqlite3.Connection, where: str, arguments: Iterable[object]) -> list[PilotRecord]:
@@ -208,12 +211,18 @@ def _used(db: sqlite3.Connection, ids: list[int]) -> dict[int, float]:
 
 def _pilot_record(row: tuple[object, ...], used: float, now: float) -> PilotRecord:
     pilot = _PilotRow(*row)  # type: ignore[arg-type]
-    held = 0.0
-    if pilot.started is not None:
-        held = pilot.p * max(0.0, (pilot.ended if pilot.ended is not None else now) - pilot.started)
-    return PilotRecord(
-        **msgspec.structs.asdict(pilot), used=used, wasted=max(0.0, held - used), workers=0, note=""
-    )
+    fields = msgspec.structs.asdict(pilot)
+    del fields["freed"], fields["freed_at"]
+    wasted = max(0.0, _held(pilot, now) - used)
+    return PilotRecord(**fields, used=used, wasted=wasted, workers=0, note="")
+
+
+def _held(pilot: _PilotRow, now: float) -> float:
+    """Processor-seconds, without those of processors that were given back early."""
+    if pilot.started is None:
+        return 0.0
+    end = pilot.ended if pilot.ended is not None else now
+    return pilot.p * max(0.0, end - pilot.started) - (pilot.freed * end - pilot.freed_at)
 
 
 class _PilotRow(msgspec.Struct):
@@ -229,6 +238,8 @@ class _PilotRow(msgspec.Struct):
     ended: float | None
     reason: str
     end_reason: str
+    freed: int
+    freed_at: float
 
 
 def report(db: sqlite3.Connection, bag_id: int) -> BagReport:

@@ -38,6 +38,8 @@ CREATE TABLE pilot (
     predicted_start REAL,
     started         REAL,
     ended           REAL,
+    freed           INTEGER NOT NULL DEFAULT 0, -- processors that it gave back before its end
+    freed_at        REAL NOT NULL DEFAULT 0,    -- the sum over them of when that was
     reason          TEXT NOT NULL,
     end_reason      TEXT NOT NULL DEFAULT ''
 );

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 
+from adaptor.broker.workers import Worker
 from adaptor.crafting.situation import Demand, Issue, Withdraw
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
@@ -97,15 +98,21 @@ async def cancel_unwanted(site: SiteState) -> None:
         site.wake.set()
 
 
-async def release_node(site: SiteState, pilot_id: int, node: str) -> None:
-    """A worker has left its node and its pilot goes on: give the node back where that can be done."""
-    pilot = site.pilots.get(pilot_id)
-    others = any(worker.node != node for worker in site.core.broker.of_pilot(pilot_id))
-    if site.backend.can_release and pilot is not None and pilot.job is not None and others:
-        job = pilot.job
-        try:
-            await asyncio.to_thread(lambda: site.backend.release(job, [node]))
-        except SchedulerError as error:
-            log.info("node %s of pilot %d was not given back: %s", node, pilot_id, error)
-        else:
-            site.explain("state", f"gave node {node} back: no task was left for it", pilot)
+async def release_node(site: SiteState, worker: Worker) -> None:
+    """A worker has left its node and its pilot goes on: give the node back where that can be done.
+
+    Raises:
+        JournalError: it was given back, and that could not be written down.
+    """
+    pilot = site.pilots.get(worker.pilot)
+    others = any(other.node != worker.node for other in site.core.broker.of_pilot(worker.pilot))
+    if not site.backend.can_release or pilot is None or pilot.job is None or not others:
+        return
+    job = pilot.job
+    try:
+        await asyncio.to_thread(lambda: site.backend.release(job, [worker.node]))
+    except SchedulerError as error:
+        log.info("node %s of pilot %d was not given back: %s", worker.node, pilot.id, error)
+        return
+    site.core.journal.note_freed(pilot.id, worker.processors, time.time())
+    site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from adaptor.broker.changes import AttemptStart, Changes
+from adaptor.broker.workers import Worker
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
 from adaptor.daemon.pilots import Pilot
@@ -127,9 +128,15 @@ class Desk:
         site = self._sites[worker.site]
         site.wake.set()
         if goodbye.why is Leaving.IDLE:
-            task = asyncio.create_task(release_node(site, worker.pilot, worker.node))
+            task = asyncio.create_task(self._release(site, worker))
             self._background.add(task)
             task.add_done_callback(self._background.discard)
+
+    async def _release(self, site: SiteState, worker: Worker) -> None:
+        try:
+            await release_node(site, worker)
+        except JournalError as error:
+            self._stall(error)
 
     def _find(self, pilot_id: int) -> tuple[SiteState | None, Pilot | None]:
         for site in self._sites.values():

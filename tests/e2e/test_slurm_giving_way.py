@@ -55,3 +55,6 @@ def test_the_last_task_does_not_hold_all_nodes(slurm: ThrowawaySlurm, lab: Lab) 
     assert lab.status()["running"] == 1
     lab.wait()
     exactly_one_result_each(lab, 1, 12)
+    (pilot,) = lab.ask("report", "1")["requests"]
+    until(lambda: nodes() == 0, "the pilot has ended", timeout=20)
+    assert pilot["used"] + pilot["wasted"] < 12 * 45, "what was given back is not counted as held"
