@@ -1,8 +1,0 @@
-"""No deadline for drawn examples: a busy machine is no failure."""
-
-from __future__ import annotations
-
-from hypothesis import settings
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
