@@ -13,6 +13,7 @@ from adaptor.crafting.availability import availability, schedule
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import SiteRules, Situation
 from adaptor.model import FOREVER, CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
+from adaptor.units import round_up
 
 from .crafting_strategies import situations
 
@@ -232,5 +233,6 @@ def test_all_tasks_are_provided_for_unless_a_limit_or_the_queue_forbids(given: S
     if provided < given.remaining_tasks and len(crafted) < given.allowed_requests:
         shape = Shape.of(given)
         left = availability(inserted(given.queue, crafted))
-        least = shape.tr_for(1, given.rules.limits.max_tr) + given.rules.slot_margin
+        tr = shape.tr_for(1, given.rules.limits.max_tr)
+        least = round_up(tr, given.rules.time_resolution) + given.rules.slot_margin
         assert not shape.widest or left.earliest_start(shape.unit, least) == math.inf
