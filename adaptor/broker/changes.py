@@ -40,6 +40,9 @@ class AttemptRevived(msgspec.Struct, frozen=True):
     key: AttemptKey
 
 
+AttemptChange = AttemptStart | AttemptEnd | AttemptRevived
+
+
 class TaskChange(msgspec.Struct, frozen=True):
     """A task's state after the step."""
 
@@ -57,7 +60,7 @@ class TaskChange(msgspec.Struct, frozen=True):
 class Changes(msgspec.Struct):
     """In the order in which they happened."""
 
-    attempts: list[AttemptStart | AttemptEnd | AttemptRevived] = []
+    attempts: list[AttemptChange] = []
     tasks: list[TaskChange] = []
     tallies: dict[int, Tally] = {}
     """The bags whose numbers changed."""

@@ -5,12 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
 
 from adaptor.broker.bag import BagSpec
-from adaptor.broker.changes import AttemptEnd, AttemptRevived, AttemptStart, Changes, TaskChange
+from adaptor.broker.changes import (
+    AttemptChange,
+    AttemptEnd,
+    AttemptRevived,
+    AttemptStart,
+    Changes,
+    TaskChange,
+)
 from adaptor.broker.database import FILE, guarded, open_for_writing
 from adaptor.link.control import TaskInput
 from adaptor.link.messages import AttemptKey
@@ -91,24 +99,24 @@ class Journal:
 
     def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
         """The commands of these tasks, in the same order."""
+        found: dict[tuple[int, int], bytes] = {}
         with guarded(self.path):
-            get = self.connection.execute
-            return [
-                _unpack_task.decode(
-                    get(
-                        "SELECT input FROM task WHERE bag = ? AND number = ?", (key.bag, key.task)
-                    ).fetchone()[0]
+            for bag in {key.bag for key in keys}:
+                numbers = [key.task for key in keys if key.bag == bag]
+                marks = ",".join("?" * len(numbers))
+                rows = self.connection.execute(
+                    f"SELECT number, input FROM task WHERE bag = ? AND number IN ({marks})",  # noqa: S608
+                    (bag, *numbers),
                 )
-                for key in keys
-            ]
+                found.update(((bag, number), packed) for number, packed in rows)
+        return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
     def write(self, changes: Changes, now: float) -> None:
         """Write a step of the broker down. Raises JournalError, and then nothing is written."""
         if not changes:
             return
         with self.transaction() as db:
-            for attempt in changes.attempts:
-                _write_attempt(db, attempt)
+            _write_attempts(db, changes.attempts)
             db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
             for bag, tally in changes.tallies.items():
                 db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
@@ -226,35 +234,40 @@ def _task_row(change: TaskChange) -> tuple[object, ...]:
     )
 
 
-def _write_attempt(db: sqlite3.Connection, attempt: AttemptStart | AttemptEnd | AttemptRevived) -> None:
+_ATTEMPT_STATEMENTS: dict[type, str] = {
+    AttemptStart: "INSERT INTO attempt (pilot, node, worker, leased, bag, task, number)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    AttemptRevived: "UPDATE attempt SET outcome = NULL, ended = NULL"
+    " WHERE bag = ? AND task = ? AND number = ?",
+    AttemptEnd: "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
+    " exit_code = ?, signal = ?, error = ? WHERE bag = ? AND task = ? AND number = ?",
+}
+
+
+def _write_attempts(db: sqlite3.Connection, attempts: list[AttemptChange]) -> None:
+    """In their order; those of one kind that stand together in one go."""
+    for kind, together in groupby(attempts, key=type):
+        db.executemany(_ATTEMPT_STATEMENTS[kind], map(_attempt_row, together))
+
+
+def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
     key = attempt.key
     at = (key.bag, key.task, key.attempt)
     match attempt:
         case AttemptStart():
-            db.execute(
-                "INSERT INTO attempt (bag, task, number, pilot, node, worker, leased)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*at, attempt.pilot, attempt.node, attempt.worker, attempt.at),
-            )
+            return (attempt.pilot, attempt.node, attempt.worker, attempt.at, *at)
         case AttemptRevived():
-            db.execute(
-                "UPDATE attempt SET outcome = NULL, ended = NULL WHERE bag = ? AND task = ? AND number = ?",
-                at,
-            )
+            return at
         case AttemptEnd():
-            db.execute(
-                "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
-                " exit_code = ?, signal = ?, error = ? WHERE bag = ? AND task = ? AND number = ?",
-                (
-                    attempt.outcome.value,
-                    attempt.started,
-                    attempt.at,
-                    attempt.wall,
-                    attempt.cpu,
-                    attempt.peak_memory,
-                    attempt.exit_code,
-                    attempt.signal,
-                    attempt.error,
-                    *at,
-                ),
+            return (
+                attempt.outcome.value,
+                attempt.started,
+                attempt.at,
+                attempt.wall,
+                attempt.cpu,
+                attempt.peak_memory,
+                attempt.exit_code,
+                attempt.signal,
+                attempt.error,
+                *at,
             )
