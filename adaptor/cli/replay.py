@@ -1,4 +1,4 @@
-"""`adaptor replay`: trace."""
+"""`adaptor replay`: trace; derose and bag are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from adaptor.cli.lazy import show_help
+from adaptor.cli.lazy import LazyGroup, show_help
 from adaptor.cli.options import json_option
 from adaptor.units import format_duration
 
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 TRACE_FILE = click.Path(path_type=Path)
 
 
-@click.group(invoke_without_command=True)
+COMMANDS = {
+    "trace": "adaptor.cli.replay:trace",
+    "derose": "adaptor.cli.replay_derose:derose",
+    "bag": "adaptor.cli.replay_bag:bag",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
 @click.pass_context
 def replay(ctx: click.Context) -> None:
     """Simulate clusters on a virtual clock."""
     show_help(ctx)
 
 
-@replay.command()
+@click.command()
 @click.argument("file", type=TRACE_FILE)
 @click.option(
     "--scheduler",

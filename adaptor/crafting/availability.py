@@ -13,6 +13,16 @@ OVERRUN = 60.0
 """Seconds that a job is taken to go on that runs past its limit: schedulers end jobs by the minute."""
 
 
+class PlannedQueue(QueueState, frozen=True, kw_only=True):
+    """The state of a queue whose scheduler tells its whole plan at once, instead of job by job.
+
+    `running` and `pending` are what the plan does not hold yet.
+    """
+
+    plan: tuple[tuple[float, int], ...]
+    """`(time, processors free from then on)` by time, the first one now, neighbours different."""
+
+
 class Schedule(msgspec.Struct, frozen=True):
     """What is planned at a site."""
 
@@ -42,9 +52,27 @@ def schedule(queue: QueueState) -> Schedule:
         if job.planned_start is not None:
             starts[job.id] = max(job.planned_start, now)
             holds.append((starts[job.id], starts[job.id] + job.tr, job.processors))
-    profile = Profile.holding(now, queue.processors, holds)
+    profile = _beside(queue, holds)
     _backfill(profile, [job for job in queue.pending if job.planned_start is None], starts)
     return Schedule(profile, starts)
+
+
+def _beside(queue: QueueState, holds: list[tuple[float, float, int]]) -> Profile:
+    """What is free beside the holds and what the scheduler's own plan holds."""
+    if not isinstance(queue, PlannedQueue):
+        return Profile.holding(queue.now, queue.processors, holds)
+    if not holds:
+        return Profile.of_steps(queue.plan)
+    return Profile.holding(queue.now, queue.processors, [*_held_by_plan(queue), *holds])
+
+
+def _held_by_plan(queue: PlannedQueue) -> list[tuple[float, float, int]]:
+    ends = [*(time for time, _ in queue.plan[1:]), math.inf]
+    return [
+        (time, end, queue.processors - free)
+        for (time, free), end in zip(queue.plan, ends, strict=True)
+        if free < queue.processors
+    ]
 
 
 def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]) -> None:

@@ -83,6 +83,13 @@ class RuntimeLearner:
         if task is not None:
             self.forget(task)
 
+    def finished_together(self, count: int, total: float, squares: float, longest: float) -> None:
+        """As `finished` for so many tasks, from the sums of their runtimes and of the squares of them."""
+        self._finished += count
+        self._total += total
+        self._squares += squares
+        self._longest = max(self._longest, longest)
+
     def cut(self, task: int, ran: float) -> None:
         """A task had run for so many seconds, unfinished, when its pilot's time was up.
 
@@ -111,7 +118,11 @@ class RuntimeLearner:
 
     def estimate_of(self, task: int) -> float:
         """The estimated runtime of one task: more than it had when it was cut."""
-        return max(self.estimate, self._within(self._factor * self._cut.get(task, 0.0)))
+        return max(self.estimate, self.needed_by(task))
+
+    def needed_by(self, task: int) -> float:
+        """What the task's own cuts say that it needs at least, whatever is known of the others."""
+        return self._within(self._factor * self._cut.get(task, 0.0))
 
     @property
     def cut_tasks(self) -> Set[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from adaptor.model import FreeSlot
 
@@ -49,6 +49,14 @@ class Profile:
             elif shown != free[-1]:
                 times.append(time)
                 free.append(shown)
+        return profile
+
+    @classmethod
+    def of_steps(cls, steps: Sequence[tuple[float, int]]) -> Profile:
+        """The profile of `(time, free processors from then on)`, by time, neighbours different."""
+        profile = cls.__new__(cls)
+        profile._times = [time for time, _ in steps]
+        profile._free = [free for _, free in steps]
         return profile
 
     @property

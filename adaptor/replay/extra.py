@@ -7,9 +7,13 @@ import importlib.util
 from adaptor.errors import AdaptorError
 
 
-def require_extra() -> None:
-    """Raises AdaptorError: the libraries are not installed; the message says how to get them."""
-    missing = [name for name in ("numpy", "numba") if importlib.util.find_spec(name) is None]
+def require_extra(*libraries: str) -> None:
+    """Look for these libraries, numpy and numba where none is named.
+
+    Raises:
+        AdaptorError: one is not installed; the message says how to get it.
+    """
+    missing = [name for name in libraries or ("numpy", "numba") if importlib.util.find_spec(name) is None]
     if missing:
         raise AdaptorError(
             f"replay needs {' and '.join(missing)}: python -m pip install 'request-adaptor[replay]'"

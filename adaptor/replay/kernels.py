@@ -60,7 +60,14 @@ NEXT_START = 10  # the earliest reservation of a waiting job
 LEFT_OVER = 11  # the end of the latest hole that the last compression left to jobs it had passed
 RELEASED = 12  # EASY: processors came free by the passing of time since the last pass
 TOUCHED = 13  # a job from outside started or ended
-SCALARS = 14
+PASSES = 14  # counter of compressions
+REACHED = 15  # the column at which the last search for an earlier time ended
+FOUND = 16  # and the column that it found
+SEEN = 17  # from here on SHAPES rows: jobs that could not move in this compression, see `compress`
+SHAPES, SEEN_WIDTH = 64, 5
+SCALARS = SEEN + SHAPES * SEEN_WIDTH
+# a row of SEEN
+S_NEED, S_LIMIT, S_START, S_PASS, S_COLUMN = 0, 1, 2, 3, 4
 # jobs and grid
 SUBMIT, RUN, LIMIT, NEED, START, END = 0, 1, 2, 3, 4, 5
 # profile
@@ -132,9 +139,9 @@ def _join(s: Array, profile: Array, i: int) -> None:
 
 
 @kernel
-def add_free(s: Array, profile: Array, begin: int, end: int, by: int) -> None:
-    """Add `by` free processors in [begin, end); now <= begin < end."""
-    first = _break_at(s, profile, s[LO], begin)
+def add_free(s: Array, profile: Array, low: int, begin: int, end: int, by: int) -> None:
+    """Add `by` free processors in [begin, end); now <= begin < end, column `low` begins no later."""
+    first = _break_at(s, profile, low, begin)
     last = _break_at(s, profile, first, end)
     for i in range(first, last):
         profile[FREE, i] += by
@@ -159,25 +166,66 @@ def _earliest(s: Array, profile: Array, need: int, limit: int) -> int:
 
 
 @kernel
-def _earlier(s: Array, profile: Array, need: int, limit: int, start: int, horizon: int) -> int:
+def _earlier(
+    s: Array, profile: Array, need: int, limit: int, start: int, horizon: int, not_before: int, near: int
+) -> int:
     """The earliest time before `start` and `horizon` to which a reservation can move; -1: none.
 
-    The reservation itself is in the profile, so [t, min(t + limit, start)) must be free.
+    The reservation itself is in the profile, so [t, min(t + limit, start)) must be free. No time before
+    `not_before`, which is near that column, will do.
     """
     found = -1
     i = s[LO]
+    if not_before > s[NOW]:
+        i = min(max(near, i), s[HI] - 1)
+        while profile[TIME, i] > not_before:
+            i -= 1
+        while i + 1 < s[HI] and profile[TIME, i + 1] <= not_before:
+            i += 1
     while profile[TIME, i] < start:
         if profile[FREE, i] < need:
             found = -1
             if profile[TIME, i + 1] >= horizon:
-                return -1
+                break
         else:
             if found < 0:
                 found = profile[TIME, i]
+                s[FOUND] = i
             if profile[TIME, i + 1] - found >= limit:
-                return found
+                break
         i += 1
+    s[REACHED] = i
     return found
+
+
+@inlined
+def _earlier_than_seen(s: Array, profile: Array, need: int, limit: int, start: int, horizon: int) -> int:
+    """As `_earlier`, with what is known and will be known from other jobs of the same shape."""
+    seen = SEEN + SEEN_WIDTH * ((need * 7 + limit // 60) % SHAPES)
+    not_before, near = s[NOW], s[LO]
+    if (
+        s[seen + S_PASS] == s[PASSES]
+        and s[seen + S_NEED] <= need
+        and s[seen + S_LIMIT] <= limit
+        and s[seen + S_START] <= start
+    ):
+        not_before, near = s[seen + S_START], s[seen + S_COLUMN]
+    earlier = -1
+    if not_before < horizon:
+        earlier = _earlier(s, profile, need, limit, start, horizon, not_before, near)
+        near = s[REACHED]
+    if earlier < 0:
+        s[seen + S_NEED], s[seen + S_LIMIT], s[seen + S_START] = need, limit, start
+        s[seen + S_PASS], s[seen + S_COLUMN] = s[PASSES], near
+    return earlier
+
+
+@inlined
+def _forget_seen(s: Array, freed: int) -> None:
+    """Processors came free from this second on."""
+    for row in range(SEEN, SEEN + SEEN_WIDTH * SHAPES, SEEN_WIDTH):
+        if s[row + S_START] > freed:
+            s[row + S_PASS] = 0
 
 
 @kernel
@@ -193,8 +241,8 @@ def _most_free(s: Array, profile: Array, horizon: int) -> int:
 @kernel
 def _move(s: Array, profile: Array, waiting: Array, k: int, earlier: int) -> None:
     start, need, limit = waiting[k, W_START], waiting[k, W_NEED], waiting[k, W_LIMIT]
-    add_free(s, profile, max(start, earlier + limit), start + limit, need)
-    add_free(s, profile, earlier, min(start, earlier + limit), -need)
+    add_free(s, profile, max(s[LO], s[REACHED] - 1), max(start, earlier + limit), start + limit, need)
+    add_free(s, profile, s[FOUND], earlier, min(start, earlier + limit), -need)
     waiting[k, W_START] = earlier
     waiting[k, W_RESERVED] = s[RESERVATIONS]
     s[RESERVATIONS] += 1
@@ -206,17 +254,25 @@ def compress(s: Array, profile: Array, waiting: Array, horizon: int) -> None:
 
     Nothing came free at or after `horizon` since the last pass. A hole that a late job leaves in this
     pass is offered to the jobs before it in the next one only: LEFT_OVER remembers it.
+
+    Where a job cannot move, another that needs no less for no shorter and starts no earlier cannot move
+    to before the start of the first: its window would hold one of the first. Queues are full of jobs of
+    the same shape, so SEEN keeps the last job of a shape that could not move. That holds until a move
+    frees processors before its start.
     """
     left_over = 0
+    s[PASSES] += 1
     next_start = NEVER
     most = _most_free(s, profile, horizon)
     for k in range(s[WAITING]):
         start = waiting[k, W_START]
         if start > s[NOW] and waiting[k, W_NEED] <= most:
-            earlier = _earlier(s, profile, waiting[k, W_NEED], waiting[k, W_LIMIT], start, horizon)
+            need, limit = waiting[k, W_NEED], waiting[k, W_LIMIT]
+            earlier = _earlier_than_seen(s, profile, need, limit, start, horizon)
             if earlier >= 0:
+                _forget_seen(s, max(start, earlier + limit))
                 _move(s, profile, waiting, k, earlier)
-                left_over = max(left_over, start + waiting[k, W_LIMIT])
+                left_over = max(left_over, start + limit)
                 horizon = max(horizon, left_over)
                 most = _most_free(s, profile, horizon)
                 start = earlier
@@ -251,7 +307,7 @@ def drop(s: Array, waiting: Array, k: int) -> None:
 
 @inlined
 def _reserve(s: Array, profile: Array, waiting: Array, k: int, start: int) -> None:
-    add_free(s, profile, start, start + waiting[k, W_LIMIT], -waiting[k, W_NEED])
+    add_free(s, profile, s[LO], start, start + waiting[k, W_LIMIT], -waiting[k, W_NEED])
     waiting[k, W_START] = start
     waiting[k, W_RESERVED] = s[RESERVATIONS]
     s[RESERVATIONS] += 1
@@ -315,7 +371,7 @@ def leave(s: Array, profile: Array, waiting: Array, begin: int, end: int, need: 
     """Processors that were planned to be used in [begin, end) come free."""
     roll(s, profile)
     if end > begin:
-        add_free(s, profile, begin, end, need)
+        add_free(s, profile, s[LO], begin, end, need)
     if s[POLICY] == EASY:
         easy_pass(s, profile, waiting)
     elif max(end, s[LEFT_OVER]) > s[NOW]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptor.crafting.availability import PlannedQueue
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.replay import kernels as k
 from adaptor.replay.simulation import Simulation
@@ -17,16 +18,33 @@ def queue_state(cluster: Simulation) -> QueueState:
     for job in cluster.running_rows()[:, k.RUN_JOB].tolist():
         start, limit, need = cluster.started_job(job)
         running.append(RunningJob(str(job), need, float(start + limit)))
-    planned = planned_starts(cluster)
-    pending = [
-        PendingJob(str(job), need, float(limit), planned.get(job))
-        for job, _, _, need, limit in cluster.waiting_rows().tolist()
-    ]
     return QueueState(
         now=float(cluster.now),
         processors=cluster.processors,
         running=tuple(running),
-        pending=tuple(pending),
+        pending=_pending(cluster),
+    )
+
+
+def planned_queue(cluster: Simulation) -> PlannedQueue:
+    """The same in short, for the planner: what is free beside all that is planned (see `queue_state`).
+
+    Under EASY only what runs is planned; the planner plans the jobs that wait.
+    """
+    times, free = cluster.profile()
+    return PlannedQueue(
+        now=float(cluster.now),
+        processors=cluster.processors,
+        plan=tuple(zip(times.tolist(), free.tolist(), strict=True)),
+        pending=_pending(cluster) if cluster.policy == "easy" else (),
+    )
+
+
+def _pending(cluster: Simulation) -> tuple[PendingJob, ...]:
+    planned = planned_starts(cluster)
+    return tuple(
+        PendingJob(str(job), need, float(limit), planned.get(job))
+        for job, _, _, need, limit in cluster.waiting_rows().tolist()
     )
 
 

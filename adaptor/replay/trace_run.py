@@ -15,29 +15,29 @@ from adaptor.replay.simulation import Policy, Simulation
 from adaptor.replay.swf_read import read_trace
 
 
-class TraceRun(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A finished replay."""
+class LoadedTrace(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A trace made fit for a machine."""
 
     name: str
-    policy: Policy
     processors: int
     processors_from: str
     """Where the number of processors is from."""
     jobs: Jobs
-    starts: Seconds
     repairs: Repairs
+
+
+class TraceRun(LoadedTrace, frozen=True, eq=False, kw_only=True):
+    """A finished replay."""
+
+    policy: Policy
+    starts: Seconds
     metrics: Metrics
 
 
-def run_trace(
-    path: Path,
-    policy: Policy,
-    *,
-    processors: int | None = None,
-    choices: Choices | None = None,
-    lenient: bool = False,
-) -> TraceRun:
-    """Read, normalise and simulate a trace.
+def load_jobs(
+    path: Path, *, processors: int | None = None, choices: Choices | None = None, lenient: bool = False
+) -> LoadedTrace:
+    """Read and normalise a trace.
 
     Args:
         processors: of the machine; None: as the trace's header says.
@@ -50,16 +50,25 @@ def run_trace(
     if size < 1:
         raise TraceError(f"a machine of {size} processors runs nothing; give --processors 1 or more")
     jobs, repairs = normalise(trace, size, choices)
-    starts = replay(jobs, size, policy)
+    return LoadedTrace(name=str(path), processors=size, processors_from=source, jobs=jobs, repairs=repairs)
+
+
+def run_trace(
+    path: Path,
+    policy: Policy,
+    *,
+    processors: int | None = None,
+    choices: Choices | None = None,
+    lenient: bool = False,
+) -> TraceRun:
+    """Read, normalise and simulate a trace. Raises TraceError as `load_jobs` does."""
+    loaded = load_jobs(path, processors=processors, choices=choices, lenient=lenient)
+    starts = replay(loaded.jobs, loaded.processors, policy)
     return TraceRun(
-        name=str(path),
+        **{name: getattr(loaded, name) for name in LoadedTrace.__struct_fields__},
         policy=policy,
-        processors=size,
-        processors_from=source,
-        jobs=jobs,
         starts=starts,
-        repairs=repairs,
-        metrics=measure(jobs, starts, size),
+        metrics=measure(loaded.jobs, starts, loaded.processors),
     )
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from invoking_replay import call as run
 from swf_text import line
 
 from adaptor.cli.replay import replay
@@ -16,13 +16,6 @@ from adaptor.replay import extra
 from adaptor.replay.errors import TraceError
 
 SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
-
-
-def run(group, *arguments, text=None):
-    result = CliRunner().invoke(group, [str(argument) for argument in arguments], input=text)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def test_info_for_people():

@@ -1,0 +1,74 @@
+"""Running the samples that are not there yet, in parallel processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from adaptor.replay.derose.design import Settings, Workload
+from adaptor.replay.derose.sample import Outcome, load, run_sample
+from adaptor.replay.derose.store import Store
+from adaptor.replay.errors import ReplayError
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One sample of one trace: what one process does at a time."""
+
+    workload: Workload
+    path: Path
+    settings: Settings
+    sample: int
+
+
+def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:
+    """All samples, those of all traces in turn.
+
+    Raises:
+        ReplayError: a trace is not there.
+    """
+    paths = {workload: traces / f"{workload.file}.swf.gz" for workload in workloads}
+    for workload, path in paths.items():
+        if not path.is_file():
+            raise ReplayError(
+                f"{path}: no such trace; `adaptor trace fetch {workload.file} --folder {traces}` gets it"
+            )
+    return [
+        Piece(workload, path, settings, sample)
+        for sample in range(samples)
+        for workload, path in paths.items()
+    ]
+
+
+def run_missing(wanted: list[Piece], store: Store, processes: int, done: Callable[[], None]) -> None:
+    """Run each piece that the store does not have; `done` is called after each.
+
+    Raises:
+        ReplayError: a trace is at fault, or a result cannot be written. What is finished stays.
+    """
+    missing = [piece for piece in wanted if not store.has(piece.workload, piece.sample)]
+    for piece, outcomes in _results(missing, processes):
+        store.add(piece.workload, piece.sample, outcomes)
+        done()
+
+
+def _results(missing: list[Piece], processes: int) -> Iterator[tuple[Piece, list[Outcome]]]:
+    if min(processes, len(missing)) < 2:
+        yield from map(_run, missing)
+        return
+    # Fresh processes: a fork of one with numba's threads may hang. Leaving the pool ends them.
+    with multiprocessing.get_context("spawn").Pool(processes, _leave_signals) as pool:
+        yield from pool.imap_unordered(_run, missing)
+
+
+def _leave_signals() -> None:
+    """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run(piece: Piece) -> tuple[Piece, list[Outcome]]:
+    jobs = load(piece.path, piece.workload.processors)
+    return piece, run_sample(piece.workload, jobs, piece.settings, piece.sample)
