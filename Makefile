@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo-out
 
-.PHONY: help demo test lint bench slurm install dev clean
+.PHONY: help demo test lint bench derose slurm install dev clean
 
 help:
 	@echo "make demo    render a picture in 256 parts on this machine: the whole way of a bag"
@@ -43,6 +43,11 @@ test: dev
 	./tests/clusters/install-slurm
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n 3 --maxschedchunk 1 --durations=10
+	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+
+# A sample of De Rose's experiment on the real traces, where they are.
+derose: dev
+	$(BIN)/adaptor replay derose --quick --output build/derose
 
 lint: dev
 	$(BIN)/ruff check .
@@ -58,4 +63,4 @@ slurm: dev
 	$(BIN)/python -m tests.clusters.slurm
 
 clean:
-	rm -rf $(VENV) $(DEMO) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
