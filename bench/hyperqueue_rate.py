@@ -44,7 +44,10 @@ def hyperqueue_seconds(tasks: int, slots: int) -> float | None:
 
 def _by_package(tasks: int, slots: int) -> float:
     command = [sys.executable, "-c", _PYTHON, str(tasks), str(slots)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    with tempfile.TemporaryDirectory(prefix="hq-bench-") as folder:  # it writes two files per task
+        done = subprocess.run(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+        )
     return float(done.stdout.split()[-1])
 
 
