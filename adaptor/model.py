@@ -118,6 +118,9 @@ class PilotState(enum.Enum):
         return self in (PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING)
 
 
+IN_SYSTEM = tuple(state for state in PilotState if state.in_system)
+"""The states that count towards `max_pending_requests`."""
+
 _ENDS_OF_RUNNING = frozenset(
     {
         PilotState.COMPLETED,

@@ -22,7 +22,7 @@ from adaptor.broker.changes import (
 from adaptor.broker.database import FILE, guarded, open_for_writing
 from adaptor.link.control import TaskInput
 from adaptor.link.messages import AttemptKey
-from adaptor.model import AttemptOutcome, CraftedRequest, PilotState
+from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
@@ -145,7 +145,7 @@ class Journal:
 
     def pilots_in_system(self) -> list[PilotRow]:
         """Those that count towards max_pending_requests."""
-        states = [state.value for state in PilotState if state.in_system]
+        states = [state.value for state in IN_SYSTEM]
         marks = ",".join("?" * len(states))
         with guarded(self.path):
             rows = self.connection.execute(

@@ -15,6 +15,7 @@ from adaptor.broker.database import FILE, guarded, open_for_reading
 from adaptor.broker.selectors import select
 from adaptor.errors import UsageError
 from adaptor.link import control
+from adaptor.model import IN_SYSTEM, PilotState
 from adaptor.views import BagReport, BagState, BagView, Explanation, PilotRecord, TaskView, Totals
 
 READING = (
@@ -44,15 +45,15 @@ def answer(db: sqlite3.Connection, question: READING) -> control.Answer:
         case control.GetTasks():
             return control.Tasks(tasks(db, question))
         case control.GetPilots():
-            where = "" if question.ended else f"WHERE state IN ({_IN_SYSTEM})"
-            return control.Pilots(pilots(db, where, ()))
+            states = list(PilotState) if question.ended else IN_SYSTEM
+            where = f"WHERE state IN ({','.join('?' * len(states))})"
+            return control.Pilots(pilots(db, where, [state.value for state in states]))
         case control.GetReport():
             return control.Report(report(db, question.bag))
         case control.GetWhy():
             return control.Why(why(db, question))
 
 
-_IN_SYSTEM = "'submitting', 'queued', 'running'"
 _BAG_COLUMNS = (
     "id, spec, name, tasks, submitted, ended, waiting, leased, done, failed, cancelled, retried, runtime"
 )

@@ -43,7 +43,7 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
             service.stop(pilots=question.pilots)
             return control.Stopping()
     if service.stalled:
-        raise_stalled(service)
+        raise AdaptorError(f"nothing can be written down now: {service.stalled}")
     match question:
         case control.Submit():
             return control.Submitted(await _submit(service, question.bag))
@@ -52,10 +52,6 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
         case control.Retry():
             return control.Changed(await _retry(service, question.bags))
     raise UsageError("the daemon does not know this question")
-
-
-def raise_stalled(service: Service) -> None:
-    raise AdaptorError(f"nothing can be written down now: {service.stalled}")
 
 
 async def _submit(service: Service, given: control.BagInput) -> int:

@@ -107,11 +107,6 @@ def variables_of(pid: int) -> dict[str, str]:
     return {name: value for name, equals, value in entries if equals}
 
 
-def variable_of(pid: int, name: str) -> str | None:
-    """One of `variables_of`; None where it is unset or cannot be read."""
-    return variables_of(pid).get(name)
-
-
 def _this_process() -> psutil.Process:
     import psutil  # 20 ms, and not needed before there are processes to look for
 
