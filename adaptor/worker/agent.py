@@ -86,6 +86,7 @@ class Agent:
 
     def _turn(self) -> None:
         now = time.monotonic()
+        self._heed_signal()  # before failures are judged: it may explain them
         self._tasks.tend(now)
         self._consider_leaving(now)
         if self._leaving is None:
@@ -125,12 +126,14 @@ class Agent:
         if self._leaving is not None:
             return
         self._vigil.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
-        if self._wakeup.told_to_leave:
-            self._leave(Leaving.SIGNAL, f"told by {self._wakeup.told_to_leave}")
-        elif time.time() >= self._leave_at():
+        if time.time() >= self._leave_at():
             self._leave(Leaving.TIME_UP, "the pilot's time is up")
         elif self._heard is not None and (why := self._vigil.verdict(now, self._terms)):
             self._leave(why, "no work" if why is Leaving.IDLE else "no work, and no answer from the daemon")
+
+    def _heed_signal(self) -> None:
+        if self._wakeup.told_to_leave:
+            self._leave(Leaving.SIGNAL, f"told by {self._wakeup.told_to_leave}")
 
     def _leave(self, why: Leaving, words: str) -> None:
         """Hand back what was not started and end what runs; the loop goes on until that has ended."""

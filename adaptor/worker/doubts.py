@@ -10,8 +10,8 @@ import msgspec
 
 from adaptor.link.messages import AttemptKey, Ending, Result
 
-MOMENT = 0.25
-"""Seconds for which a failure is held back."""
+MOMENT = 1.0
+"""Seconds for which a failure is held back; on a busy node the signals come that far apart."""
 
 
 class Doubts:

@@ -8,9 +8,11 @@ import time
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
 from adaptor.link.messages import Ending, Leaving, Orders, Result, Welcome
+from adaptor.worker.doubts import MOMENT
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.processes_of_tests import alive, gone, read_pids
 
@@ -76,6 +78,21 @@ def test_a_task_that_the_scheduler_signals_before_the_worker_has_not_failed(harn
     worker.send_signal(signal.SIGCONT)
     assert harness.exit_code(worker) == 0
     assert {harness.daemon.results[key(n)].ending for n in (1, 2)} == {Ending.ENDED}
+
+
+def test_a_signal_that_waits_is_seen_before_a_failure_is_believed(harness: Harness) -> None:
+    pids = harness.folder / "pid"
+    worker = harness.started()
+    harness.lease(task(1, f"echo $$ > {pids}; sleep 300"))
+    (pid,) = read_pids(pids, 1)
+    os.killpg(pid, signal.SIGTERM)
+    harness.daemon.until(lambda: not psutil.pid_exists(pid))  # the worker has noticed
+    worker.send_signal(signal.SIGSTOP)  # the machine is so busy that the worker is not run for a while
+    worker.send_signal(signal.SIGTERM)
+    time.sleep(MOMENT)
+    worker.send_signal(signal.SIGCONT)
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.results[key(1)].ending is Ending.ENDED
 
 
 def test_a_task_that_is_terminated_alone_has_failed(harness: Harness) -> None:
