@@ -10,7 +10,7 @@ from adaptor.config import SiteConfig
 from adaptor.link.access import write_private
 from adaptor.model import Limits, QueueState
 from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.slurm.commands import CommandHung, Commands
+from backends.commands import CommandHung, Commands
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs
 from backends.slurm.limits import ask_terms, ceilings, limits_of

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.config import SiteConfig
 from adaptor.units import format_duration
 from backends.base import SchedulerError
-from backends.slurm.commands import Commands
+from backends.commands import Commands
 from backends.slurm.limits import Bound, Ceilings, Terms, find_association
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.questions import Questions

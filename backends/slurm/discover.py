@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from adaptor.config import SiteConfig
 from backends.base import SchedulerError
+from backends.commands import Commands
 from backends.slurm.checking import (
     Finding,
     check_accounting,
@@ -19,7 +20,6 @@ from backends.slurm.checking import (
     error,
     ok,
 )
-from backends.slurm.commands import Commands
 from backends.slurm.describing import describe_cluster
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.limits import ask_terms, ceilings

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.commands import Commands
 from backends.slurm import parse
 from backends.slurm.accounting import (
     ASSOCIATION_FIELDS,
@@ -20,7 +21,6 @@ from backends.slurm.accounting import (
     parse_associations,
     parse_qos,
 )
-from backends.slurm.commands import Commands
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ import math
 
 from adaptor.config import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.slurm.commands import Answer
+from backends.commands import Answer
 from backends.slurm.parse import job_id_of
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")

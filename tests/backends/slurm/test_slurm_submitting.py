@@ -10,7 +10,7 @@ import pytest
 from adaptor.config import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.slurm.commands import Answer
+from backends.commands import Answer
 from backends.slurm.margin import slot_margin
 from backends.slurm.submitting import accepted_id, arguments_of, own_reservation
 

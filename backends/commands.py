@@ -1,4 +1,4 @@
-"""Slurm's commands with a time limit, through plumbum."""
+"""Commands of a scheduler with a time limit, through plumbum."""
 
 from __future__ import annotations
 

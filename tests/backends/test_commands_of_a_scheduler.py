@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from backends.base import SchedulerError
-from backends.slurm.commands import CommandHung, Commands
+from backends.commands import CommandHung, Commands
 from backends.slurm.environment import asking_environment, submitting_environment
 
 Fake = Callable[[str, str], Path]
