@@ -88,6 +88,8 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     end: float | None = None
     """When it ended; None while it has not."""
     planned_start: float | None = None
+    granted: float | None = None
+    """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
     nodes: tuple[str, ...] = ()
     reason: str = ""
     """The scheduler's own word for why it waits or ended."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection
 
 from adaptor.config import SiteConfig
-from adaptor.link.access import write_private
 from adaptor.model import Limits, QueueState
 from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.ceilings import limits_of
+from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
+from backends.machines.base import Machine
+from backends.machines.here import HERE
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs
-from backends.slurm.limits import ask_terms, ceilings, limits_of
+from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import slot_margin
 from backends.slurm.nodes import SiteNodes, find_site
-from backends.slurm.questions import Questions, chunks
+from backends.slurm.questions import Questions
 from backends.slurm.queue import Observation, hidden_processors, queue_state
 from backends.slurm.releasing import remaining_nodes
 from backends.slurm.rows import Partition
@@ -35,10 +37,12 @@ class SlurmBackend:
     can_release = True
     loopback = False
 
-    def __init__(self, site: SiteConfig) -> None:
+    def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
+        """`machine`: where Slurm's commands are run and the scripts lie."""
         self._site = site
-        self._commands = Commands(asking_environment(os.environ), site.command_timeout)
-        self._submitting = Commands(submitting_environment(os.environ), site.command_timeout)
+        self._machine = machine
+        self._commands = Commands(asking_environment, site.command_timeout, machine)
+        self._submitting = Commands(submitting_environment, site.command_timeout, machine)
         self._questions = Questions(self._commands)
         self._own_jobs = OwnJobs(self._questions)
         self._hidden = 0
@@ -79,10 +83,7 @@ class SlurmBackend:
             prologue=self._site.prologue,
             worker=order.worker,
         )
-        try:
-            write_private(script, text.encode())
-        except OSError as error:
-            raise SchedulerError(f"{script}: cannot be written: {error.strerror}") from error
+        self._machine.write_private(script, text.encode())
         try:
             answer = self._submitting.run("sbatch", *command)
         except CommandHung as error:

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from typing import Literal
-
-import msgspec
 
 from adaptor.config import SiteConfig
-from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.slurm.limits import Bound, Ceilings, Terms, find_association
+from backends.findings import Finding, error, ok, warning
+from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.questions import Questions
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """One line of `adaptor site check`."""
-
-    level: Literal["ok", "warning", "error"]
-    text: str
-
-
-def ok(text: str) -> Finding:
-    return Finding("ok", text)
-
-
-def warning(text: str) -> Finding:
-    return Finding("warning", text)
-
-
-def error(text: str) -> Finding:
-    return Finding("error", text)
 
 
 def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
@@ -46,28 +23,6 @@ def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
         )
     else:
         yield warning(f"partition {nodes.partition} has no node in service at the moment")
-
-
-def check_limits(site: SiteConfig, known: Ceilings) -> Iterator[Finding]:
-    """That no request within the configured limits is beyond Slurm's."""
-    yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests)
-    yield _within("max_proc", site.limits.max_proc, known.processors)
-    yield _within("max_tr", site.limits.max_tr, known.seconds, duration=True)
-
-
-def _within(key: str, configured: float | None, bound: Bound, *, duration: bool = False) -> Finding:
-    def words(value: float) -> str:
-        return format_duration(value) if duration else f"{value:g}"
-
-    allowed = "anything" if math.isinf(bound.value) else f"{words(bound.value)} ({bound.source})"
-    if configured is None:
-        return ok(f"limits.{key} is not set; Slurm allows {allowed}")
-    if configured > bound.value:
-        return error(
-            f"limits.{key} is {words(configured)}, but Slurm allows {allowed}: what goes beyond is "
-            "refused or waits for ever; lower it"
-        )
-    return ok(f"limits.{key} is {words(configured)}; Slurm allows {allowed}")
 
 
 def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Mapping
 
-import yaml
-
 from adaptor.config import SiteConfig
-from adaptor.units import clock_duration, format_duration, format_size, parse_duration
-from backends.slurm.limits import LONGEST, POLITE, Bound, Terms, ceilings, limits_of
+from adaptor.units import format_size
+from backends.ceilings import LONGEST, POLITE, limits_of
+from backends.describing import duration, scalar, site_name, source
+from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import SiteNodes
 
 _HEAD = """\
@@ -38,16 +36,17 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     site = SiteConfig(backend="slurm", partition=nodes.partition)
     known = ceilings(terms, site, nodes)
     limits = limits_of(known)
+    requests = source(known.requests, POLITE, "Slurm")
     lines = [
-        f"  {_site_name(nodes.partition)}:",
+        f"  {site_name(nodes.partition, 'slurm')}:",
         f"    # {_portrait(nodes, terms)}",
         "    backend: slurm",
-        f"    partition: {_scalar(nodes.partition)}",
+        f"    partition: {scalar(nodes.partition)}",
         *_account_lines(terms),
         "    limits:",
-        f"      max_pending_requests: {limits.max_pending_requests}  # {_source(known.requests, POLITE)}",
+        f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
         f"      max_proc: {limits.max_proc}  # {known.processors.source}",
-        f"      max_tr: {_duration(limits.max_tr)}  # {_source(known.seconds, LONGEST)}",
+        f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'Slurm')}",
         f"    processors_per_node: {nodes.usual_size}",
     ]
     if nodes.exclusive:
@@ -71,25 +70,3 @@ def _account_lines(terms: Terms) -> list[str]:
     qos = dict.fromkeys(name for each in terms.associations for name in each.qos)
     choices = {"account": accounts, "qos": qos}
     return [f"    # {key}: one of {', '.join(names)}" for key, names in choices.items() if len(names) > 1]
-
-
-def _source(bound: Bound, ours: int) -> str:
-    """Where a limit comes from: Slurm, or where that allows more than is neighbourly, ourselves."""
-    if bound.value <= ours:
-        return bound.source
-    allows = "" if math.isinf(bound.value) else f" ({bound.value:g})"
-    return f"our own choice; Slurm: {bound.source}{allows}"
-
-
-def _duration(seconds: int) -> str:
-    text = format_duration(seconds)
-    return text if parse_duration(text) == seconds else f"'{clock_duration(seconds)}'"
-
-
-def _site_name(partition: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "-", partition).lstrip("-_") or "slurm"
-
-
-def _scalar(text: str) -> str:
-    """As YAML writes it: a partition may be called `null` or `1e3`."""
-    return str(yaml.safe_dump(text, default_flow_style=True)).split("\n")[0]

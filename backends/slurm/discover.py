@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from adaptor.config import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
+from backends.findings import Finding, check_limits, error, ok
+from backends.machines.base import Machine
+from backends.machines.here import HERE
 from backends.slurm.checking import (
-    Finding,
     check_accounting,
-    check_limits,
     check_nodes,
     check_partition,
     check_record,
     check_scheduler,
     check_submit,
-    error,
-    ok,
 )
 from backends.slurm.describing import describe_cluster
 from backends.slurm.environment import asking_environment, submitting_environment
@@ -37,7 +35,7 @@ def describe_sites(timeout: float = 30.0) -> str:
     Raises:
         SchedulerError: no Slurm answers here within `timeout` seconds per command.
     """
-    questions = Questions(Commands(asking_environment(os.environ), timeout))
+    questions = Questions(Commands(asking_environment, timeout))
     settings, rows, terms = questions.settings(), questions.nodes(), ask_terms(questions)
     names = dict.fromkeys(row.partition for row in rows if row.partition in terms.partitions)
     if not names:
@@ -46,16 +44,17 @@ def describe_sites(timeout: float = 30.0) -> str:
     return describe_cluster(settings, [find_site(rows, name) for name in ordered], terms)
 
 
-def check_site(site: SiteConfig) -> list[Finding]:
+def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
-    commands = Commands(asking_environment(os.environ), site.command_timeout)
+    asking = Commands(asking_environment, site.command_timeout, machine)
+    submitting = Commands(submitting_environment, site.command_timeout, machine)
     try:
-        return list(_findings(site, Questions(commands)))
+        return list(_findings(site, Questions(asking), submitting))
     except SchedulerError as problem:
         return [error(str(problem))]
 
 
-def _findings(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
+def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> Iterator[Finding]:
     settings = questions.settings()
     yield ok(
         f"Slurm {settings.get('SLURM_VERSION', '')} answers (cluster {settings.get('ClusterName', '?')})"
@@ -63,9 +62,9 @@ def _findings(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
     nodes = find_site(questions.nodes(), site.partition)
     yield from check_partition(nodes)
     terms = ask_terms(questions)
-    yield from check_limits(site, ceilings(terms, site, nodes))
+    yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
     yield from check_nodes(site, nodes)
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
     yield from check_record(questions)
-    yield from check_submit(Commands(submitting_environment(os.environ), site.command_timeout), site)
+    yield from check_submit(submitting, site)

@@ -8,33 +8,12 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.config import SiteConfig
-from adaptor.model import Limits
 from backends.base import SchedulerError
+from backends.ceilings import Bound, Ceilings
 from backends.slurm.accounting import Allowance, Association
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
-
-POLITE = 4
-"""Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
-LONGEST = 86_400
-"""Seconds of a request where there is no limit: by default Slurm plans one day ahead (bf_window)."""
-
-
-class Bound(msgspec.Struct, frozen=True, order=True):
-    """A limit and, for people, where it comes from."""
-
-    value: float
-    source: str
-
-
-class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
-    """The tightest of all limits that hold for a site's requests."""
-
-    requests: Bound
-    """`math.inf` where Slurm sets none."""
-    processors: Bound
-    seconds: Bound
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,15 +45,6 @@ def ceilings(terms: Terms, site: SiteConfig, nodes: SiteNodes) -> Ceilings:
         requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
         processors=min(_processor_bounds(partition, allowances, size)),
         seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
-    )
-
-
-def limits_of(known: Ceilings) -> Limits:
-    """Limits that keep within the ceilings, and are polite where there are none."""
-    return Limits(
-        max_pending_requests=int(min(known.requests.value, POLITE)),
-        max_proc=int(known.processors.value),
-        max_tr=int(min(known.seconds.value, LONGEST)),
     )
 
 

@@ -6,11 +6,11 @@ Raises (every method):
 
 from __future__ import annotations
 
-import getpass
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.chunks import chunks
 from backends.commands import Commands
 from backends.slurm import parse
 from backends.slurm.accounting import (
@@ -25,17 +25,8 @@ from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Res
 
 T = TypeVar("T")
 
-CHUNK = 200
-"""Ids in one command line: short enough for every system, and for slurmctld's patience."""
 IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
 """States of jobs that wait for processors or hold some, as squeue's `-t` takes them."""
-
-
-def chunks(ids: Collection[str]) -> Iterator[list[str]]:
-    """The ids in lists of at most CHUNK."""
-    ordered = list(ids)
-    for first in range(0, len(ordered), CHUNK):
-        yield ordered[first : first + CHUNK]
 
 
 class Questions:
@@ -78,7 +69,7 @@ class Questions:
 
     def associations(self) -> list[Association]:
         """Of our user, those of the default account first."""
-        user = f"user={getpass.getuser()}"
+        user = f"user={self._commands.user()}"
         default = self._sacctmgr("user", "DefaultAccount", "where", user).strip()
         found = parse_associations(self._sacctmgr("assoc", ASSOCIATION_FIELDS, "where", user))
         return sorted(found, key=lambda each: each.account != default)

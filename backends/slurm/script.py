@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-_FOLDER = Path(__file__).parent
+from backends.scripts import export_lines, fill, prologue_lines
 
-
-class _Template(string.Template):
-    """`$` is the shell's own, therefore another mark for what we fill in."""
-
-    delimiter = "@@"
+_TEMPLATE = Path(__file__).with_name("pilot.template")
 
 
 def render(
@@ -33,22 +28,12 @@ def render(
         prologue: shell lines that run once before the workers, verbatim.
         worker: the program and its arguments that run on each node.
     """
-    return _filled(
-        "pilot.template",
+    return fill(
+        _TEMPLATE,
         processors=str(processors),
         minutes=str(minutes),
         command=shlex.join(command).replace("\n", " "),
-        exports="\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items()),
-        prologue=_prologue(prologue),
+        exports=export_lines(environment),
+        prologue=prologue_lines(prologue),
         worker=shlex.join(worker),
     )
-
-
-def _prologue(lines: str) -> str:
-    return (
-        "\n" + _filled("prologue.template", prologue=lines.strip("\n")).rstrip("\n") if lines.strip() else ""
-    )
-
-
-def _filled(name: str, **values: str) -> str:
-    return _Template((_FOLDER / name).read_text(encoding="utf-8")).substitute(values)

@@ -30,9 +30,7 @@ OWN = {
 
 
 def commands(timeout: float = 20.0) -> Commands:
-    import os
-
-    return Commands(asking_environment(os.environ), timeout)
+    return Commands(asking_environment, timeout)
 
 
 def test_options_of_the_user_do_not_reach_a_question() -> None:
@@ -56,7 +54,7 @@ def test_a_pilot_inherits_what_a_script_needs_and_no_secret() -> None:
 
 def test_a_command_sees_exactly_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SQUEUE_FORMAT", "nonsense")
-    seen = Commands({"PATH": "/usr/bin:/bin", "COLOUR": "blue"}, 20).ask("env").split()
+    seen = Commands(lambda _own: {"PATH": "/usr/bin:/bin", "COLOUR": "blue"}, 20).ask("env").split()
     assert sorted(seen) == ["COLOUR=blue", "PATH=/usr/bin:/bin"]
 
 

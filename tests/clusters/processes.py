@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
+
+
+def dying_with_us() -> list[str]:
+    """The beginning of a daemon's command line: it must not outlive a test run that was killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
 def free_ports(number: int) -> list[int]:

@@ -21,7 +21,7 @@ from types import TracebackType
 
 import psutil
 
-from tests.clusters.processes import free_ports, job_processes, kill_all, step_processes
+from tests.clusters.processes import dying_with_us, free_ports, job_processes, kill_all, step_processes
 from tests.clusters.slurm_conf import ClusterOptions, Ports, slurm_conf
 
 _SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
@@ -112,6 +112,7 @@ class ThrowawaySlurm:
             cwd=self.root,
             capture_output=True,
             text=True,
+            errors="replace",  # jobs may be called anything
             timeout=timeout,
             check=False,
         )
@@ -195,7 +196,7 @@ class ThrowawaySlurm:
         program = shutil.which(command[0], path=_search_path()) or command[0]
         with (self.root / f"{name}.out").open("ab") as output:
             self._processes[name] = subprocess.Popen(
-                [*_dying_with_us(), program, *command[1:]],
+                [*dying_with_us(), program, *command[1:]],
                 env=self._environment(),
                 cwd=home,
                 stdin=subprocess.DEVNULL,
@@ -240,12 +241,6 @@ class ThrowawaySlurm:
     def _log_ends(self) -> str:
         logs = sorted([*self.root.glob("*.log"), *self.root.glob("*.out")])
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
-
-
-def _dying_with_us() -> list[str]:
-    """A daemon must not outlive a test run that was killed."""
-    setpriv = shutil.which("setpriv", path=_search_path())
-    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,18 +11,18 @@ import pytest
 from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
 from adaptor.model import Limits
 from backends.base import SchedulerError
+from backends.ceilings import limits_of
+from backends.findings import Finding, check_limits
 from backends.slurm import parse
 from backends.slurm.accounting import parse_associations, parse_qos
 from backends.slurm.checking import (
-    Finding,
     check_accounting,
-    check_limits,
     check_nodes,
     check_partition,
     check_scheduler,
 )
 from backends.slurm.describing import describe_cluster
-from backends.slurm.limits import Terms, ceilings, limits_of
+from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import SiteNodes, find_site
 
 Recorded = Callable[[str], str]
@@ -145,7 +145,7 @@ def test_limits_are_checked(
     terms: Terms, nodes: SiteNodes, limits: LimitsConfig, expected: list[str]
 ) -> None:
     site = msgspec.structs.replace(SITE, limits=limits)
-    assert levels(list(check_limits(site, ceilings(terms, site, nodes)))) == expected
+    assert levels(list(check_limits(site, ceilings(terms, site, nodes), "Slurm"))) == expected
 
 
 @pytest.mark.parametrize(

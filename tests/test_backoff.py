@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.daemon.backoff import Backoff
+from adaptor.backoff import Backoff
 
 
 def test_waits_double_up_to_the_most_and_a_success_ends_them() -> None:

@@ -1,0 +1,56 @@
+"""What `adaptor site check` finds, and the check that is the same for every batch scheduler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from adaptor.config import SiteConfig
+from adaptor.units import format_duration
+from backends.ceilings import Bound, Ceilings
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One line of `adaptor site check`."""
+
+    level: Literal["ok", "warning", "error"]
+    text: str
+
+
+def ok(text: str) -> Finding:
+    return Finding("ok", text)
+
+
+def warning(text: str) -> Finding:
+    return Finding("warning", text)
+
+
+def error(text: str) -> Finding:
+    return Finding("error", text)
+
+
+def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[Finding]:
+    """That no request within the configured limits is beyond the scheduler's."""
+    yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests, scheduler)
+    yield _within("max_proc", site.limits.max_proc, known.processors, scheduler)
+    yield _within("max_tr", site.limits.max_tr, known.seconds, scheduler, duration=True)
+
+
+def _within(
+    key: str, configured: float | None, bound: Bound, scheduler: str, *, duration: bool = False
+) -> Finding:
+    def words(value: float) -> str:
+        return format_duration(value) if duration else f"{value:g}"
+
+    allowed = "anything" if math.isinf(bound.value) else f"{words(bound.value)} ({bound.source})"
+    if configured is None:
+        return ok(f"limits.{key} is not set; {scheduler} allows {allowed}")
+    if configured > bound.value:
+        return error(
+            f"limits.{key} is {words(configured)}, but {scheduler} allows {allowed}: what goes beyond is "
+            "refused or waits for ever; lower it"
+        )
+    return ok(f"limits.{key} is {words(configured)}; {scheduler} allows {allowed}")

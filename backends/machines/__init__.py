@@ -1,0 +1,1 @@
+"""The machines on which schedulers' commands run: this one, and those reached over ssh."""

@@ -1,0 +1,101 @@
+"""What backends and the daemon ask of the machine where a site's scheduler answers."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Protocol
+
+import msgspec
+
+from backends.base import SchedulerError
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What a command printed, and its exit status."""
+
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def complaint(self) -> str:
+        """The first lines of standard error for a message, or of the output where there is none."""
+        lines = (self.errors.strip() or self.output.strip() or "no message").splitlines()
+        return "; ".join(line.strip() for line in lines[:3] if line.strip())
+
+
+class CommandHung(SchedulerError):
+    """A command was given up before it had answered: what it has brought about is not known."""
+
+
+class Talk:
+    """A long-lived process that is talked to through its pipes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+        """`errors`: a file that holds what the process writes to its standard error."""
+        self.process = process
+        self._errors = errors
+
+    def complaint(self) -> str:
+        """The last line of its standard error; empty where there is none."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else ""
+
+    def end(self) -> None:
+        """Close its pipes, which ends it on the other side too, and see it off."""
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self.process.kill()
+        self.process.wait()
+        self._errors.close()
+
+
+class Machine(Protocol):
+    """The machine on which a site's commands run and its pilots' files lie.
+
+    All calls block, and may come from several threads. Every method may raise SchedulerError: the
+    machine is not reached, or what was asked for failed there.
+    """
+
+    where: str
+    """For messages: `here`, `on login.example.org`."""
+
+    def variables(self) -> dict[str, str]:
+        """The environment of a user's commands there, with the site's own additions."""
+
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+        """The answer of a command that sees exactly these variables and no input.
+
+        Raises:
+            CommandHung: it took longer than `timeout` seconds and was killed with its children, or the
+                connection was lost while it ran.
+            SchedulerError: it was certainly not started.
+        """
+
+    def start(self, arguments: Sequence[str]) -> Talk:
+        """A process that lives until its input is closed."""
+
+    def private_folder(self, path: Path) -> Path:
+        """The absolute path of a folder of mode 0700 that is ours alone; made if missing."""
+
+    def write_private(self, path: Path, data: bytes) -> None:
+        """Write a 0600 file in one step: a reader sees the old content or the new, never a part."""
+
+    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
+        """The files of a folder whose names match, by name; of a large one its last `most` bytes.
+
+        What cannot be read is left out; empty where there is no such folder.
+        """
+
+    def names(self, folder: Path) -> list[str]:
+        """What is in a folder; empty where there is none."""
+
+    def remove(self, paths: Collection[Path]) -> None:
+        """Remove files, and folders with all that is in them; what is not there is no error."""
+
+    def close(self) -> None:
+        """Leave it, until it is asked something again."""

@@ -1,0 +1,222 @@
+"""One ssh connection that is reused: plumbum's `SshMachine` holds it, every other ssh goes through it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, cast
+
+from plumbum import CommandNotFound, ProcessExecutionError
+from plumbum.machines.session import ShellSession, ShellSessionError
+from plumbum.machines.ssh_machine import SshMachine
+
+from adaptor.backoff import Backoff
+from adaptor.config_ssh import SshConfig
+from backends.base import SchedulerError
+from backends.machines.control import ControlFolder
+from backends.machines.here import kill_group, put_an_end_to
+
+CONNECT_TIMEOUT = 20.0
+"""Seconds for which a connection is tried."""
+_ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
+"""A connection that is silent for 15 s is given up."""
+_NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
+_MASTER = {
+    "ControlMaster": "yes",
+    "ControlPersist": "no",
+    "ConnectTimeout": f"{CONNECT_TIMEOUT:.0f}",
+}
+_NO_EXTRAS = {
+    "ForwardAgent": "no",
+    "ForwardX11": "no",
+    "ClearAllForwardings": "yes",
+    "PermitLocalCommand": "no",
+}
+
+
+_HINTS = {
+    "host key": " (connect once by hand, so that ssh knows it)",
+    "Permission denied": " (no password is ever asked for: see `identity`, or load the key into an agent)",
+}
+_FAILURES = (ProcessExecutionError, EOFError, OSError, ValueError, ShellSessionError)
+"""What plumbum may raise where a connection fails, in this way or that."""
+
+
+def _as_options(settings: dict[str, str]) -> list[str]:
+    return [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+
+
+class _Login(SshMachine):
+    """Its session, which plumbum opens for itself, is the connection; the others are guests of it."""
+
+    def __init__(self, config: SshConfig, control: Path, started: Callable[[Any], None]) -> None:
+        """Connects, within CONNECT_TIMEOUT.
+
+        Args:
+            control: the socket by which others become guests.
+            started: is given the process of the connection before it stands.
+
+        Raises:
+            SchedulerError: it cannot.
+        """
+        self._started = started
+        self._options = config.options
+        self._watch: threading.Timer | None = None
+        self._ssh: Any = None
+        try:
+            super().__init__(
+                config.host,
+                user=config.user,
+                port=config.port,
+                keyfile=str(Path(config.identity).expanduser()) if config.identity else None,
+                ssh_opts=_as_options({**_NEVER_ASK, "ControlPath": str(control)}),
+                new_session=True,  # so that no Ctrl-C reaches it, and all of it can be killed
+            )
+        except CommandNotFound as error:
+            raise SchedulerError(f"ssh: not found here: {error}") from error
+        except _FAILURES as error:
+            raise SchedulerError(f"ssh {config.host}: cannot connect: {self._words(error)}") from error
+        finally:
+            if self._watch is not None:
+                self._watch.cancel()
+
+    def _words(self, error: BaseException) -> str:
+        """What ssh itself said, where it said anything, and a way out."""
+        said = str(getattr(error, "stderr", "") or "")
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            said += self._ssh.stderr.read().decode(errors="replace")
+        last = _last(said.encode()) if said.strip() else f"no answer within {CONNECT_TIMEOUT:.0f} s"
+        hints = (hint for word, hint in _HINTS.items() if word in said)
+        return f"{last}{next(hints, '')}"
+
+    def session(self, isatty: bool = False, new_session: bool = True) -> ShellSession:
+        # Of an option that is given twice, ssh takes the first.
+        options = [*_as_options(_MASTER), *_as_options(self._options), *_as_options({**_ALIVE, **_NO_EXTRAS})]
+        self._ssh = self.popen(["/bin/sh"], ssh_opts=["-T", *options], cwd="", new_session=new_session)
+        self._started(self._ssh)
+        self._watch = threading.Timer(CONNECT_TIMEOUT, kill_group, [self._ssh])
+        self._watch.daemon = True
+        self._watch.start()
+        return ShellSession(self._ssh, self.custom_encoding, isatty, None, host=self.host)
+
+    def alive(self) -> bool:
+        return isinstance(self._session, ShellSession) and self._session.alive()
+
+
+class Connection:
+    """Made when it is first needed, and again, after a pause that grows, when it was lost."""
+
+    def __init__(self, config: SshConfig) -> None:
+        self._config = config
+        self._lock = threading.Lock()
+        self._login: _Login | None = None
+        self._connecting: Any = None
+        self._folder: ControlFolder | None = None
+        self._pause = Backoff(first=2, most=120)
+        self.number = 0
+        """How many connections there have been: another number, another connection."""
+
+    def alive(self) -> bool:
+        login = self._login
+        return login is not None and login.alive()
+
+    def ensure(self) -> int:
+        """Connect where there is no connection; its number.
+
+        Raises:
+            SchedulerError: the machine is not reached, or it is not yet time to try again.
+        """
+        with self._lock:
+            if not self.alive():
+                self._drop()
+                self._connect()
+            return self.number
+
+    def guest(self, arguments: Sequence[str], stderr: int | IO[bytes]) -> subprocess.Popen[bytes]:
+        """Run fixed words there through the connection, with pipes. Raises SchedulerError."""
+        # Without the connection these ssh must fail, not open one of their own.
+        options = ["-F", os.devnull, "-T", *_as_options({"ControlMaster": "no", "ProxyCommand": "exit 1"})]
+        return self._popen(arguments, options, stderr)
+
+    def control(self, order: Sequence[str], timeout: float) -> str:
+        """An order to the connection itself (ssh(1), `-O`), such as a forwarding; what it prints.
+
+        Raises:
+            SchedulerError: it is refused, or there is no connection.
+        """
+        process = self._popen((), ["-F", os.devnull, "-o", "ControlMaster=no", *order], subprocess.PIPE)
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            put_an_end_to(process)
+            raise SchedulerError(f"ssh {self._config.host}: no answer within {timeout:g} s") from error
+        if process.returncode:
+            raise SchedulerError(f"ssh {self._config.host}: {_last(errors)}")
+        return output.decode(errors="replace")
+
+    def close(self) -> None:
+        """Leave; whoever waits for a connection to come about waits no longer."""
+        if self._connecting is not None:
+            kill_group(self._connecting)
+        with self._lock:
+            self._drop()
+
+    def _starts(self, process: Any) -> None:
+        self._connecting = process
+
+    def _popen(
+        self, arguments: Sequence[str], options: Sequence[str], stderr: int | IO[bytes]
+    ) -> subprocess.Popen[bytes]:
+        self.ensure()
+        login = self._login
+        if login is None:
+            raise SchedulerError(f"ssh {self._config.host}: the connection was closed")
+        started: Any = login.popen(
+            list(arguments),
+            ssh_opts=list(options),
+            cwd="",
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            new_session=True,
+        )
+        # plumbum's wrapper answers to all that a Popen does, and closes the pipes when it is forgotten.
+        return cast("subprocess.Popen[bytes]", started)
+
+    def _connect(self) -> None:
+        now = time.time()
+        if self._pause.waiting(now):
+            raise SchedulerError(self._pause.reason)
+        try:
+            self._folder = ControlFolder()
+            self._login = _Login(self._config, self._folder.socket, self._starts)
+        except OSError as error:
+            raise SchedulerError(f"no place for the socket of a connection: {error}") from error
+        except SchedulerError as error:
+            self._pause.failed(time.time(), str(error))
+            self._drop()
+            raise
+        finally:
+            self._connecting = None
+        self._pause.succeeded()
+        self.number += 1
+
+    def _drop(self) -> None:
+        login, self._login = self._login, None
+        if login is not None:
+            with contextlib.suppress(OSError, ValueError, EOFError):
+                login.close()
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
+
+
+def _last(errors: bytes) -> str:
+    lines = errors.decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else "no message"

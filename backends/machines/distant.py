@@ -1,0 +1,168 @@
+"""A machine that is reached over ssh: every command and every file through one connection."""
+
+from __future__ import annotations
+
+import secrets
+import select
+import subprocess
+import tempfile
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from adaptor.config_ssh import SshConfig
+from adaptor.units import format_duration
+from backends.base import SchedulerError
+from backends.machines import files
+from backends.machines.base import Answer, CommandHung, Talk
+from backends.machines.connection import Connection
+from backends.machines.here import put_an_end_to
+from backends.machines.script import SHELL, Printed, command_lines, printed, script, talk
+
+_SLACK = 5.0
+"""Seconds that the other side has for ending a command by itself before we give it up."""
+_TIMED_OUT = (124, 137)
+"""How timeout(1) ends where it had to end the command."""
+
+
+class Distant:
+    """Implements `backends.machines.base.Machine`. Connects when it is first asked something."""
+
+    def __init__(self, config: SshConfig, additions: Mapping[str, str], timeout: float) -> None:
+        """
+        Args:
+            additions: variables of the site's commands.
+            timeout: seconds for what is not a command of the scheduler, such as writing a file.
+        """
+        self.where = f"on {config.host}"
+        self.connection = Connection(config)
+        self._additions = dict(additions)
+        self._timeout = timeout
+        self._own: dict[str, str] = {}
+        self._known_by = 0
+        self._forwards: dict[tuple[int, int], int] = {}
+        """By connection and port here."""
+
+    def variables(self) -> dict[str, str]:
+        return {**self._variables_there(), **self._additions}
+
+    def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+        lines = command_lines(arguments, variables, self._variables_there(), timeout)
+        done = self._execute(arguments[0], lines, b"", timeout + _SLACK)
+        if done.status in _TIMED_OUT:
+            raise CommandHung(
+                f"{arguments[0]} did not answer within {format_duration(timeout)} {self.where} "
+                "(command_timeout)"
+            )
+        return Answer(done.status, done.output.decode(errors="replace"), done.errors.decode(errors="replace"))
+
+    def start(self, arguments: Sequence[str]) -> Talk:
+        mark = _mark()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the conversation)
+        conversation = Talk(self.connection.guest(SHELL, errors), errors)
+        try:
+            _send(conversation.process, talk(arguments, mark))
+            _listen_for(conversation.process, mark, self._timeout)
+        except (OSError, TimeoutError) as error:
+            complaint = conversation.complaint() or str(error)
+            conversation.end()
+            raise SchedulerError(f"{arguments[0]}: cannot be started {self.where}: {complaint}") from error
+        return conversation
+
+    def private_folder(self, path: Path) -> Path:
+        answer = self._shell(f"{path}", files.private_folder(path))
+        return Path(answer.output.decode(errors="surrogateescape").removesuffix("\n"))
+
+    def write_private(self, path: Path, data: bytes) -> None:
+        self._shell(f"{path}: cannot be written", files.write_private(path, len(data)), data)
+
+    def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
+        answer = self._shell(f"{folder}: cannot be read", files.read_files(folder, patterns, most))
+        return files.parse_files(answer.output)
+
+    def names(self, folder: Path) -> list[str]:
+        return files.parse_names(self._shell(f"{folder}: cannot be read", files.names(folder)).output)
+
+    def remove(self, paths: Collection[Path]) -> None:
+        self._shell("files cannot be removed", files.remove(paths))
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def forward(self, port: int) -> int:
+        """A port of the other side's loopback that leads to our loopback's `port`, as long as the connection.
+
+        Raises:
+            SchedulerError: the machine is not reached, or its sshd does not allow that.
+        """
+        number = self.connection.ensure()
+        if (number, port) not in self._forwards:
+            words = ["-O", "forward", "-R", f"127.0.0.1:0:127.0.0.1:{port}"]
+            told = self.connection.control(words, self._timeout).strip()
+            if not told.isdigit():
+                raise SchedulerError(f"ssh: no port was opened {self.where}: {told or 'no answer'}")
+            self._forwards = {(number, port): int(told)}
+        return self._forwards[number, port]
+
+    def _variables_there(self) -> dict[str, str]:
+        """As the shell of a command has them; asked once per connection."""
+        number = self.connection.ensure()
+        if self._known_by != number:
+            answer = self._shell("the environment cannot be read", ["env -0"])
+            pairs = (entry.partition(b"=") for entry in answer.output.split(b"\0") if b"=" in entry)
+            self._own = {_text(name): _text(value) for name, _, value in pairs}
+            self._known_by = number
+        return self._own
+
+    def _shell(self, problem: str, lines: Sequence[str], data: bytes = b"") -> Printed:
+        """What these lines of shell print; they must succeed. Raises SchedulerError."""
+        done = self._execute(problem, lines, data, self._timeout)
+        if done.status:
+            complaint = Answer(done.status, "", done.errors.decode(errors="replace")).complaint
+            raise SchedulerError(f"{problem} {self.where}: {complaint}")
+        return done
+
+    def _execute(self, what: str, lines: Sequence[str], data: bytes, timeout: float) -> Printed:
+        mark = _mark()
+        process = self.connection.guest(SHELL, subprocess.PIPE)
+        try:
+            output, errors = process.communicate(script(lines, mark) + data, timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            put_an_end_to(process)
+            raise CommandHung(f"{what}: no answer within {format_duration(timeout)} {self.where}") from error
+        done = printed(output, errors, mark)
+        if done is None:
+            raise CommandHung(f"{what}: the connection was lost before it had answered {self.where}")
+        return done
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="surrogateescape")
+
+
+def _mark() -> str:
+    return f"adaptor-{secrets.token_hex(8)}"
+
+
+def _send(process: subprocess.Popen[bytes], data: bytes) -> None:
+    if process.stdin is not None:
+        process.stdin.write(data)
+        process.stdin.flush()
+
+
+def _listen_for(process: subprocess.Popen[bytes], mark: str, timeout: float) -> None:
+    """Read what the login shell prints, up to and with the mark, and not a byte more.
+
+    Raises:
+        TimeoutError: it did not come; ConnectionError: nothing can come any more.
+    """
+    wanted, heard = f"{mark}\n".encode(), b""
+    until = time.monotonic() + timeout
+    while process.stdout is not None and not heard.endswith(wanted):
+        ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))
+        if not ready:
+            raise TimeoutError(f"no answer within {format_duration(timeout)}")
+        byte = process.stdout.read(1)
+        if not byte:
+            raise ConnectionError("the connection was lost")
+        heard = (heard + byte)[-len(wanted) :]
