@@ -13,7 +13,7 @@ from pathlib import Path
 
 import zmq
 
-from adaptor.link.access import WORKER_ACCESS, Access, write_access
+from adaptor.link.access import Access, worker_access, write_access
 from adaptor.link.messages import Hello, decode_from_worker
 from bench.table import Row
 
@@ -47,10 +47,10 @@ def _listen(router: zmq.Socket[bytes], folder: Path) -> dict[str, str]:
         public_key=public.decode(),
         secret_key=secret.decode(),
     )
-    write_access(folder / WORKER_ACCESS, access)
+    write_access(folder / worker_access("bench"), access)
     return {
         **os.environ,
-        "ADAPTOR_ACCESS": str(folder / WORKER_ACCESS),
+        "ADAPTOR_ACCESS": str(folder / worker_access("bench")),
         "ADAPTOR_PILOT": "1",
         "ADAPTOR_PILOT_END": str(time.time() + 600),
         "ADAPTOR_PROCESSORS": "2",

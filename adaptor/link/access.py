@@ -1,7 +1,7 @@
 """Access files: where a daemon is reached and with which keys, for its workers and its clients.
 
-Two files in the state directory (0700), each 0600: `access-worker.json` holds what a worker needs,
-`access-client.json` what the command line needs. Paths are passed around, never their contents.
+Files in the state directory (0700), each 0600: `access-worker-<site>.json` holds what a worker of the
+site needs, `access-client.json` what the command line needs. Paths are passed around, never their contents.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ import msgspec
 
 from adaptor.errors import AdaptorError
 
-WORKER_ACCESS = "access-worker.json"
 CLIENT_ACCESS = "access-client.json"
+RELAYED_ACCESS = "access-worker.json"
+"""On a distant login node, in the folder of one daemon and site."""
+
+
+def worker_access(site: str) -> str:
+    """The name of the access file for the workers of one site."""
+    return f"access-worker-{site}.json"
 
 
 class AccessError(AdaptorError):
@@ -27,7 +33,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach one daemon as a worker or as a client. All keys are Z85 texts of CURVE."""
 
     addresses: tuple[str, ...]
-    """`tcp://host:port`, the likeliest first; only one of them has to be reachable."""
+    """`tcp://host:port` or `mailbox:///directory`, the likeliest first; only one has to be reachable."""
     server_key: str
     public_key: str
     secret_key: str

@@ -108,6 +108,16 @@ class Sites(msgspec.Struct, frozen=True, tag=True):
     sites: list[views.SiteView]
 
 
+class GetSlots(msgspec.Struct, frozen=True, tag=True):
+    """The free slots of these sites' queues, read now; empty: of all."""
+
+    sites: list[str] = []
+
+
+class Slots(msgspec.Struct, frozen=True, tag=True):
+    sites: list[views.SlotsView]
+
+
 class GetDaemon(msgspec.Struct, frozen=True, tag=True):
     pass
 
@@ -160,13 +170,14 @@ Question = (
     | GetReport
     | GetWhy
     | GetSites
+    | GetSlots
     | GetDaemon
     | Cancel
     | Retry
     | Stop
 )
 Answer = (
-    Submitted | Bags | Tasks | Pilots | Report | Why | Sites | Daemon | Changed | Stopping | Failure
+    Submitted | Bags | Tasks | Pilots | Report | Why | Sites | Slots | Daemon | Changed | Stopping | Failure
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

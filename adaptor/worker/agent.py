@@ -56,7 +56,7 @@ class Agent:
         self._log = Log(settings.directory / f"worker-{settings.file_node}.log")
         self._wakeup = Wakeup()
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
-        self._link = Link(settings.access, identity, self._wakeup.fd)
+        self._link = Link(settings.access, identity, self._wakeup.fd, self._log.say)
         slots = Slots(settings.processors, settings.memory, settings.deadline)
         self._tasks = Tasks(slots, Runner(NodeEnvironment(environment, self._read_before())))
         self._terms = _UNTIL_WELCOME
@@ -65,6 +65,8 @@ class Agent:
         self._began = time.monotonic()
         self._heard: float | None = None
         """When the daemon was last heard."""
+        self._greeted: float | None = None
+        """When it was last said Hello to, until it welcomes us."""
         self._leaving: Leaving | None = None
 
     def run(self) -> int:
@@ -156,6 +158,7 @@ class Agent:
 
     def _say_hello(self) -> None:
         settings = self._settings
+        self._greeted = time.monotonic()
         self._tasks.started.clear()
         self._link.send(
             Hello(
@@ -183,6 +186,7 @@ class Agent:
         if isinstance(message, Welcome):
             self._log.say(f"welcomed at {self._link.tried[-1]}")
             self._terms = message
+            self._greeted = None
             self._link.heard()
             self._reporter.renew(message.heartbeat)
         else:
@@ -201,8 +205,16 @@ class Agent:
             self._leave(Leaving.TOLD, f"told by the daemon: {orders.leave}")
         if self._leaving is not None:
             self._tasks.return_queue()
-        if orders.say_hello:
+        if orders.say_hello and not self._hello_is_on_its_way():
             self._say_hello()
+
+    def _hello_is_on_its_way(self) -> bool:
+        """Whether the daemon may have asked again before it got our Hello.
+
+        A second Hello would not name the leases that the first one brings, and they would be given
+        to somebody else.
+        """
+        return self._greeted is not None and time.monotonic() - self._greeted < self._terms.heartbeat
 
     def _say_goodbye(self, why: Leaving) -> None:
         """Send what is left and wait a moment for its acknowledgement."""

@@ -154,14 +154,14 @@ class FakeDaemon:
 class Harness:
     """A fake daemon, and real workers that belong to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, daemon: FakeDaemon | None = None) -> None:
         self.folder = folder
         self.output = folder / "out"
         self.cwd = folder / "cwd"
         self.pilot = folder / "pilot"
         for each in (self.cwd, self.pilot):
             each.mkdir()
-        self.daemon = FakeDaemon(folder)
+        self.daemon = daemon or FakeDaemon(folder)
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def start(self, **variables: object) -> subprocess.Popen[bytes]:

@@ -1,0 +1,81 @@
+"""Frames over a pair of pipes: four bytes of length (big-endian), then so many bytes.
+
+Each call has an end in time, because what is behind the pipes may hang for ever. Deadlines are
+monotonic seconds; None waits.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import time
+
+from adaptor.errors import AdaptorError
+
+LARGEST = 512 * 1024 * 1024
+"""Bytes of a frame, at most."""
+_CHUNK = 1024 * 1024
+_HEAD = struct.Struct(">I")
+
+
+class FrameError(AdaptorError):
+    """The other side is gone, is too slow, or does not speak in frames."""
+
+
+def send(descriptor: int, data: bytes, deadline: float | None = None) -> None:
+    """Raises FrameError."""
+    if len(data) > LARGEST:
+        raise FrameError(f"{len(data)} bytes are too many for one frame")
+    rest = memoryview(_HEAD.pack(len(data)) + data)
+    os.set_blocking(descriptor, False)
+    while rest:
+        _await(descriptor, select.POLLOUT, deadline)
+        try:
+            rest = rest[os.write(descriptor, rest[:_CHUNK]) :]
+        except BlockingIOError:  # room for less than that
+            continue
+        except OSError as error:
+            raise FrameError(f"the other side is gone: {error.strerror}") from error
+
+
+def receive(descriptor: int, deadline: float | None = None) -> bytes | None:
+    """One frame; None: the other side has ended between two frames. Raises FrameError."""
+    os.set_blocking(descriptor, False)
+    head = _read(descriptor, _HEAD.size, deadline)
+    if not head:
+        return None
+    (size,) = _HEAD.unpack(head)
+    if size > LARGEST:
+        raise FrameError(f"these are no frames: {head!r}")
+    body = _read(descriptor, size, deadline)
+    if len(body) < size:
+        raise FrameError("the other side ended in the middle of a frame")
+    return body
+
+
+def _read(descriptor: int, size: int, deadline: float | None) -> bytes:
+    """So many bytes; none at the end of what is sent."""
+    read = bytearray()
+    while len(read) < size:
+        _await(descriptor, select.POLLIN, deadline)
+        try:
+            chunk = os.read(descriptor, min(_CHUNK, size - len(read)))
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise FrameError(f"the other side is gone: {error.strerror}") from error
+        if not chunk and read:
+            raise FrameError("the other side ended in the middle of a frame")
+        if not chunk:
+            break
+        read += chunk
+    return bytes(read)
+
+
+def _await(descriptor: int, event: int, deadline: float | None) -> None:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    seconds = None if deadline is None else deadline - time.monotonic()
+    if not poll.poll(None if seconds is None else max(0.0, seconds * 1000)):
+        raise FrameError("no answer in time")

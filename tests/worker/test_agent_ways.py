@@ -1,0 +1,120 @@
+"""The real worker works the same whichever way leads to its daemon: a socket, or a mailbox."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.link.messages import Ending, Leaving, Orders, Welcome, encode
+from tests.worker.fake_daemon import Harness, key, task
+from tests.worker.mail_daemon import MailDaemon
+
+QUICK = Welcome(heartbeat=0.5, idle_timeout=60, grace_time=2, patience=60)
+
+
+@pytest.fixture(params=["socket", "mailbox"])
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    made = Harness(tmp_path, MailDaemon(tmp_path) if request.param == "mailbox" else None)
+    try:
+        yield made
+    finally:
+        made.stop()
+
+
+def test_tasks_run_and_their_results_are_acknowledged(harness: Harness) -> None:
+    worker = harness.started()
+    harness.lease(*(task(n, "exit 3" if n == 7 else "true") for n in range(50)))
+    harness.daemon.until(lambda: len(harness.daemon.results) == 50)
+    assert [n for n in range(50) if harness.result(key(n)).exit_code != 0] == [7]
+    worker.send_signal(signal.SIGTERM)
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.goodbyes[-1].why is Leaving.SIGNAL
+    assert not list(harness.pilot.glob("unsent-*"))
+
+
+def test_orders_come_in_the_order_in_which_they_were_given(harness: Harness) -> None:
+    harness.started(ADAPTOR_PROCESSORS=1)
+    order = harness.folder / "order"
+    for n in range(30):
+        harness.lease(task(n, f"echo {n} >> {order}"))
+        if n % 10 == 0:
+            harness.daemon.serve(0.05)
+    harness.daemon.until(lambda: len(harness.daemon.results) == 30)
+    assert order.read_text().split() == [str(n) for n in range(30)]
+
+
+def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harness) -> None:
+    harness.daemon.welcome = QUICK
+    harness.started()
+    go = harness.folder / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.05; done"
+    harness.lease(task(1, wait), task(2, wait), task(3, "true"), task(4, "sleep 300"), task(5, "sleep 300"))
+    harness.running(key(1), key(2))
+    harness.daemon.close()
+    go.touch()
+    log = harness.pilot / "worker-n1.log"
+    harness.daemon.until(lambda: log.read_text().count("the daemon is silent"))
+    harness.daemon.hellos.clear()
+    harness.daemon.open()
+    harness.daemon.until(lambda: harness.daemon.hellos)
+    for n in (1, 2, 3):
+        assert harness.result(key(n)).exit_code == 0
+    hello = harness.daemon.hellos[-1]
+    told = [*hello.holding, *(result.key for result in hello.unacknowledged)]
+    assert sorted(each.task for each in told) == [1, 2, 3, 4, 5]
+
+
+def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
+    harness.daemon.welcome = Welcome(heartbeat=0.3, idle_timeout=60, grace_time=2, patience=0.5)
+    worker = harness.started()
+    harness.lease(task(1, "sleep 2"))
+    harness.running(key(1))
+    harness.daemon.close()
+    assert harness.exit_code(worker) == 0
+    assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
+    assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
+
+
+def test_a_worker_is_told_to_leave(harness: Harness) -> None:
+    worker = harness.started()
+    harness.lease(task(1, "sleep 300"))
+    harness.running(key(1))
+    harness.daemon.send(Orders(leave="all tasks have ended"))
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.results[key(1)].ending is Ending.ENDED
+    assert harness.daemon.goodbyes[-1].why is Leaving.TOLD
+
+
+def test_nonsense_from_the_daemon_is_passed_over(harness: Harness) -> None:
+    harness.started()
+    harness.daemon.send_raw(b"\xc1nonsense")
+    harness.daemon.send_raw(encode(Orders())[:-3])
+    harness.lease(task(1, "true"))
+    assert harness.result(key(1)).exit_code == 0
+    assert "a message that is none" in (harness.pilot / "worker-n1.log").read_text()
+
+
+def test_it_does_not_say_hello_again_while_its_hello_is_on_the_way(harness: Harness) -> None:
+    """Else the second Hello would not name the leases that the first one has brought."""
+    daemon = harness.daemon
+    daemon.welcome = msgspec.structs.replace(QUICK, heartbeat=1.0)
+    harness.started()
+    daemon.answering = False
+    daemon.hellos.clear()
+    for _ in range(3):
+        daemon.send(Orders(say_hello=True))
+    daemon.until(lambda: daemon.hellos)
+    harness.lease(task(1, "true"))
+    assert harness.result(key(1)).exit_code == 0
+    assert len(daemon.hellos) == 1
+    daemon.hellos.clear()
+
+    def asked_again() -> bool:
+        daemon.send(Orders(say_hello=True))
+        return bool(daemon.hellos)
+
+    daemon.until(asked_again)
