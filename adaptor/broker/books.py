@@ -28,6 +28,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of the longest task that one request of the site can hold."""
     last: float = LAST_SECONDS
     """Seconds before its pilot's end at which a worker ends its tasks."""
+    latency: float = 0.0
+    """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
 
 
 def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
@@ -56,7 +58,14 @@ class Books:
         learner = self.learners.get((bag, site))
         if learner is None:
             learner = self.learners[bag, site] = _new_learner(self.sites[site])
+        if learner.mean is None and len(self.sites) > 1:
+            known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
+            if known:
+                learner.suppose(max(known))
         return learner
+
+    def _learners_of(self, bag: int) -> list[RuntimeLearner]:
+        return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that must be left of a pilot when the task starts in it."""

@@ -6,22 +6,24 @@ hands both over, and the daemon sends only after it has written.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books, SiteTerms
 from adaptor.broker.changes import Changes
+from adaptor.broker.demanding import demands_of, groups_of
 from adaptor.broker.leasing import dispatch, feed
 from adaptor.broker.outbox import Draft
 from adaptor.broker.settling import give_up, settle
 from adaptor.broker.workers import Worker
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Group
 from adaptor.link.messages import AttemptKey, Hello, Leaving, Report, Result
-from adaptor.model import AttemptOutcome, TaskState
+from adaptor.model import AttemptOutcome
 
 LEASE_TIMEOUT = 15.0
 """Seconds after which a lease that the worker does not mention is asked about."""
+_ROUND_TRIPS = 6
+"""So many are waited for besides, where messages take long: a lease on its way is not a lost one."""
 
 
 class Broker:
@@ -68,31 +70,11 @@ class Broker:
 
     def demands(self, site: str) -> tuple[Demand, ...]:
         """What the planner of a site has to find processors for, by shape of task."""
-        groups: dict[tuple[int, int | None], list[Bag]] = defaultdict(list)
-        for bag in self.books.bags.values():
-            if not bag.ended and bag.spec.allows(site):
-                groups[bag.spec.cpus, bag.spec.memory].append(bag)
-        return tuple(self._demand(site, bags, cpus, memory) for (cpus, memory), bags in groups.items())
+        return demands_of(self.books, site)
 
-    def _demand(self, site: str, bags: list[Bag], cpus: int, memory: int | None) -> Demand:
-        estimates = [estimate for bag in bags for estimate in self._estimates(bag, site)]
-        return Demand(
-            processors_per_task=cpus,
-            memory_per_task=memory,
-            waiting=sum(bag.count(TaskState.WAITING) for bag in bags),
-            running=sum(bag.count(TaskState.LEASED) for bag in bags),
-            runtime=max(estimates),
-            shortest=min(estimates),
-        )
-
-    def _estimates(self, bag: Bag, site: str) -> list[float]:
-        """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
-        learner = self.books.learner(bag.id, site)
-        cut = [task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING]
-        estimates = [learner.estimate_of(task) for task in cut]
-        if not cut or len(cut) < bag.count(TaskState.WAITING):
-            estimates.append(learner.estimate)
-        return estimates
+    def groups(self) -> tuple[Group, ...]:
+        """What has to be divided among the sites: the tasks by their shape and the sites they may run at."""
+        return groups_of(self.books)
 
     def started(self, bag: int) -> int:
         """Tasks of a bag that run; a worker may hold others in reserve."""
@@ -221,7 +203,8 @@ class Broker:
 
     def _misses_leases(self, worker: Worker, report: Report, now: float) -> bool:
         """Whether a heartbeat names fewer leases than were sent long ago: a message was lost."""
-        old = sum(1 for held in worker.held.values() if now - held.leased > LEASE_TIMEOUT)
+        timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.books.sites[worker.site].latency
+        old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
         return old > len(report.load) + report.queued
 
     def _remove(self, worker: Worker, outcome: AttemptOutcome, at: float) -> None:

@@ -62,10 +62,12 @@ def _straggler(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int,
 
 
 def _starts(books: Books, bag: Bag) -> dict[int, float]:
-    """When each running task of a bag was first started."""
+    """When each running task of a bag was first started, as far as its end would be known by now."""
     starts: dict[int, float] = {}
     for worker in books.workers.values():
+        on_the_way = 2 * books.sites[worker.site].latency
         for key, held in worker.held.items():
             if key.bag == bag.id and held.started is not None and key.task in bag.live:
-                starts[key.task] = min(held.started, starts.get(key.task, held.started))
+                start = held.started + on_the_way
+                starts[key.task] = min(start, starts.get(key.task, start))
     return starts

@@ -43,6 +43,15 @@ class PilotRow(msgspec.Struct, frozen=True):
     started: float | None
 
 
+class PilotWait(msgspec.Struct, frozen=True):
+    """When a pilot should have started, and when it did or was given up."""
+
+    p: int
+    predicted_start: float
+    started: float | None
+    ended: float | None
+
+
 class Journal:
     def __init__(self, directory: Path) -> None:
         """Raises JournalError: it cannot be opened."""
@@ -170,6 +179,17 @@ class Journal:
                 "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
                 (state.value, job, started, ended, end_reason, pilot),
             )
+
+    def waits(self, site: str, limit: int = 500) -> list[PilotWait]:
+        """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT p, predicted_start, started, ended FROM pilot"
+                " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
+                " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
+                (site, PilotState.REFUSED.value, limit),
+            ).fetchall()
+        return [PilotWait(*row) for row in reversed(rows)]
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """A pilot has given processors back."""

@@ -15,7 +15,7 @@ from adaptor.broker.endgame import feed_the_end
 from adaptor.broker.workers import Worker
 
 RESERVE_SECONDS = 0.5
-"""Seconds of work that a worker holds in reserve."""
+"""Seconds of work that a worker holds in reserve, besides what runs while messages are on their way."""
 RESERVE_LIMIT = 256
 """Leases held in reserve, at most."""
 
@@ -95,6 +95,7 @@ def _reserve(books: Books, bag: Bag, worker: Worker) -> int:
     if mean is None:
         return 0
     slots = max(1, worker.processors // bag.spec.cpus)
-    wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * RESERVE_SECONDS / max(mean, 1e-4))))
+    seconds = RESERVE_SECONDS + 2 * books.sites[worker.site].latency
+    wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
     part = len(bag.waiting) * worker.processors / max(1, books.processors(worker.site))
     return min(wanted, int(part / 2))

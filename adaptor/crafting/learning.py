@@ -74,6 +74,10 @@ class RuntimeLearner:
             cut=self._cut.copy(),
         )
 
+    def suppose(self, estimate: float) -> None:
+        """What is known of the bag at another site stands in for the default, until a task finishes here."""
+        self._initial = estimate
+
     def finished(self, runtime: float, task: int | None = None) -> None:
         """A task finished after so many seconds; name it, so that an earlier cut of it is forgotten."""
         self._finished += 1

@@ -20,29 +20,33 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
+from adaptor.crafting.standing import Part
 from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 from adaptor.units import format_duration
 
 
-def plan(view: SiteView) -> list[Decision]:
+def plan(view: SiteView, part: Part | None = None) -> list[Decision]:
     """What to do now at a site: withdrawals first, then requests in order of urgency.
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
-    `coverage`). The three limits hold whatever happens; a pilot that is withdrawn in this step still
-    counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
+    `coverage`); where several sites serve the same bags, for the site's part of them (`part`, by demand:
+    see `adaptor.crafting.division`). The three limits hold whatever happens; a pilot that is withdrawn
+    in this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
-    handed_out = coverage(view)
+    handed_out = part or coverage(view)
     decisions: list[Decision] = [*_withdrawals(view, handed_out.needless)]
+    if part is not None:
+        decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(demand.waiting for demand in view.demands):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
     if not any(handed_out.uncovered):
-        return [*decisions, Withhold(everything_covered(view))]
+        return [*decisions, Withhold(part.reason if part else everything_covered(view))]
     in_system = sum(pilot.state.in_system for pilot in view.pilots)
     allowed = view.rules.limits.max_pending_requests - in_system
     if allowed <= 0:

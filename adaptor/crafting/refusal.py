@@ -18,7 +18,7 @@ def no_answer(view: SiteView) -> str:
 
 def everything_covered(view: SiteView) -> str:
     return (
-        f"the {counted(len(view.pilots), 'pilot')} in the system ({_listed(view.pilots)}) can be "
+        f"the {counted(len(view.pilots), 'pilot')} in the system ({listed(view.pilots)}) can be "
         f"expected to take all of the {counted(_waiting(view), 'waiting task')}"
     )
 
@@ -26,7 +26,7 @@ def everything_covered(view: SiteView) -> str:
 def limit_reached(view: SiteView, uncovered: int) -> str:
     limit = view.rules.limits.max_pending_requests
     return (
-        f"max_pending_requests is {limit} and {_listed(view.pilots)} are in the system, which leaves "
+        f"max_pending_requests is {limit} and {listed(view.pilots)} are in the system, which leaves "
         f"{uncovered} of {counted(_waiting(view), 'waiting task')} for later requests"
     )
 
@@ -62,7 +62,7 @@ def _waiting(view: SiteView) -> int:
     return sum(demand.waiting for demand in view.demands)
 
 
-def _listed(pilots: tuple[PilotView, ...]) -> str:
+def listed(pilots: tuple[PilotView, ...]) -> str:
     """`pilot 4 running, pilots 5 and 7 queued`."""
     by_state: dict[PilotState, list[str]] = {}
     for pilot in pilots:

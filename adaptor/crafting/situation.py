@@ -56,6 +56,10 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """When a running pilot ends at the latest."""
     processors: int | None = None
     """Processors whose workers are still there; None while that is not known."""
+    submitted: float | None = None
+    """Epoch seconds."""
+    predicted_start: float | None = None
+    """As it was forecast when the request was crafted; None where that does not look at the queue."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +75,14 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated runtime in seconds of the longest of the waiting tasks."""
     shortest: float = 0.0
     """The estimated runtime in seconds of the shortest of the waiting tasks."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Tasks of one shape that may run at the same sites."""
+
+    waiting: int
+    at: dict[str, Demand]
+    """As each of these sites sees them, by its name; `running` counts those that run there."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,80 @@
+"""What the broker's bags ask of the sites: tasks by shape, with the runtimes that were learned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from adaptor.broker.bag import Bag
+from adaptor.broker.books import Books
+from adaptor.crafting.situation import Demand, Group
+from adaptor.model import TaskState
+
+_Shape = tuple[int, int | None]
+"""Processors and memory of a task."""
+
+
+def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
+    """The demands of all unfinished bags that may run at a site, by shape of task."""
+    by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
+    for bag in _unfinished(books):
+        if bag.spec.allows(site):
+            by_shape[_shape(bag)].append(bag)
+    return tuple(
+        _demand(books, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
+        for bags in by_shape.values()
+    )
+
+
+def groups_of(books: Books) -> tuple[Group, ...]:
+    """The unfinished bags by shape of task and by the sites at which they may run."""
+    together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
+    for bag in _unfinished(books):
+        together[_shape(bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
+    return tuple(
+        Group(
+            waiting=_waiting(bags),
+            at={site: _demand(books, site, bags, running=_running(books, site, bags)) for site in sites},
+        )
+        for (_, sites), bags in together.items()
+    )
+
+
+def _unfinished(books: Books) -> Iterable[Bag]:
+    return (bag for bag in books.bags.values() if not bag.ended)
+
+
+def _shape(bag: Bag) -> _Shape:
+    return bag.spec.cpus, bag.spec.memory
+
+
+def _waiting(bags: list[Bag]) -> int:
+    return sum(bag.count(TaskState.WAITING) for bag in bags)
+
+
+def _running(books: Books, site: str, bags: list[Bag]) -> int:
+    """Tasks that workers of this site hold, replicas counted too."""
+    return sum(books.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
+
+
+def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
+    estimates = [estimate for bag in bags for estimate in _estimates(books, bag, site)]
+    cpus, memory = _shape(bags[0])
+    return Demand(
+        processors_per_task=cpus,
+        memory_per_task=memory,
+        waiting=_waiting(bags),
+        running=running,
+        runtime=max(estimates),
+        shortest=min(estimates),
+    )
+
+
+def _estimates(books: Books, bag: Bag, site: str) -> list[float]:
+    """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
+    learner = books.learner(bag.id, site)
+    cut = [task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING]
+    estimates = [learner.estimate_of(task) for task in cut]
+    if not cut or len(cut) < bag.count(TaskState.WAITING):
+        estimates.append(learner.estimate)
+    return estimates

@@ -1,0 +1,123 @@
+"""How many tasks a site could have finished by any instant, with requests that it does not have yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.shape import Shape
+from adaptor.units import round_up
+
+
+class Strip(msgspec.Struct, frozen=True):
+    """Whole units of processors that are free together; strips never overlap."""
+
+    start: float
+    duration: float
+    units: int
+
+
+def strips(steps: list[tuple[float, int]]) -> list[Strip]:
+    """The area under `(time, units from then on)`, cut into level strips, each as long as it can be."""
+    found: list[Strip] = []
+    open_strips: list[tuple[float, int]] = []
+    """`(start, height of the upper edge)`, higher and higher."""
+    for time, units in [*steps, (math.inf, 0)]:
+        start = time
+        while open_strips and open_strips[-1][1] > units:
+            start, upper = open_strips.pop()
+            lower = max(units, open_strips[-1][1] if open_strips else 0)
+            found.append(Strip(start, time - start, upper - lower))
+        if units and (not open_strips or open_strips[-1][1] < units):
+            open_strips.append((start, units))
+    return found
+
+
+class Capacity:
+    """The tasks of one shape that a site could have finished, as a function of time.
+
+    Each strip of the availability profile that is long enough for a request runs tasks one after the
+    other: requests of maxTr, back to back, and a last shorter one, each of which loses the pad. Every
+    request starts later than the profile says by what the site's requests have been late. No more
+    processors are used at any instant than the requests allowed by then may have.
+    """
+
+    def __init__(
+        self,
+        free: Profile,
+        shape: Shape,
+        *,
+        now: float,
+        requests: int,
+        ends: Iterable[float] = (),
+        delay: float = 0.0,
+        whole_tr: bool = False,
+    ) -> None:
+        """Args:
+        now: no request starts before it, though the profile may be older.
+        requests: that may be made now.
+        ends: when the requests in the system end, each of which lets another one be made.
+        delay: seconds by which requests start later than planned.
+        whole_tr: every request is as long as allowed, whatever the free slot (the static heuristic).
+        """
+        self._shape = shape
+        limits = shape.rules.limits
+        self._longest = round_up(limits.max_tr, shape.rules.time_resolution)
+        self._most_rounds = max(1, shape.rounds(limits.max_tr))
+        self._strips = [
+            (strip.start + delay, strip.units * shape.slots(shape.unit), full, rest)
+            for strip in strips(_units(free, shape, now, requests, ends))
+            for full, rest in [self._requests_in(strip.duration, whole_tr)]
+            if full or rest
+        ]
+        self.total = self._by(math.inf)
+        """Tasks that it can finish at all; may be `math.inf`."""
+        first_round = min(self._longest, shape.rules.pad + shape.runtime)
+        self.first = min((begin for begin, _, _, _ in self._strips), default=math.inf) + first_round
+        """When the first task could be finished; `math.inf` where that is never."""
+
+    def by(self, time: float) -> int:
+        """Tasks that could be finished by then (not for `math.inf`: see `total`)."""
+        return int(self._by(time))
+
+    def _by(self, time: float) -> float:
+        return sum(
+            tasks * self._rounds(time - begin, full, rest)
+            for begin, tasks, full, rest in self._strips
+            if time > begin
+        )
+
+    def _requests_in(self, duration: float, whole_tr: bool) -> tuple[float, int]:
+        """How many requests of maxTr fit one after the other, and the rounds of a last, shorter one."""
+        usable = duration - self._shape.rules.slot_margin
+        if math.isinf(usable):
+            return math.inf, 0
+        full = max(0, math.floor(usable / self._longest))
+        if whole_tr:
+            return full, 0
+        return full, self._shape.rounds(self._shape.longest_tr(duration - full * self._longest))
+
+    def _rounds(self, elapsed: float, full: float, rest: int) -> float:
+        """Tasks that one slot has finished so many seconds after the begin of its strip."""
+        if math.isinf(elapsed):
+            return full * self._most_rounds + rest
+        over = min(full, elapsed // self._longest)
+        current = self._most_rounds if over < full else rest
+        return over * self._most_rounds + min(current, self._shape.rounds(elapsed - over * self._longest))
+
+
+def _units(
+    free: Profile, shape: Shape, now: float, requests: int, ends: Iterable[float]
+) -> list[tuple[float, int]]:
+    """`(time, units of processors that requests may use from then on)`, from now on."""
+    later = sorted(ends)
+    changes = {time for time, _ in free.steps()} | {end for end in later if end < math.inf}
+    widest = shape.widest // shape.unit
+    found: list[tuple[float, int]] = []
+    for time in sorted({now} | {change for change in changes if change > now}):
+        allowed = requests + sum(end <= time for end in later)
+        found.append((time, min(allowed * widest, free.free_at(time) // shape.unit)))
+    return found
