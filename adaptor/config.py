@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 import yaml
 
+from adaptor.config_ssh import SshConfig, check_environment, check_ssh
 from adaptor.errors import ConfigError
 from adaptor.units import parse_duration
 
@@ -31,8 +32,11 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One space-shared resource reached through one batch scheduler."""
 
-    backend: Literal["local", "slurm"]
+    backend: Literal["local", "slurm", "pbs"]
+    dialect: Literal["openpbs", "torque"] | None = None
+    """Of a PBS site; None: told by its version."""
     partition: str | None = None
+    """PBS: the queue."""
     account: str | None = None
     qos: str | None = None
     extra_args: tuple[str, ...] = ()
@@ -41,6 +45,10 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Shell lines that each pilot runs before its workers, for instance `module load …`."""
     python: str | None = None
     """The interpreter for the workers where the daemon's own is not to be found on the nodes."""
+    ssh: SshConfig | None = None
+    """Of a distant site: how its login node is reached; None: the scheduler answers here."""
+    environment: dict[str, str] = {}
+    """Variables for the scheduler's commands, for instance `SLURM_CONF` or `PATH`."""
     limits: LimitsConfig = LimitsConfig()
     heuristic: Literal["static", "adaptive"] = "adaptive"
     initial_tr: Duration = Duration(3600)
@@ -51,11 +59,15 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Added to tr for the start-up of a pilot and the end of its tasks."""
     idle_timeout: Duration = Duration(60)
     """How long a worker without work keeps its node."""
+    mailbox: str | None = None
+    """A private folder that this machine and the nodes share, where no node can connect to this machine."""
     processors_per_node: int | None = None
     processors: int | None = None
     """Processors of a local site; None: all of this machine."""
     whole_nodes: bool = False
     """Whether a request always gets whole nodes."""
+    shrink_to_fit: float | None = None
+    """OpenPBS: the share of tr with which a request is content where a hole turns out shorter; None: all."""
     poll_interval: Duration | None = None
     """How often the queue is read; None: the backend's own choice."""
     command_timeout: Duration = Duration(30)
@@ -223,6 +235,8 @@ def _suggestion(path: str) -> str:
     kinds: dict[int, type[msgspec.Struct]] = {1: Config, 3: SiteConfig, 4: LimitsConfig}
     parts = path.split(".")[1:]
     kind = DaemonConfig if parts[0] == "daemon" and len(parts) == 2 else kinds.get(len(parts))
+    if len(parts) == 4 and parts[2] == "ssh":
+        kind = SshConfig
     near = difflib.get_close_matches(parts[-1], kind.__struct_fields__, n=1) if kind else []
     return f" (did you mean `{near[0]}`?)" if near else ""
 
@@ -264,9 +278,24 @@ def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
             fail(f"{at}.{key}", f"must be more than 0, not {value:g}")
     if site.growth_factor < 2:
         fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
+    if site.shrink_to_fit is not None and not 0 < site.shrink_to_fit <= 1:
+        fail(f"{at}.shrink_to_fit", f"must be more than 0 and at most 1, not {site.shrink_to_fit:g}")
+    _check_mailbox(site, at, fail)
+    check_environment(site.environment, f"{at}.environment", fail)
+    if site.ssh is not None:
+        check_ssh(site.ssh, site.backend, f"{at}.ssh", fail)
     max_tr = site.limits.max_tr
     if max_tr is not None and max_tr <= site.pad:
         fail(
             f"{at}.limits.max_tr",
             f"{max_tr:g} s leaves no time for a task: the pad alone takes {site.pad:g} s",
         )
+
+
+def _check_mailbox(site: SiteConfig, at: str, fail: _Fail) -> None:
+    if site.mailbox is None:
+        return
+    if site.ssh is not None and site.ssh.link != "mailbox":
+        fail(f"{at}.mailbox", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: mailbox")
+    if site.ssh is None and not Path(site.mailbox).expanduser().is_absolute():
+        fail(f"{at}.mailbox", f"{site.mailbox!r} is not an absolute path")

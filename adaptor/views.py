@@ -101,7 +101,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     subject: str
     """`pilot 12`, `bag 3` or the site's name."""
-    kind: Literal["issued", "withheld", "withdrawn", "refused", "ended", "state", "problem"]
+    kind: Literal["issued", "divided", "withheld", "withdrawn", "refused", "ended", "state", "problem"]
     text: str
     """One sentence with the numbers."""
 
@@ -141,11 +141,52 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Own requests queued, and running."""
     running: int
     processors: int | None
-    """In service at the site; None while its queue could not be read."""
+    """In service at the site; None while its queue was never read."""
     observed: float | None
-    """When the queue was last read."""
+    """When the queue was last read; it is, while tasks wait."""
     problem: str
     """Empty, or why the site cannot be used now."""
+    since: float | None = None
+    """Since when it has not answered; None: it does, or is not asked."""
+    held: int = 0
+    """Processors of own requests that run."""
+    late: float | None = None
+    """Seconds by which requests have lately started later than predicted; None before the first."""
+
+
+class FreeStep(msgspec.Struct, frozen=True):
+    """So many processors are free from this time on."""
+
+    time: float
+    processors: int
+
+
+class SlotView(msgspec.Struct, frozen=True, kw_only=True):
+    """A free slot, and the largest request that takes it without delaying anyone."""
+
+    start: float
+    end: float | None
+    """None: it has no end."""
+    processors: int
+    p: int | None
+    """None where no request fits into it."""
+    tr: int | None
+
+
+class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
+    """One site in `adaptor site slots`."""
+
+    site: str
+    observed: float | None
+    """When its queue was read; None where it could not be."""
+    processors: int
+    """In service at the site."""
+    free: list[FreeStep]
+    """Free processors over time, beside all running and planned jobs; the last step has no end."""
+    slots: list[SlotView]
+    """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
+    problem: str
+    """Empty, or why the queue could not be read."""
 
 
 class DaemonView(msgspec.Struct, frozen=True, kw_only=True):

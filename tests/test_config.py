@@ -131,7 +131,7 @@ def test_a_bad_value_is_named_with_its_place(lines: str, where: str, what: str) 
 def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
     text = "sites:\n  good:\n    backend: local\n    pad: 5\n  bad:\n    backend: local\n    pad: soon\n"
     assert broken(text).startswith("c.yaml:7: sites.bad.pad: ")
-    assert broken("sites:\n  good: {backend: local}\n  bad: {backend: pbs}\n").startswith(
+    assert broken("sites:\n  good: {backend: local}\n  bad: {backend: lsf}\n").startswith(
         "c.yaml:3: sites.bad"
     )
     assert broken("sites:\n  good: {backend: local}\n  bad: {}\n").startswith("c.yaml:3: sites.bad: ")

@@ -8,7 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-_TIMES = frozenset({"time", "submitted", "predicted_start", "started", "ended", "observed"})
+_TIMES = frozenset(
+    {"time", "submitted", "predicted_start", "started", "ended", "observed", "since", "start", "end"}
+)
 _DURATIONS = frozenset({"tr", "max_tr"})
 """Durations that are integers in the views."""
 

@@ -1,4 +1,4 @@
-"""`adaptor site`: list, init, check."""
+"""`adaptor site`: list, slots, init, check."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from adaptor.cli.lazy import LazyGroup, show_help
 
 COMMANDS = {
     "list": "adaptor.cli.site_list:list_",
+    "slots": "adaptor.cli.site_slots:slots",
     "init": "adaptor.cli.site_init:init",
     "check": "adaptor.cli.site_check:check",
 }

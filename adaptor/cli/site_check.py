@@ -13,7 +13,7 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import coloured, printable
 from adaptor.config import SiteConfig, config_path, load_config
 from adaptor.errors import UsageError
-from backends.slurm.checking import Finding, error, ok
+from backends.findings import Finding, error, ok
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 """Levels, and the states whose colours they take."""
@@ -62,11 +62,20 @@ def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
+    from adaptor.daemon.mail_check import check_mailbox
+
+    return [*_scheduler_findings(site), *check_mailbox(site)]
+
+
+def _scheduler_findings(site: SiteConfig) -> list[Finding]:
     if site.backend == "local":
         return _local_findings(site)
-    from backends.slurm.discover import check_site
+    from adaptor.daemon.reaching import check_where_it_is
+    from backends.pbs import discover as pbs
+    from backends.slurm import discover as slurm
 
-    return check_site(site)
+    module = pbs if site.backend == "pbs" else slurm
+    return check_where_it_is(site, module.check_site)
 
 
 def _local_findings(site: SiteConfig) -> list[Finding]:

@@ -35,8 +35,8 @@ sites:
 def init(output: str | None, force: bool, config: str | None, as_json: bool) -> None:
     """Write a configuration for the cluster here.
 
-    Takes the partitions, their limits and node sizes from Slurm; where none answers, this machine
-    becomes a local site. The file goes to --output, else to --config, else to the XDG place.
+    Takes the partitions (or queues), their limits and node sizes from Slurm or PBS; where none answers,
+    this machine becomes a local site. The file goes to --output, else to --config, else to the XDG place.
 
     \b
     Example:
@@ -56,13 +56,17 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
 
 
 def _described() -> str:
-    from backends.slurm.discover import describe_sites
+    from backends.pbs import discover as pbs
+    from backends.slurm import discover as slurm
 
-    try:
-        return describe_sites()
-    except SchedulerError as error:
-        click.echo(f"adaptor: no Slurm answers here, so a local site is described: {error}", err=True)
-        return LOCAL.format(processors=len(os.sched_getaffinity(0)))
+    silent = []
+    for scheduler, describe in (("Slurm", slurm.describe_sites), ("PBS", pbs.describe_sites)):
+        try:
+            return describe()
+        except SchedulerError as error:
+            silent.append(f"no {scheduler} answers here ({error})")
+    click.echo(f"adaptor: {' and '.join(silent)}, so a local site is described", err=True)
+    return LOCAL.format(processors=len(os.sched_getaffinity(0)))
 
 
 def _write(path: Path, text: str, force: bool) -> None:

@@ -18,7 +18,8 @@ _TITLES: tuple[str, ...] = (
     "queued",
     "running",
 )
-_TITLES += ("processors", "observed")
+_TITLES += ("held", "processors", "late", "observed", "state")
+"""`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
 
 
 def configured_sites(config: str | None) -> list[views.SiteView]:
@@ -54,7 +55,8 @@ def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
     for site, line in zip(sites, table, strict=True):
         yield line
         if site.problem:
-            yield f"  problem: {printable(site.problem)}"
+            since = f" (since {clock(site.since)})" if site.since is not None else ""
+            yield f"  problem{since}: {printable(site.problem)}"
 
 
 def _row(site: views.SiteView) -> tuple[str, ...]:
@@ -67,9 +69,18 @@ def _row(site: views.SiteView) -> tuple[str, ...]:
         duration(site.max_tr),
         str(site.queued),
         str(site.running),
+        str(site.held),
         _number(site.processors),
+        duration(site.late),
         clock(site.observed),
+        _state(site),
     )
+
+
+def _state(site: views.SiteView) -> str:
+    if site.problem:
+        return "silent"
+    return "not asked" if site.observed is None else "answers"
 
 
 def _number(number: int | None) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import time
 
 from adaptor.broker.workers import Worker
 from adaptor.crafting.situation import Demand, Issue, Withdraw
+from adaptor.daemon.machines import python_of
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.errors import AdaptorError, JournalError
-from adaptor.link.access import WORKER_ACCESS
-from adaptor.link.state import private_directory
 from adaptor.model import PilotState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
@@ -29,8 +27,7 @@ async def issue(site: SiteState, decision: Issue) -> bool:
     site.pilots[id] = pilot
     site.withheld = Withheld()
     try:
-        order = _order(site, pilot, decision.demand)
-        pilot.job = await asyncio.to_thread(lambda: site.backend.submit(order))
+        pilot.job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, decision.demand)))
     except JournalError:
         raise
     except AdaptorError as error:
@@ -60,17 +57,16 @@ def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
 
 def _order(site: SiteState, pilot: Pilot, demand: Demand) -> PilotOrder:
     """Raises AdaptorError: the pilot's folder cannot be made."""
-    folder = private_directory(site.folder(pilot))
-    state = site.core.directory
+    folder = site.machine.private_folder(site.folder(pilot))
     return PilotOrder(
         tag=pilot.tag,
         request=pilot.request,
         processors_per_task=demand.processors_per_task,
         memory_per_task=demand.memory_per_task,
         directory=folder,
-        worker=(site.config.python or sys.executable, "-m", "adaptor.worker"),
+        worker=(python_of(site.config), "-m", "adaptor.worker"),
         environment={
-            "ADAPTOR_ACCESS": str(state / WORKER_ACCESS),
+            "ADAPTOR_ACCESS": str(site.access),
             "ADAPTOR_PILOT": str(pilot.id),
             "ADAPTOR_DIRECTORY": str(folder),
         },

@@ -11,12 +11,27 @@ import msgspec
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.queries import READING, answer
 from adaptor.broker.recovery import load_bag
+from adaptor.daemon.showing import read_slots, site_view
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.link import control
-from adaptor.views import BagView, PilotRecord, SiteView
+from adaptor.views import BagView, PilotRecord
 
 if TYPE_CHECKING:
     from adaptor.daemon.service import Service
+
+
+_LONGEST_QUICK_LOOK = 10_000
+"""Bytes."""
+
+
+def takes_time(data: bytes) -> bool:
+    """Whether a question is one that a scheduler is asked for. A new bag, which may be large, is not read."""
+    if len(data) > _LONGEST_QUICK_LOOK:
+        return False
+    try:
+        return isinstance(control.decode_question(data), control.GetSlots)
+    except msgspec.DecodeError:
+        return False
 
 
 async def serve(service: Service, data: bytes) -> control.Answer:
@@ -36,7 +51,9 @@ async def serve(service: Service, data: bytes) -> control.Answer:
 async def _do(service: Service, question: control.Question) -> control.Answer:
     match question:
         case control.GetSites():
-            return control.Sites(_sites(service))
+            return control.Sites([site_view(site) for site in service.sites.values()])
+        case control.GetSlots():
+            return control.Slots(await read_slots(service.sites, question.sites))
         case control.GetDaemon():
             return control.Daemon(service.view())
         case control.Stop():
@@ -110,28 +127,6 @@ async def _retry(service: Service, bags: list[int]) -> int:
     await service.core.commit()
     service.wake_sites()
     return again
-
-
-def _sites(service: Service) -> list[SiteView]:
-    views = []
-    for site in service.sites.values():
-        running = sum(1 for pilot in site.pilots.values() if pilot.state.value == "running")
-        views.append(
-            SiteView(
-                name=site.name,
-                backend=site.config.backend,
-                heuristic=site.config.heuristic,
-                max_pending_requests=site.limits.max_pending_requests,
-                max_proc=site.limits.max_proc,
-                max_tr=float(site.limits.max_tr),
-                queued=len(site.pilots) - running,
-                running=running,
-                processors=site.queue.processors if site.queue else None,
-                observed=site.queue.now if site.queue else None,
-                problem=site.problem,
-            )
-        )
-    return views
 
 
 def _live(service: Service, told: control.Answer) -> control.Answer:

@@ -36,6 +36,8 @@ HEARTBEAT = 5.0
 """Seconds between a worker's reports, at most."""
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
+_ROUND_TRIPS = 6
+"""So many are waited for before a worker is lost, besides the timeout, where messages take long."""
 _ALL_ENDED = "all tasks have ended"
 
 
@@ -72,14 +74,31 @@ class Desk:
     async def miss_silent(self, timeout: float) -> None:
         """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
         now = time.time()
-        silent = self._core.broker.silent(now - timeout)
+        silent = [
+            worker
+            for worker in self._core.broker.silent(now - timeout)
+            if worker.seen < self._heard_until(worker.site, now) - timeout
+        ]
         for worker in silent:
-            log.warning("worker %s has been silent for %.0f s: its tasks go back", worker.id, timeout)
+            log.warning(
+                "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
+            )
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
+
+    def _heard_until(self, name: str, now: float) -> float:
+        """Epoch seconds before which whatever workers of a site have sent would have been heard by now.
+
+        While it cannot listen, the daemon bears with them for as long as they bear with it.
+        """
+        site = self._sites.get(name)
+        if site is None:  # it has left the configuration
+            return now
+        on_the_way = _ROUND_TRIPS * 2 * self._core.terms[name].latency
+        return max(site.heard_until(now), now - PATIENCE) - on_the_way
 
     def _hear(self, identity: bytes, data: bytes) -> tuple[str, ToWorker] | None:
         """Take in one message; the greeting, if any, is sent once the journal is written."""
@@ -113,7 +132,7 @@ class Desk:
         if not broker.has_work_for(site.name):
             broker.tell_to_leave(id, _ALL_ENDED)
         return Welcome(
-            heartbeat=HEARTBEAT,
+            heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),
             grace_time=float(site.config.grace_time),
             patience=PATIENCE,

@@ -3,66 +3,82 @@
 from __future__ import annotations
 
 import logging
-import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import msgspec
 
 from adaptor.link.messages import Result
+from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)
 
 KEPT = 50
 """Folders of ended pilots that are kept."""
+_PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out")
+_LARGEST = 16 * 2**20
+"""Bytes of a file that are read, its last ones."""
 
 _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[Result])
 
 
-def pilots_directory(state: Path) -> Path:
-    return state / "pilots"
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What one pilot has left."""
+
+    results: list[Result] = []
+    """Those that workers wrote down when they left without an acknowledgement."""
+    complaints: str = ""
+    """What workers that could not reach the daemon wrote, one sentence each."""
+    last_words: str = ""
+    """The last line of the scheduler's log, which often says why a pilot failed."""
 
 
-def pilot_directory(state: Path, pilot: int) -> Path:
-    return pilots_directory(state) / str(pilot)
+NOTHING = Evidence()
 
 
-def unsent_results(directory: Path) -> list[tuple[Path, list[Result]]]:
-    """The results that workers wrote down when they left without an acknowledgement, by file."""
-    found = []
-    for path in sorted(directory.glob("unsent-*.msgpack")):
-        try:
-            found.append((path, _results.decode(path.read_bytes())))
-        except (OSError, msgspec.DecodeError) as error:
-            log.error("%s: these results cannot be read: %s", path, error)
-    return found
+def pilots_directory(home: Path) -> Path:
+    return home / "pilots"
 
 
-def complaints(directory: Path) -> str:
-    """What workers that could not reach the daemon wrote, one sentence each; empty if there were none."""
-    texts = []
-    for path in sorted(directory.glob("unreachable-*.txt")):
-        try:
-            texts.append(path.read_text(encoding="utf-8", errors="replace").strip())
-        except OSError as error:
-            log.error("%s: cannot be read: %s", path, error)
-    return " ".join(texts)
+def pilot_directory(home: Path, pilot: int) -> Path:
+    return pilots_directory(home) / str(pilot)
 
 
-def last_words(directory: Path) -> str:
-    """The last line that the scheduler's log of a pilot has, which often says why it failed."""
-    lines: list[str] = []
-    for path in sorted([*directory.glob("slurm-*.out"), *directory.glob("local-*.out")]):
-        try:
-            lines += path.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
-        except OSError as error:
-            log.error("%s: cannot be read: %s", path, error)
-    spoken = [line.strip() for line in lines if line.strip()]
+def evidence(machine: Machine, folder: Path) -> Evidence:
+    """What is in a pilot's folder. Raises SchedulerError: it cannot be read at the moment."""
+    found = machine.read_files(folder, _PATTERNS, _LARGEST)
+    unsent = {name: data for name, data in found.items() if name.startswith("unsent-")}
+    spoken = [found[name] for name in sorted(found) if name.startswith("unreachable-")]
+    logs = [found[name] for name in sorted(found) if name.endswith(".out")]
+    return Evidence(
+        results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
+        complaints=" ".join(_text(data).strip() for data in spoken),
+        last_words=_last_words(logs),
+    )
+
+
+def _decoded(path: Path, data: bytes) -> list[Result]:
+    try:
+        return _results.decode(data)
+    except msgspec.DecodeError as error:
+        log.error("%s: these results cannot be read: %s", path, error)
+        return []
+
+
+def _last_words(logs: Iterable[bytes]) -> str:
+    lines = [line.strip() for data in logs for line in _text(data[-10_000:]).splitlines()]
+    spoken = [line for line in lines if line]
     return spoken[-1][:300] if spoken else ""
 
 
-def prune(state: Path, in_system: set[int]) -> None:
-    """Remove the folders of ended pilots but for the newest."""
-    folders = [path for path in pilots_directory(state).glob("*") if path.name.isdigit()]
-    ended = sorted((path for path in folders if int(path.name) not in in_system), key=lambda p: int(p.name))
-    for path in ended[:-KEPT]:
-        shutil.rmtree(path, ignore_errors=True)
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def prune(machine: Machine, home: Path, in_system: Collection[int]) -> None:
+    """Remove the folders of ended pilots but for the newest. Raises SchedulerError."""
+    folder = pilots_directory(home)
+    numbers = sorted(int(name) for name in machine.names(folder) if name.isdigit())
+    ended = [number for number in numbers if number not in in_system]
+    if ended[:-KEPT]:
+        machine.remove([pilot_directory(home, number) for number in ended[:-KEPT]])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import time
+from functools import partial
 
-from adaptor.daemon.evidence import complaints, last_words, prune, unsent_results
+from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
+from adaptor.daemon.mailing import mailbox_of
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
 from adaptor.link.messages import LAST_SECONDS
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.units import format_duration
-from backends.base import JobReport, JobState
+from backends.base import JobReport, JobState, SchedulerError
 
 UNREACHED = 40.0
 """Seconds without a word from any worker after which a running pilot is remarked on."""
@@ -28,14 +32,48 @@ async def observe_pilots(site: SiteState) -> None:
     if reports is None:
         return
     by_tag = {report.tag: report for report in reports}
+    await _hear_last_words(site, by_tag)
+    left = await _evidence(site, by_tag)
     for pilot in list(site.pilots.values()):
-        if pilot.submitted < asked:
-            _observe(site, pilot, by_tag.get(pilot.tag))
+        # What cannot be read now is read the next time: an end is judged with all that there is.
+        if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None:
+            _observe(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id) or NOTHING)
     await site.core.commit()
+    if left:
+        await _prune(site)
     await _cancel_strays(site, reports)
 
 
-def _observe(site: SiteState, pilot: Pilot, report: JobReport | None) -> None:
+async def _hear_last_words(site: SiteState, reports: dict[str, JobReport]) -> None:
+    """What workers of ended pilots have written is heard before their end is judged."""
+    ended = (
+        report.state.ended for pilot in site.pilots.values() if (report := reports.get(pilot.tag)) is not None
+    )
+    if site.postman is not None and any(ended):
+        await site.postman.exchange()
+
+
+async def _evidence(site: SiteState, reports: dict[str, JobReport]) -> dict[int, Evidence | None]:
+    """What pilots have left that may have ended, or that nobody has heard of; None: it cannot be read."""
+    now = time.time()
+    found: dict[int, Evidence | None] = {}
+    for pilot in list(site.pilots.values()):
+        report = reports.get(pilot.tag)
+        missing = report is None and pilot.state is not PilotState.SUBMITTING
+        if missing or (report is not None and report.state.ended) or _is_silent(pilot, now):
+            folder = site.folder(pilot)
+            found[pilot.id] = await site.ask(partial(evidence, site.machine, folder))
+    return found
+
+
+async def _prune(site: SiteState) -> None:
+    """Old folders go when something has ended; where they cannot, another time."""
+    in_system = {row.id for row in site.core.journal.pilots_in_system()}
+    with contextlib.suppress(SchedulerError):
+        await asyncio.to_thread(prune, site.machine, site.home, in_system)
+
+
+def _observe(site: SiteState, pilot: Pilot, report: JobReport | None, left: Evidence) -> None:
     now = time.time()
     if report is None:
         alive = bool(site.core.broker.of_pilot(pilot.id))
@@ -44,51 +82,64 @@ def _observe(site: SiteState, pilot: Pilot, report: JobReport | None) -> None:
         changed = observe(pilot, report, now)
         if report.never and not pilot.cancel_reason and pilot.state is PilotState.QUEUED:
             pilot.cancel_reason = f"it could never have started: {report.never}"
-    _remark(site, pilot, now)
+    _remark(site, pilot, now, left)
     if changed:
         site.note_change(pilot)
     if not pilot.in_system:
-        _pilot_ended(site, pilot, now)
+        _pilot_ended(site, pilot, now, left)
 
 
-def _remark(site: SiteState, pilot: Pilot, now: float) -> None:
+def _is_silent(pilot: Pilot, now: float) -> bool:
+    """Whether it runs, no worker of it has called, and nobody has remarked on that."""
+    if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is not None:
+        return False
+    return now - max(pilot.started, pilot.known_since) > UNREACHED and not pilot.note
+
+
+def _remark(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> None:
     """Say so when no worker of a running pilot calls; learn how long the start-up takes."""
     if pilot.state is not PilotState.RUNNING or pilot.started is None:
         return
     if pilot.first_hello is None:
-        if now - max(pilot.started, pilot.known_since) > UNREACHED and not pilot.note:
-            ran, port = format_duration(now - pilot.started), site.core.server.worker_port
+        if _is_silent(pilot, now):
+            ran = format_duration(now - pilot.started)
             pilot.note = (
-                f"runs for {ran}, but no worker of it has reached the daemon; is port {port} of this machine "
-                f"open from the nodes? {complaints(site.folder(pilot))}"
+                f"runs for {ran}, but no worker of it has reached the daemon; "
+                f"{_doubt(site)} {left.complaints}"
             ).strip()
             site.explain("problem", pilot.note, pilot)
             if not site.core.broker.has_work_for(site.name):
                 pilot.cancel_reason = "no task is left, and no worker of it could be told"
         return
-    overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
+    overhead = min(pilot.first_hello - pilot.started + LAST_SECONDS + 1, site.limits.max_tr / 2)
     if overhead > site.pad and pilot.known_since <= pilot.started:
-        site.pad = min(overhead, site.limits.max_tr / 2)
+        site.pad = overhead
         site.core.broker.set_longest(site.name, max(1.0, site.limits.max_tr - site.pad))
 
 
-def _pilot_ended(site: SiteState, pilot: Pilot, now: float) -> None:
+def _doubt(site: SiteState) -> str:
+    """What may be in the way of its workers."""
+    if site.postman is not None:
+        return f"is the folder of its mailbox ({mailbox_of(site.config)}) to be seen on the nodes?"
+    if site.outpost is not None and site.outpost.doubt:
+        return site.outpost.doubt
+    return f"is port {site.core.server.worker_port} of this machine open from the nodes?"
+
+
+def _pilot_ended(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> None:
     """Take in what it left behind, put its tasks back, and draw the lessons."""
-    folder = site.folder(pilot)
     broker = site.core.broker
-    for path, results in unsent_results(folder):
-        broker.left_behind(pilot.id, site.name, results, now)
-        path.unlink(missing_ok=True)
+    if left.results:
+        broker.left_behind(pilot.id, site.name, left.results, now)
     word = LOSS_WORDS.get(pilot.state, AttemptOutcome.LOST)
     at = min(now, pilot.ended or now)
     for worker in broker.of_pilot(pilot.id):
         broker.lost(worker.id, word, at, now)
         site.core.forget_worker(worker.id)
     del site.pilots[pilot.id]
-    _judge_pilot(site, pilot, now, complaints(folder) or last_words(folder))
+    _judge_pilot(site, pilot, now, left.complaints or left.last_words)
     if word is not AttemptOutcome.LOST:
         site.core.losses[pilot.id] = word
-    prune(site.core.directory, set(site.pilots))
     site.wake.set()
 
 

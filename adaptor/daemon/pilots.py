@@ -43,6 +43,8 @@ class Pilot:
         self.job = job
         """The scheduler's id; None while it is not known."""
         self.started = started
+        self.granted: float = request.tr
+        """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit)."""
         self.ended: float | None = None
         self.end_reason = ""
         self.known_since = submitted if known_since is None else known_since
@@ -57,6 +59,8 @@ class Pilot:
         self.note = ""
         self.misses = 0
         """Answers in a row that left it out."""
+        self.wait_known = started is not None
+        """Whether its site has learned how long it waited."""
 
     @classmethod
     def from_row(cls, row: PilotRow, now: float) -> Pilot:
@@ -84,7 +88,7 @@ class Pilot:
         self.state = state
 
     def view(self, processors: int | None) -> PilotView:
-        ends = self.started + self.request.tr if self.started is not None else None
+        ends = self.started + self.granted if self.started is not None else None
         return PilotView(
             id=self.id,
             state=self.state,
@@ -92,6 +96,8 @@ class Pilot:
             started=self.started,
             ends=ends,
             processors=processors,
+            submitted=self.submitted,
+            predicted_start=self.predicted_start,
         )
 
     def hello(self, now: float) -> None:
@@ -116,6 +122,8 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     pilot.job = report.id
     if report.start is not None and report.state is not JobState.QUEUED:
         pilot.started = report.start
+    if report.granted is not None:
+        pilot.granted = report.granted
     ended = report.state.ended
     if ended is not None:
         _end(pilot, report, ended, now)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
-import psutil
 import zmq
 import zmq.asyncio
 from zmq.auth.asyncio import AsyncioAuthenticator
@@ -62,6 +60,8 @@ class Server:
             allowed = _AllowList(frozenset({pair.public.encode()}))
             self._authenticator.configure_curve_callback(domain, credentials_provider=allowed)
         interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (CURVE turns strangers away)
+        self.other_ways: list[Callable[[bytes, bytes], bool]] = []
+        """For workers that do not come to the socket: each says whether it has taken a message for one."""
         self.workers = self._socket("worker", keys, _LARGEST_FROM_WORKER)
         self.clients = self._socket("client", keys, _LARGEST_FROM_CLIENT)
         self.worker_port = _bind(self.workers, interface, worker_port)
@@ -88,7 +88,8 @@ class Server:
         await asyncio.gather(_receive(self.workers, on_workers), _receive(self.clients, on_clients))
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
-        await self.workers.send_multipart((identity, data))
+        if not any(way(identity, data) for way in self.other_ways):
+            await self.workers.send_multipart((identity, data))
 
     async def send_client(self, identity: bytes, data: bytes) -> None:
         await self.clients.send_multipart((identity, data))
@@ -121,23 +122,3 @@ def _bind(router: zmq.asyncio.Socket, interface: str, port: int) -> int:
             endpoint = router.getsockopt_string(zmq.LAST_ENDPOINT)
             return int(urlsplit(endpoint).port or 0)
     raise AdaptorError(f"no port can be bound on {interface}")
-
-
-def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:
-    """Where peers may find this machine, the likeliest first."""
-    if loopback:
-        return (f"tcp://127.0.0.1:{port}",)
-    names = [host] if host else [*_interface_addresses(), socket.getfqdn()]
-    return tuple(f"tcp://{name}:{port}" for name in dict.fromkeys([*names, "127.0.0.1"]))
-
-
-def _interface_addresses() -> list[str]:
-    """IPv4 addresses of interfaces that are up, loopback left out."""
-    up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
-    return [
-        address.address
-        for name, found in psutil.net_if_addrs().items()
-        if name in up
-        for address in found
-        if address.family == socket.AF_INET and not address.address.startswith("127.")
-    ]

@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -15,26 +16,34 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from adaptor import __version__
 from adaptor.broker.journal import Journal
 from adaptor.config import Config
-from adaptor.daemon import controlling, site
+from adaptor.daemon import site
 from adaptor.daemon.core import Core
 from adaptor.daemon.desk import Desk
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.reachable import last_port, write_access_files
-from adaptor.daemon.server import Message, Server, addresses
+from adaptor.daemon.machines import make_machine
+from adaptor.daemon.mailing import hire_postman, mailbox_of, open_room
+from adaptor.daemon.outpost import Outpost
+from adaptor.daemon.outposts import found_outpost
+from adaptor.daemon.peers import acquaint
+from adaptor.daemon.postman import Postman
+from adaptor.daemon.reachable import last_port, last_worker_port, write_client_access, write_site_access
+from adaptor.daemon.reception import Reception
+from adaptor.daemon.seeing_off import end_pilots
+from adaptor.daemon.server import Message, Server
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.sites import limits_of, make_backends, terms_of
-from adaptor.errors import AdaptorError, JournalError
-from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, WORKER_ACCESS
+from adaptor.daemon.sites import limits_of, make_backends, stays_inside, terms_of
+from adaptor.errors import JournalError
+from adaptor.link.access import CLIENT_ACCESS
+from adaptor.link.interfaces import addresses
 from adaptor.link.keys import load_or_make_keys
 from adaptor.link.state import private_directory
 from adaptor.views import DaemonView
 
 log = logging.getLogger(__name__)
 
-PAUSE = {"local": 0.2, "slurm": 1.0}
+PAUSE = {"local": 0.2, "slurm": 1.0, "pbs": 1.0}
 """Seconds between two steps of a site, at least, by backend."""
-POLL = {"local": 1.0, "slurm": 15.0}
+POLL = {"local": 1.0, "slurm": 15.0, "pbs": 15.0}
 """Seconds between two looks at the queue, by backend, where the site does not say."""
 LINGER = 3.0
 """Seconds that a private daemon stays after the last bag, so that its user sees the end."""
@@ -50,23 +59,32 @@ class Service:
         """Why nothing can be written down now; empty: it can."""
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
-        backends = make_backends(config, directory)
+        machines = {name: make_machine(each) for name, each in config.sites.items()}
+        backends = make_backends(config, directory, machines)
         limits = {name: limits_of(config.sites[name], backend) for name, backend in backends.items()}
-        self._loopback = all(backend.loopback for backend in backends.values())
+        self._loopback = all(stays_inside(each) for each in config.sites.values())
         self.server = Server(
             self._keys,
             loopback=self._loopback,
-            worker_port=config.daemon.port or last_port(directory / WORKER_ACCESS),
+            worker_port=config.daemon.port or last_worker_port(directory, config.sites),
             client_port=last_port(directory / CLIENT_ACCESS),
         )
         terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
         self.core = Core(directory, Journal(directory), self.server, terms)
         self.sites = {
-            name: SiteState(name, config.sites[name], backend, limits[name], self.core)
+            name: SiteState(name, config.sites[name], backend, limits[name], self.core, machines[name])
             for name, backend in backends.items()
         }
+        self._polls = {
+            name: float(each.poll_interval or POLL[each.backend]) for name, each in config.sites.items()
+        }
+        acquaint(self.sites, self._polls)
+        self._hire_postmen()
+        for state in self.sites.values():
+            found_outpost(state, self._keys, self._addresses, self._stall)
         self._load_pilots()
         self.desk = Desk(self.core, self.sites, self._stall)
+        self._reception = Reception(self, self._stall, self.server.send_client)
         self._stop = asyncio.Event()
         self._stopping = False
         self._stop_pilots = False
@@ -79,11 +97,15 @@ class Service:
         `on_ready` is called once the daemon can be asked.
         """
         self._until_idle = until_idle
-        write_access_files(self.directory, self._keys, self.server, self.config.daemon.host, self._loopback)
+        # Each site may have several questions under way; those that hang must not hold the others up.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(8 + 6 * len(self.sites)))
+        await self._write_access_files()
         scheduler = self._schedule()
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
             *(asyncio.create_task(self._run_site(state)) for state in self.sites.values()),
+            *(asyncio.create_task(postman.run(self._may_listen)) for postman in self._postmen()),
+            *(asyncio.create_task(outpost.run()) for outpost in self._outposts()),
             asyncio.create_task(self._stopped()),
         ]
         if on_ready is not None:
@@ -93,14 +115,45 @@ class Service:
             for task in done:
                 task.result()
             if self._stop_pilots:
-                await self._end_pilots()
+                await end_pilots(self.sites.values())
         finally:
             scheduler.shutdown(wait=False)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            for postman in self._postmen():
+                await postman.close()
+            for outpost in self._outposts():
+                await outpost.close()
+            for state in self.sites.values():
+                await asyncio.to_thread(state.machine.close)
             self.server.close()
             self.core.journal.close()
+
+    def _hire_postmen(self) -> None:
+        for name, state in self.sites.items():
+            if mailbox_of(state.config):
+                room = open_room(name, state.config, self.core.journal.instance, state.machine.start)
+                hire_postman(state, room, self._keys, self.server, self._on_workers, self._stall)
+
+    def _postmen(self) -> list[Postman]:
+        return [state.postman for state in self.sites.values() if state.postman is not None]
+
+    def _outposts(self) -> list[Outpost]:
+        return [state.outpost for state in self.sites.values() if state.outpost is not None]
+
+    def _addresses(self) -> tuple[str, ...]:
+        """Where workers find this machine."""
+        return addresses(self.config.daemon.host, self.server.worker_port, loopback=self._loopback)
+
+    async def _write_access_files(self) -> None:
+        """An outpost writes its own."""
+        for name, state in self.sites.items():
+            if state.outpost is None:
+                found = self._addresses() if state.postman is None else (await state.postman.locate(),)
+                write_site_access(self.directory, self._keys, name, found)
+        host = self.config.daemon.host
+        write_client_access(self.directory, self._keys, self.server, host, self._loopback)
 
     def stop(self, *, pilots: bool) -> None:
         """End the daemon soon; with `pilots`, cancel them first."""
@@ -109,6 +162,9 @@ class Service:
 
     def _may_step(self) -> bool:
         return not self.stalled and not self._stopping
+
+    def _may_listen(self) -> bool:
+        return not self.stalled
 
     async def _stopped(self) -> None:
         await self._stop.wait()
@@ -120,8 +176,8 @@ class Service:
     def _schedule(self) -> AsyncIOScheduler:
         scheduler = AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1})
         for state in self.sites.values():
-            seconds = state.config.poll_interval or POLL[state.config.backend]
-            scheduler.add_job(_wake, "interval", [state], seconds=float(seconds), id=f"look at {state.name}")
+            seconds = self._polls[state.name]
+            scheduler.add_job(_wake, "interval", [state], seconds=seconds, id=f"look at {state.name}")
         scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
         scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
         scheduler.start()
@@ -190,19 +246,8 @@ class Service:
             self._stall(error)
 
     async def _on_clients(self, batch: list[Message]) -> None:
-        for identity, data in batch:
-            try:
-                answer = await controlling.serve(self, data)
-            except JournalError as error:
-                self._stall(error)
-                answer = control.Failure(str(error))
-            except AdaptorError as error:
-                answer = control.Failure(str(error))
-            except Exception as error:
-                log.exception("a question could not be served")
-                answer = control.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
-            self._last_busy = time.monotonic()
-            await self.server.send_client(identity, control.encode(answer))
+        await self._reception.receive(batch)
+        self._last_busy = time.monotonic()
 
     async def _every_second(self) -> None:
         """Workers that fell silent are lost; a daemon that is not needed, or has lost its folder, ends."""
@@ -220,26 +265,14 @@ class Service:
         if self._until_idle and time.monotonic() - self._last_busy > LINGER:
             self._stop.set()
 
-    async def _end_pilots(self) -> None:
-        """Cancel all pilots and see them off, within their grace time."""
-        for state in self.sites.values():
-            await site.cancel_all(state, "the daemon was stopped together with its pilots")
-        grace = max(float(state.config.grace_time) for state in self.sites.values()) + 5.0
-        until = time.monotonic() + grace
-        while time.monotonic() < until and any(state.pilots for state in self.sites.values()):
-            for state in self.sites.values():
-                await site.see_off(state)
-            await asyncio.sleep(0.2)
-
     def view(self) -> DaemonView:
-        host = self.config.daemon.host
         return DaemonView(
             pid=os.getpid(),
             host=socket.gethostname(),
             version=__version__,
             started=self.started,
             state_directory=str(self.directory),
-            addresses=list(addresses(host, self.server.worker_port, loopback=self._loopback)),
+            addresses=list(self._addresses()),
             workers=len(self.core.broker.books.workers),
             stalled=self.stalled,
         )

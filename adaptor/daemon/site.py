@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteView, Withdraw, Withhold
+from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
+from adaptor.crafting.standing import Part
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
+from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.observing import observe_pilots
-from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
+from adaptor.daemon.viewing import view_of
 
 _DIGITS = re.compile(r"[\d.]+")
 
@@ -41,6 +43,9 @@ async def step(site: SiteState) -> None:
     demands = site.core.broker.demands(site.name)
     waiting = any(demand.waiting for demand in demands)
     site.queue = await site.ask(site.backend.queue_state) if waiting else None
+    site.seen = site.queue or site.seen
+    if site.peers is not None and waiting:
+        site.peers.heard(site.name)
     await _decide(site, demands, waiting)
     await cancel_unwanted(site)
 
@@ -60,55 +65,37 @@ async def see_off(site: SiteState) -> None:
 
 async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -> None:
     now = time.time()
-    if waiting and (held_back := _held_back(site, now)):
+    if waiting and (held_back := why_held_back(site, now)):
         _withhold(site, held_back)
         return
-    rules = SiteRules(
-        limits=site.limits,
-        time_resolution=site.backend.time_resolution,
-        slot_margin=site.backend.slot_margin,
-        pad=site.pad,
-        granularity=(site.config.processors_per_node or 1) if site.config.whole_nodes else 1,
-    )
-    view = SiteView(
-        now=now,
-        queue=site.queue,
-        rules=rules,
-        heuristic=site.config.heuristic,
-        pilots=tuple(_view(site, pilot) for pilot in site.pilots.values()),
-        demands=demands,
-    )
-    for decision in plan(view):
-        match decision:
-            case Issue():
-                if not await issue(site, decision):
-                    break
-            case Withdraw():
-                withdraw(site, decision)
-            case Withhold():
-                _withhold(site, decision.reason)
+    part = None
+    if site.peers is not None:
+        if awaited := site.peers.awaited(site.name):
+            _withhold(site, f"waits a moment for the queue of {' and '.join(sorted(awaited))} to be read")
+            return
+        demands = site.core.broker.demands(site.name)
+        part = site.peers.part(site.name, demands)
+    await _act(site, plan(view_of(site, site.queue, now, demands), part), part)
 
 
-def _held_back(site: SiteState, now: float) -> str:
-    """Why no request may be made yet after failures; empty: none stands in the way."""
-    if site.refusals.waiting(now):
-        return f"the last request failed ({site.refusals.reason}); next try at {_clock(site.refusals.until)}"
-    if site.fruitless.waiting(now):
-        return (
-            f"{site.fruitless.failures} pilots in a row ended without running a task "
-            f"({site.fruitless.reason}); next try at {_clock(site.fruitless.until)}"
-        )
-    return ""
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))
-
-
-def _view(site: SiteState, pilot: Pilot) -> PilotView:
-    workers = [worker for worker in site.core.broker.of_pilot(pilot.id) if not worker.awaited]
-    heard = pilot.first_hello is not None and bool(workers)
-    return pilot.view(sum(worker.processors for worker in workers) if heard else None)
+async def _act(site: SiteState, decisions: list[Decision], part: Part | None) -> None:
+    """Carry decisions out, as long as requests are taken."""
+    site.intended = tuple(each for each in decisions if isinstance(each, Issue))
+    if part is not None and site.intended:
+        site.explain("divided", part.reason)
+    try:
+        for decision in decisions:
+            match decision:
+                case Issue():
+                    site.intended = site.intended[1:]
+                    if not await issue(site, decision):
+                        break
+                case Withdraw():
+                    withdraw(site, decision)
+                case Withhold():
+                    _withhold(site, decision.reason)
+    finally:
+        site.intended = ()
 
 
 def _withhold(site: SiteState, reason: str) -> None:

@@ -7,17 +7,27 @@ import logging
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from adaptor.backoff import Backoff
 from adaptor.config import SiteConfig
-from adaptor.daemon.backoff import Backoff
+from adaptor.crafting.situation import Issue
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import pilot_directory
 from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.waiting import learn_wait, recall_waits
+from adaptor.link.access import worker_access
 from adaptor.model import Limits, QueueState
 from backends.base import Backend, SchedulerError
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+
+if TYPE_CHECKING:
+    from adaptor.daemon.outpost import Outpost
+    from adaptor.daemon.peers import Peers
+    from adaptor.daemon.postman import Postman
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +43,15 @@ class Withheld(msgspec.Struct):
 
 
 class SiteState:
-    def __init__(self, name: str, config: SiteConfig, backend: Backend, limits: Limits, core: Core) -> None:
+    def __init__(
+        self,
+        name: str,
+        config: SiteConfig,
+        backend: Backend,
+        limits: Limits,
+        core: Core,
+        machine: Machine = HERE,
+    ) -> None:
         self.name = name
         self.config = config
         self.backend = backend
@@ -41,12 +59,24 @@ class SiteState:
         self.core = core
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
         """What the tags of its pilots begin with, and of no other site's."""
+        self.machine = machine
+        """Where its scheduler's commands run and its pilots' files lie."""
+        self.outpost: Outpost | None = None
+        """Of a distant site: its folder there."""
+        self.postman: Postman | None = None
+        """Where its workers are reached through a mailbox: who looks after it."""
         self.pilots: dict[int, Pilot] = {}
         """Those in the system."""
         self.queue: QueueState | None = None
         """As last seen; None while nothing waits, or while the scheduler does not answer."""
+        self.seen: QueueState | None = None
+        """As last seen, however long ago that was."""
         self.problem = ""
         """Why the scheduler does not answer; empty: it does."""
+        self.problem_since: float | None = None
+        """Since when it has not answered; None: it does."""
+        self.asked: float | None = None
+        """When the question was asked that it has not answered yet; None: there is none."""
         self.wake = asyncio.Event()
         self.pad = float(config.pad)
         """As configured, or more where the start-up of pilots was seen to take longer."""
@@ -54,11 +84,23 @@ class SiteState:
         self.refusals = Backoff(first=30, most=900)
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
+        self.intended: tuple[Issue, ...] = ()
+        """Requests that are decided and not yet submitted."""
+        self.waits = recall_waits(core.journal, name)
+        self.peers: Peers | None = None
+        """The other sites that serve the same bags; None: it is alone."""
+        self._one_question = asyncio.Lock()
 
     @property
     def active(self) -> bool:
         """Whether there is anything to observe or to decide."""
         return bool(self.pilots) or self.core.broker.has_work_for(self.name)
+
+    def heard_until(self, now: float) -> float:
+        """Epoch seconds up to which all that its workers have sent has been heard."""
+        if self.postman is not None:
+            return self.postman.heard_until
+        return now if self.outpost is None else self.outpost.heard_until(now)
 
     def load_pilots(self) -> None:
         """The pilots in the system, as the journal has them."""
@@ -68,15 +110,28 @@ class SiteState:
 
     async def ask(self, question: Callable[[], T]) -> T | None:
         """The answer of the scheduler, in a thread; None if it has none, and then `problem` says why."""
-        try:
-            answer = await asyncio.to_thread(question)
-        except SchedulerError as error:
-            if str(error) != self.problem:
-                self.explain("problem", str(error))
-            self.problem = str(error)
-            return None
-        self.problem = ""
+        async with self._one_question:
+            asked = self.asked = time.time()
+            try:
+                answer = await asyncio.to_thread(question)
+            except SchedulerError as error:
+                self._unanswered(str(error), asked)
+                return None
+            finally:
+                self.asked = None
+        self.problem, self.problem_since = "", None
         return answer
+
+    def _unanswered(self, problem: str, asked: float) -> None:
+        if problem != self.problem:
+            self.explain("problem", problem)
+        self.problem = problem
+        self.problem_since = self.problem_since or asked
+
+    def silence(self, now: float) -> float:
+        """Seconds for which the scheduler has owed an answer."""
+        since = [each for each in (self.problem_since, self.asked) if each is not None]
+        return now - min(since) if since else 0.0
 
     async def cancel(self, jobs: Collection[str]) -> bool:
         """End these jobs; whether the scheduler took the order."""
@@ -87,11 +142,22 @@ class SiteState:
 
         return await self.ask(cancel) is not None
 
+    @property
+    def home(self) -> Path:
+        """What holds the folders of its pilots, on its machine."""
+        return self.core.directory if self.outpost is None else self.outpost.folder
+
+    @property
+    def access(self) -> Path:
+        """Where its workers find how to reach the daemon."""
+        return self.home / worker_access(self.name) if self.outpost is None else self.outpost.access
+
     def folder(self, pilot: Pilot) -> Path:
-        return pilot_directory(self.core.directory, pilot.id)
+        return pilot_directory(self.home, pilot.id)
 
     def note_change(self, pilot: Pilot) -> None:
-        """Write a pilot's state down. Raises JournalError."""
+        """Write a pilot's state down, and learn from its wait. Raises JournalError."""
+        learn_wait(self.waits, pilot)
         self.core.journal.update_pilot(
             pilot.id,
             state=pilot.state,

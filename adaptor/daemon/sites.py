@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.broker.books import SiteTerms
 from adaptor.config import Config, SiteConfig
+from adaptor.daemon.machines import make_machine
+from adaptor.daemon.mailing import latency_of
 from adaptor.link.messages import LAST_SECONDS
 from adaptor.link.state import private_directory
 from adaptor.model import Limits
 from backends.base import Backend, SchedulerError
+from backends.machines.base import Machine
 
 
-def make_backend(name: str, config: SiteConfig, state: Path) -> Backend:
+def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
+    machine = machine or make_machine(config)
     match config.backend:
         case "local":
             from backends.local.backend import LocalBackend
@@ -22,11 +27,22 @@ def make_backend(name: str, config: SiteConfig, state: Path) -> Backend:
         case "slurm":
             from backends.slurm.backend import SlurmBackend
 
-            return SlurmBackend(config)
+            return SlurmBackend(config, machine)
+        case "pbs":
+            from backends.pbs.backend import PbsBackend
+
+            return PbsBackend(config, machine)
 
 
-def make_backends(config: Config, state: Path) -> dict[str, Backend]:
-    return {name: make_backend(name, site, state) for name, site in config.sites.items()}
+def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
+    return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
+
+
+def stays_inside(config: SiteConfig) -> bool:
+    """Whether no worker of the site comes to this machine from outside."""
+    if config.ssh is not None:
+        return config.ssh.link != "direct"
+    return config.backend == "local"
 
 
 def limits_of(config: SiteConfig, backend: Backend) -> Limits:
@@ -59,4 +75,5 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         growth_factor=config.growth_factor,
         longest=max(1.0, limits.max_tr - float(config.pad)),
         last=min(float(config.grace_time), LAST_SECONDS),
+        latency=latency_of(config),
     )

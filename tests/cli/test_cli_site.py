@@ -11,8 +11,8 @@ from adaptor.config import default_config_path, load_config
 from adaptor.link import control
 from adaptor.views import SiteView
 from backends.base import SchedulerError
+from backends.findings import Finding
 from backends.slurm import discover
-from backends.slurm.checking import Finding
 from tests.cli.invoking import Cli, Serve
 
 CLUSTER = "sites:\n  batch:\n    backend: slurm\n    partition: batch\n"
@@ -31,7 +31,7 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> list[Finding]:
     """A cluster that describes itself; the list is what a check finds."""
     findings = [Finding("ok", "Slurm answers"), Finding("warning", "sacct does not")]
     monkeypatch.setattr(discover, "describe_sites", lambda: CLUSTER)
-    monkeypatch.setattr(discover, "check_site", lambda site: findings)
+    monkeypatch.setattr(discover, "check_site", lambda site, machine: findings)
     return findings
 
 
@@ -48,11 +48,16 @@ def test_site_list(cli: Cli, serve: Serve) -> None:
         processors=16,
         observed=1_700_000_000.0,
         problem="squeue does not answer",
+        since=1_700_000_000.0,
+        held=12,
+        late=90.0,
     )
     serve({control.GetSites: control.Sites([view])})
     outcome = cli("site", "list")
     assert outcome.lines[1].split()[:6] == ["hpc", "slurm", "adaptive", "3", "-", "1h"]
-    assert outcome.lines[2].strip() == "problem: squeue does not answer"
+    assert outcome.lines[1].split()[6:11] == ["1", "2", "12", "16", "1m"]
+    assert outcome.lines[1].endswith("silent")
+    assert outcome.lines[2].strip() == "problem (since 2023-11-14): squeue does not answer"
     assert cli("site", "list", "--json").value[0]["max_tr"] == 3600.0
 
 

@@ -121,7 +121,7 @@ def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> Non
 
     secrets = {
         json.loads((busy.state / name).read_text())["secret_key"]
-        for name in ("access-worker.json", "access-client.json")
+        for name in ("access-worker-here.json", "access-client.json")
     }
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
     assert not any(secret in line for secret in secrets for line in lines)
@@ -133,5 +133,5 @@ def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> Non
 
 def _inside_private(path: Path, state: Path) -> bool:
     """Files of other modes are shut off by their 0700 folder; secrets themselves must be 0600."""
-    secret = path.name in {"keys.json", "access-worker.json", "access-client.json", "journal.sqlite"}
+    secret = path.name in {"keys.json", "access-worker-here.json", "access-client.json", "journal.sqlite"}
     return not secret and not path.is_dir() and not state.stat().st_mode & 0o077

@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, WORKER_ACCESS, read_access
+from adaptor.link.access import CLIENT_ACCESS, read_access, worker_access
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 
@@ -96,7 +96,7 @@ def test_a_client_without_the_right_key_gets_no_answer(lab: Lab, key: str) -> No
     lab.run("daemon", "start")
     access = read_access(lab.state / CLIENT_ACCESS)
     if key == "a worker's":
-        worker = read_access(lab.state / WORKER_ACCESS)
+        worker = read_access(lab.state / worker_access("here"))
         public, secret = worker.public_key.encode(), worker.secret_key.encode()
     else:
         public, secret = zmq.curve_keypair()

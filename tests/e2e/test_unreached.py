@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from adaptor.link.access import WORKER_ACCESS, read_access, write_access
+from adaptor.link.access import read_access, worker_access, write_access
 from tests.e2e.lab import Lab, until
 
 
@@ -19,7 +19,7 @@ def test_workers_that_cannot_reach_the_daemon_are_told_of_within_a_minute(lab: L
     """)
     lab.bag(["true"])
     lab.run("daemon", "start")
-    path = lab.state / WORKER_ACCESS
+    path = lab.state / worker_access("here")
     write_access(path, msgspec.structs.replace(read_access(path), addresses=("tcp://127.0.0.1:9",)))
     begin = time.monotonic()
     lab.submit("tasks.bag")

@@ -1,0 +1,37 @@
+"""The end of all pilots, when the daemon is stopped together with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+
+from adaptor.daemon.site import cancel_all, see_off
+from adaptor.daemon.site_state import SiteState
+
+_BEYOND_GRACE = 5.0
+"""Seconds that schedulers have beyond the grace time of workers."""
+
+
+async def end_pilots(sites: Collection[SiteState]) -> None:
+    """Cancel all pilots and see them off; a site that does not answer keeps nobody from leaving in time.
+
+    Raises:
+        JournalError: an end could not be written down.
+    """
+    if not sites:
+        return
+    grace = max(float(state.config.grace_time) for state in sites) + _BEYOND_GRACE
+    tasks = [asyncio.create_task(_end(state)) for state in sites]
+    done, silent = await asyncio.wait(tasks, timeout=grace)
+    for task in silent:
+        task.cancel()
+    await asyncio.gather(*silent, return_exceptions=True)
+    for task in done:
+        task.result()
+
+
+async def _end(state: SiteState) -> None:
+    await cancel_all(state, "the daemon was stopped together with its pilots")
+    while state.pilots:
+        await see_off(state)
+        await asyncio.sleep(0.2)

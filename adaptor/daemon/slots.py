@@ -1,0 +1,45 @@
+"""The free slots of a queue as a user is shown them. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import SiteRules
+from adaptor.model import FreeSlot, QueueState
+from adaptor.views import FreeStep, SlotsView, SlotView
+
+
+def slots_view(site: str, queue: QueueState, rules: SiteRules) -> SlotsView:
+    """The holes of a queue: all maximal free slots, with the largest request that each one takes.
+
+    This is what Maui and Moab call `showbf`, and what a user of Slurm or PBS has no command for.
+    """
+    free = availability(queue)
+    return SlotsView(
+        site=site,
+        observed=queue.now,
+        processors=queue.processors,
+        free=[FreeStep(time, processors) for time, processors in free.steps()],
+        slots=[_slot(slot, queue.processors, rules) for slot in free.free_slots()],
+        problem="",
+    )
+
+
+def unread(site: str, problem: str) -> SlotsView:
+    """A site whose queue could not be read."""
+    return SlotsView(site=site, observed=None, processors=0, free=[], slots=[], problem=problem)
+
+
+def _slot(slot: FreeSlot, processors: int, rules: SiteRules) -> SlotView:
+    shape = Shape(rules=rules, site_processors=processors, processors_per_task=1, runtime=1.0)
+    p, tr = min(shape.widest, shape.fit(slot.processors)), shape.longest_tr(slot.duration)
+    fits = p > 0 and tr > rules.pad
+    return SlotView(
+        start=slot.start,
+        end=None if math.isinf(slot.duration) else slot.end,
+        processors=slot.processors,
+        p=p if fits else None,
+        tr=tr if fits else None,
+    )

@@ -1,0 +1,76 @@
+"""`adaptor site check` of a site that is reached over ssh."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adaptor.config import SiteConfig, parse_config
+from adaptor.daemon.reaching import check_where_it_is
+from backends.findings import Finding, ok
+from backends.machines.base import Machine
+from tests.clusters.sshd import ThrowawaySshd
+
+pytestmark = pytest.mark.ssh
+
+
+@pytest.fixture
+def found(sshd: ThrowawaySshd) -> Callable[..., list[tuple[str, str]]]:
+    """The findings on a site like this, and that the scheduler is asked where all is well."""
+
+    def check(site: SiteConfig, machine: Machine) -> list[Finding]:
+        return [ok(f"asked {machine.where}")]
+
+    def find(python: str = sys.executable, **changes: Any) -> list[tuple[str, str]]:
+        site = {"backend": "slurm", "python": python, "ssh": {**sshd.site(), **changes}}
+        config = parse_config(msgspec.json.encode({"sites": {"far": site}}).decode(), "c.yaml")
+        return [(each.level, each.text) for each in check_where_it_is(config.sites["far"], check)]
+
+    return find
+
+
+def test_all_is_well(found: Callable[..., list[tuple[str, str]]]) -> None:
+    findings = found()
+    assert {level for level, _ in findings} == {"ok"}
+    words = [" ".join(text.split()[:2]) for _, text in findings]
+    assert words == ["ssh 127.0.0.1", f"python ({sys.executable})", words[2], "a tunnel", "asked on"]
+    assert words[2].endswith(".adaptor there")
+
+
+def test_straight_to_this_machine(found: Callable[..., list[tuple[str, str]]]) -> None:
+    assert any(
+        "directly from there" in text or "write ssh.link: tunnel" in text for _, text in found(link="direct")
+    )
+
+
+def test_no_python_or_not_this_package(found: Callable[..., list[tuple[str, str]]], tmp_path: Path) -> None:
+    assert found("/no/such/python")[-1][0] == "error"
+    assert "/no/such/python: cannot be run on 127.0.0.1" in found("/no/such/python")[-1][1]
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+    bare.chmod(0o755)
+    assert "lacks this package: install it" in found(str(bare))[-1][1]
+    old = tmp_path / "old"
+    old.write_text("#!/bin/sh\necho 0.0.1\n")
+    old.chmod(0o755)
+    assert "has version 0.0.1 of this package" in found(str(old))[-1][1]
+
+
+def test_a_folder_that_is_open_to_others(found: Callable[..., list[tuple[str, str]]], tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir(mode=0o755)
+    level, text = found(directory=str(tmp_path / "open"))[-1]
+    assert level == "error"
+    assert text.startswith(f"{tmp_path}/open on 127.0.0.1: is open to other users; close it with")
+
+
+def test_a_machine_that_is_not_there_is_the_only_finding(
+    found: Callable[..., list[tuple[str, str]]],
+) -> None:
+    ((level, text),) = found(port=1)
+    assert level == "error"
+    assert "cannot connect" in text

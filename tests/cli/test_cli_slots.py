@@ -1,0 +1,117 @@
+"""`adaptor site slots`: table, picture, JSON and figures, through the daemon and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adaptor.cli.slots_picture import picture
+from adaptor.link import control
+from adaptor.views import FreeStep, SlotsView, SlotView
+from tests.cli.invoking import Cli, Serve
+
+NOW = 1_700_000_000.0
+HPC = SlotsView(
+    site="hpc",
+    observed=NOW,
+    processors=64,
+    free=[FreeStep(NOW, 16), FreeStep(NOW + 1200, 0), FreeStep(NOW + 4800, 64)],
+    slots=[
+        SlotView(start=NOW, end=NOW + 1200, processors=16, p=16, tr=1080),
+        SlotView(start=NOW + 4800, end=None, processors=64, p=None, tr=None),
+    ],
+    problem="",
+)
+DOWN = SlotsView(site="far", observed=None, processors=0, free=[], slots=[], problem="squeue hangs\x1b[31m")
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("COLUMNS", "60")
+
+
+def test_the_table_and_the_picture(cli: Cli, serve: Serve) -> None:
+    daemon = serve({control.GetSlots: control.Slots([HPC])})
+    outcome = cli("site", "slots", "hpc")
+    assert outcome.code == 0
+    assert daemon.asked(control.GetSlots) == [control.GetSlots(["hpc"])]
+    assert outcome.lines[0].startswith("hpc: 16 of 64 processors free now")
+    assert outcome.lines[1].split() == ["processors", "start", "until", "duration", "request"]
+    assert outcome.lines[2].split()[:2] == ["16", "now"]
+    assert outcome.lines[2].endswith("20m        16 × 18m")
+    assert outcome.lines[3].endswith("-         unlimited  none fits")
+    assert max(map(len, outcome.lines)) <= 60
+
+
+def test_json(cli: Cli, serve: Serve) -> None:
+    serve({control.GetSlots: control.Slots([HPC])})
+    (site,) = cli("site", "slots", "--json").value
+    assert site["slots"][0] == {
+        "start": "2023-11-14T22:13:20.000Z",
+        "end": "2023-11-14T22:33:20.000Z",
+        "processors": 16,
+        "p": 16,
+        "tr": 1080.0,
+    }
+    assert site["free"][1] == {"time": "2023-11-14T22:33:20.000Z", "processors": 0}
+    assert site["slots"][1]["end"] is None
+
+
+def test_a_site_whose_queue_could_not_be_read(cli: Cli, serve: Serve) -> None:
+    serve({control.GetSlots: control.Slots([DOWN, HPC])})
+    outcome = cli("site", "slots")
+    assert outcome.code == 1
+    assert outcome.lines[0] == "far: squeue hangs·[31m"
+    assert any(line.startswith("hpc: 16 of 64") for line in outcome.lines), "the others are shown"
+
+
+def test_figures(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    serve({control.GetSlots: control.Slots([HPC, DOWN])})
+    png, svg = tmp_path / "a.png", tmp_path / "b"
+    cli("site", "slots", "--png", str(png), "--svg", str(svg))
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "16 × 18m" in svg.read_text() or "<svg" in svg.read_text()
+    outcome = cli("site", "slots", "--png", str(tmp_path / "no" / "a.png"))
+    assert outcome.code == 1
+    assert "cannot be written" in outcome.err
+
+
+def test_nothing_to_draw(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    serve({control.GetSlots: control.Slots([DOWN])})
+    outcome = cli("site", "slots", "--png", str(tmp_path / "a.png"))
+    assert outcome.code == 1
+    assert "nothing to draw" in outcome.err
+
+
+def test_without_a_daemon_the_schedulers_are_asked_from_here(cli: Cli, tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text("sites:\n  here:\n    backend: local\n    processors: 3\n    limits: {max_tr: 1h}\n")
+    outcome = cli("site", "slots", "--config", str(config))
+    assert "no daemon is running" in outcome.err
+    assert outcome.lines[0].startswith("here: 3 of 3 processors free now")
+    assert outcome.lines[2].split() == ["3", "now", "-", "unlimited", "3", "×", "1h"]
+    outcome = cli("site", "slots", "hree", "--config", str(config))
+    assert outcome.code == 2
+    assert "did you mean 'here'?" in outcome.err
+
+
+@pytest.mark.parametrize("width", [1, 40, 79, 500])
+def test_the_picture_shows_the_fewest_that_are_free(width: int) -> None:
+    lines = list(picture(HPC, width))
+    body = [line[3:] for line in lines[:-1]]
+    assert len(body) == 8
+    assert all(len(line) <= max(24, min(width, 164)) for line in lines)
+    assert body[-1].startswith("█"), "16 are free now"
+    assert body[0].strip("█ ") == "", "and all of them at the end"
+    assert body[0].endswith("█")
+    assert body[-3].startswith(" "), "24 are not free now"
+    assert "·" in body[-1], "none are free in the middle"
+
+
+def test_a_site_with_few_processors_has_a_line_for_each() -> None:
+    small = SlotsView(
+        site="s", observed=NOW, processors=2, free=[FreeStep(NOW, 2)], slots=[], problem=""
+    )  # fmt: skip
+    assert [line.split()[0] for line in picture(small, 40)][:2] == ["2", "1"]

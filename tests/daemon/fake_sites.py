@@ -1,0 +1,61 @@
+"""Several sites around one journal and one broker, their schedulers played by the test."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from adaptor.broker.bag import Bag, BagSpec
+from adaptor.broker.journal import Journal
+from adaptor.config import Duration, SiteConfig
+from adaptor.daemon.core import Core
+from adaptor.daemon.peers import acquaint
+from adaptor.daemon.site import step
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.sites import terms_of
+from adaptor.link.control import TaskInput
+from adaptor.model import Limits
+from tests.daemon.fake_site import FakeBackend, FakeServer
+
+LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=3600)
+
+
+class FakeSites:
+    """`near` and `far` with 8 idle processors each."""
+
+    def __init__(self, directory: Path, names: Iterable[str] = ("near", "far")) -> None:
+        directory.mkdir(mode=0o700)
+        (directory / "pilots").mkdir(mode=0o700)
+        config = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(0))
+        self.journal = Journal(directory)
+        self.backends = {name: FakeBackend() for name in names}
+        core = Core(directory, self.journal, FakeServer(), dict.fromkeys(names, terms_of(config, LIMITS)))  # type: ignore[arg-type]
+        self.sites = {
+            name: SiteState(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
+        }
+        acquaint(self.sites, dict.fromkeys(names, 1.0))
+
+    def submit_bag(self, tasks: int, *sites: str) -> None:
+        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=sites)
+        id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
+        bag = Bag(id, spec, tasks)
+        bag.fill()
+        next(iter(self.sites.values())).core.broker.add_bag(bag, time.time())
+
+    def step(self, *names: str) -> None:
+        for name in names:
+            asyncio.run(step(self.sites[name]))
+
+    def asked(self) -> dict[str, int]:
+        """Processors in the requests of each site."""
+        return {
+            name: sum(order.request.p for order in backend.orders) for name, backend in self.backends.items()
+        }
+
+    def told(self, site: str, kind: str) -> list[str]:
+        rows = self.journal.connection.execute(
+            "SELECT text FROM decision WHERE site = ? AND kind = ? ORDER BY id", (site, kind)
+        )
+        return [text for (text,) in rows]

@@ -1,0 +1,111 @@
+"""When a silent worker is lost: it is borne with while the daemon itself could not have heard it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.config import SiteConfig
+from adaptor.daemon.desk import HEARTBEAT, PATIENCE, Desk
+from adaptor.daemon.postman import Postman
+from adaptor.daemon.sites import terms_of
+from adaptor.link.mailbox import LATENCY
+from adaptor.link.mailbox_directory import DirectoryRoom
+from adaptor.link.mailbox_seal import Seal
+from adaptor.link.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
+from adaptor.model import CraftedRequest, Request
+from tests.daemon.fake_site import LIMITS, FakeSite
+
+TIMEOUT = 30.0
+WORKER = "1-n1-1"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> FakeSite:
+    made = FakeSite(tmp_path / "state")
+    made.submit_bag(1)
+    crafted = CraftedRequest(Request(1, 600), None, 1, "because")
+    made.journal.add_pilot("here", made.state.tag_prefix, crafted, time.time())
+    made.state.load_pilots()
+    return made
+
+
+def with_mailbox(site: FakeSite, tmp_path: Path) -> Postman:
+    config = SiteConfig(backend="local", mailbox=str(tmp_path / "mail"))
+    site.state.core.terms["here"] = terms_of(config, LIMITS)
+
+    async def hear(_: object) -> None:
+        """Nobody writes."""
+
+    site.state.postman = Postman(
+        DirectoryRoom(tmp_path / "mail" / "room"),
+        Seal("key"),
+        hear=hear,
+        pilots=list,
+        complain=lambda problem: None,
+    )
+    return site.state.postman
+
+
+def greet(site: FakeSite) -> Welcome:
+    """A worker says Hello; what it is told."""
+    told: list[ToWorker] = []
+
+    async def send_worker(identity: bytes, data: bytes) -> None:
+        told.append(decode_to_worker(data))
+
+    site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
+    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=time.time() + 600)
+    asyncio.run(desk_of(site).hear([(WORKER.encode(), encode(hello))]))
+    (welcome,) = [message for message in told if isinstance(message, Welcome)]
+    return welcome
+
+
+def desk_of(site: FakeSite) -> Desk:
+    def stall(error: Exception) -> None:
+        raise error
+
+    return Desk(site.state.core, {"here": site.state}, stall)
+
+
+def lost(site: FakeSite, silent_for: float) -> bool:
+    worker = site.state.core.broker.books.workers[WORKER]
+    worker.seen = time.time() - silent_for
+    asyncio.run(desk_of(site).miss_silent(TIMEOUT))
+    return WORKER not in site.state.core.broker.books.workers
+
+
+def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:
+    assert greet(site).heartbeat == HEARTBEAT
+    assert not lost(site, TIMEOUT - 5)
+    assert lost(site, TIMEOUT + 1)
+
+
+def test_at_a_mailbox_several_heartbeats_and_what_is_on_its_way_are_waited_for(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    postman = with_mailbox(site, tmp_path)
+    heartbeat = greet(site).heartbeat
+    postman.heard_until = time.time()
+    assert not lost(site, 3 * heartbeat + 2 * LATENCY)
+    assert lost(site, 8 * heartbeat)
+
+
+def test_while_the_mailbox_cannot_be_used_nobody_is_lost_for_a_while(site: FakeSite, tmp_path: Path) -> None:
+    postman = with_mailbox(site, tmp_path)
+    greet(site)
+    postman.heard_until = time.time() - 250
+    assert not lost(site, 250)
+    postman.heard_until = time.time() - 5 * PATIENCE
+    assert lost(site, 2 * PATIENCE)
+
+
+def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_be_there() -> None:
+    terms = terms_of(SiteConfig(backend="local", mailbox="/m"), LIMITS)
+    heartbeat = HEARTBEAT + 2 * terms.latency
+    assert 3 * heartbeat > heartbeat + 2 * terms.latency, "three heartbeats are a silence"
+    assert msgspec.structs.asdict(terms)["latency"] == LATENCY

@@ -1,0 +1,57 @@
+"""The holes of a queue as they are shown."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.situation import SiteRules
+from adaptor.daemon.slots import slots_view
+from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
+from adaptor.views import FreeStep, SlotView
+from tests.crafting.crafting_strategies import queues, rules
+
+RULES = SiteRules(
+    limits=Limits(max_pending_requests=3, max_proc=48, max_tr=7200),
+    time_resolution=60,
+    slot_margin=72,
+    pad=30,
+)
+
+
+def queue(*running: RunningJob, pending: tuple[PendingJob, ...] = ()) -> QueueState:
+    return QueueState(now=1000, processors=64, running=running, pending=pending)
+
+
+def test_every_hole_with_the_largest_request_that_takes_it() -> None:
+    """48 processors are free for 20 minutes; a job that wants all is planned then, for an hour."""
+    seen = queue(RunningJob("a", 16, 2200), pending=(PendingJob("b", 64, 3600, 2200),))
+    view = slots_view("hpc", seen, RULES)
+    assert view.free == [FreeStep(1000, 48), FreeStep(2200, 0), FreeStep(5800, 64)]
+    assert view.slots == [
+        SlotView(start=1000, end=2200, processors=48, p=48, tr=1080),
+        SlotView(start=5800, end=None, processors=64, p=48, tr=7200),
+    ]
+
+
+def test_a_hole_too_short_for_any_request() -> None:
+    seen = queue(pending=(PendingJob("b", 64, FOREVER, 1100),))
+    assert slots_view("hpc", seen, RULES).slots == [
+        SlotView(start=1000, end=1100, processors=64, p=None, tr=None)
+    ]
+
+
+def test_a_full_site_has_no_slot() -> None:
+    assert slots_view("hpc", queue(RunningJob("a", 64, FOREVER)), RULES).slots == []
+
+
+@given(queues(planned=True), rules())
+def test_each_request_fits_into_the_profile_and_none_is_above_the_limits(
+    seen: QueueState, site_rules: SiteRules
+) -> None:
+    profile = availability(seen)
+    for slot in slots_view("x", seen, site_rules).slots:
+        if slot.p is not None and slot.tr is not None:
+            assert profile.minimum(slot.start, slot.start + slot.tr) >= slot.p
+            assert slot.p <= site_rules.limits.max_proc
+            assert slot.tr <= site_rules.limits.max_tr

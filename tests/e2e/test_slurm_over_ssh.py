@@ -1,0 +1,93 @@
+"""A bag on a Slurm that is reached over ssh, while the connection breaks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(240)]
+
+SITE = """
+    sites:
+      far:
+        backend: slurm
+        partition: batch
+        python: {python}
+        ssh: {ssh}
+        environment: {{SLURM_CONF: {conf}, PATH: "{path}"}}
+        limits: {{max_pending_requests: 2, max_proc: 8, max_tr: 30m}}
+        initial_tr: 20s
+        idle_timeout: 10
+        poll_interval: 2
+"""
+
+SBATCH = f"""\
+#!/bin/bash
+# The first request goes through, but its answer does not.
+{BREAK_CONNECTION}
+/usr/bin/sbatch "$@"
+status=$?
+if mkdir "$0.broken" 2>/dev/null; then break_connection; sleep 2; fi
+exit $status
+"""
+
+
+@pytest.fixture
+def cluster(slurm_cluster: ThrowawaySlurm) -> ThrowawaySlurm:
+    """With an empty queue; not to be found by the variables here."""
+    slurm_cluster.clear()
+    return slurm_cluster
+
+
+def configure(lab: Lab, cluster: ThrowawaySlurm, sshd: ThrowawaySshd, **ssh: str) -> None:
+    programs = lab.root / "programs"
+    programs.mkdir()
+    path = f"{programs}:/usr/bin:/bin"
+    reached = {**sshd.site(), **ssh}
+    lab.configure(SITE.format(python=sys.executable, ssh=reached, conf=cluster.conf, path=path))
+
+
+def names_in_slurm(cluster: ThrowawaySlurm, instance_folder: Path) -> list[str]:
+    """Of the pilots that one daemon has ever submitted."""
+    prefix = f"adaptor-{instance_folder.name}."
+    lines = cluster.run(["squeue", "-h", "-t", "all", "-o", "%j"]).split()
+    return sorted(line for line in lines if line.startswith(prefix))
+
+
+def test_the_connection_is_cut_in_a_submit_and_in_the_middle_of_a_bag(
+    cluster: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
+) -> None:
+    configure(lab, cluster, sshd, directory=str(lab.root / "over there"))
+    sbatch = lab.root / "programs" / "sbatch"
+    sbatch.write_text(SBATCH)
+    sbatch.chmod(0o755)
+    lab.bag("sleep 2; echo $ADAPTOR_TASK_ID" for _ in range(40))
+    bag = lab.submit("tasks.bag")
+    until(lambda: lab.status(bag)["done"] >= 4, "the first results")
+    sshd.cut()
+    until(lambda: lab.status(bag)["done"] >= 20, "results after the connection was cut")
+    lab.kill_daemon()
+    lab.run("daemon", "start")
+    lab.wait(bag)
+    exactly_one_result_each(lab, bag, 40)
+    pilots = lab.pilots()
+    assert "was lost before it had answered" in lab.run("why", "1", "--limit", "100").stdout
+    (folder,) = (lab.root / "over there").iterdir()
+    assert names_in_slurm(cluster, folder) == sorted(f"adaptor-{folder.name}.{each['id']}" for each in pilots)
+    assert {each["state"] for each in pilots} <= {"running", "completed", "cancelled", "withdrawn"}
+
+
+def test_workers_leave_letters_where_no_tunnel_can_be(
+    cluster: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
+) -> None:
+    configure(lab, cluster, sshd, directory=str(lab.root / "over there"), link="mailbox")
+    lab.bag("echo $ADAPTOR_TASK_ID" for _ in range(20))
+    bag = lab.submit("tasks.bag")
+    lab.wait(bag)
+    exactly_one_result_each(lab, bag, 20)

@@ -1,0 +1,93 @@
+"""One bag over two clusters, one of them over ssh and stopped half-way: slower, and nothing is lost."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_conf import ClusterOptions
+from tests.clusters.sshd import ThrowawaySshd
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(240)]
+
+TASKS = 400
+
+SITES = """
+    sites:
+      near:
+        backend: slurm
+        partition: batch
+        environment: {{SLURM_CONF: {near}}}
+        limits: {{max_pending_requests: 3, max_proc: 16, max_tr: 30m}}
+        initial_tr: 20s
+        idle_timeout: 10
+        grace_time: 3
+        poll_interval: 2
+      far:
+        backend: slurm
+        partition: batch
+        python: {python}
+        ssh: {ssh}
+        environment: {{SLURM_CONF: {far}, PATH: "/usr/bin:/bin"}}
+        limits: {{max_pending_requests: 3, max_proc: 16, max_tr: 30m}}
+        initial_tr: 20s
+        idle_timeout: 10
+        poll_interval: 2
+        command_timeout: 5
+        grace_time: 3
+    daemon:
+      worker_timeout: 6
+"""
+
+
+@pytest.fixture
+def far(slurm: ThrowawaySlurm) -> Iterator[ThrowawaySlurm]:
+    """A second cluster beside the shared one."""
+    with ThrowawaySlurm(ClusterOptions(nodes=2, cpus=8)) as cluster:
+        yield cluster
+
+
+def before_any_ran(lab: Lab) -> list[dict[str, Any]]:
+    """The requests that were made before anything was learned of the tasks and of the pilots' start-up."""
+    pilots = lab.pilots()
+    first = min(pilot["started"] for pilot in pilots if pilot["started"])
+    return [pilot for pilot in pilots if pilot["submitted"] <= first]
+
+
+def asked_for(pilot: dict[str, Any]) -> int:
+    """The tasks that a request was made for, by its reason."""
+    found = re.search(r" for (\d+) of ", pilot["reason"])
+    assert found, pilot["reason"]
+    return int(found[1])
+
+
+def at_work(lab: Lab) -> set[str]:
+    """The sites of which tasks have a result."""
+    return {pilot["site"] for pilot in lab.ask("report", "1")["requests"] if pilot["used"] > 0}
+
+
+def test_one_bag_over_two_clusters_of_which_one_is_stopped(
+    slurm: ThrowawaySlurm, far: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
+) -> None:
+    ssh = {**sshd.site(), "directory": str(lab.root / "over there")}
+    lab.configure(SITES.format(near=slurm.conf, far=far.conf, python=sys.executable, ssh=ssh))
+    lab.bag(["sleep 2"] * TASKS)
+    lab.submit("tasks.bag")
+    until(lambda: at_work(lab) == {"near", "far"} and lab.status()["done"] >= TASKS // 4, "both are at work")
+    assert sum(map(asked_for, before_any_ran(lab))) <= TASKS, "no task is asked for twice"
+    far.stop()
+    lab.wait(timeout=120)
+    exactly_one_result_each(lab, 1, TASKS)
+    assert all(task["attempts"] <= 3 for task in lab.results())
+    problems = {site["name"]: site["problem"] for site in lab.ask("site", "list")}
+    assert problems["far"]
+    assert not problems["near"]
+    told = lab.run("why", "--limit", "200").stdout
+    assert "near: divided: gets" in told
+    assert "far: divided: gets" in told
