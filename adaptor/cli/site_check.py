@@ -62,7 +62,7 @@ def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
-    from adaptor.daemon.mail_check import check_mailbox
+    from adaptor.daemon.mail.checking import check_mailbox
 
     return [*_scheduler_findings(site), *check_mailbox(site)]
 
@@ -70,7 +70,7 @@ def findings(site: SiteConfig) -> list[Finding]:
 def _scheduler_findings(site: SiteConfig) -> list[Finding]:
     if site.backend == "local":
         return _local_findings(site)
-    from adaptor.daemon.reaching import check_where_it_is
+    from adaptor.daemon.far.reaching import check_where_it_is
     from backends.pbs import discover as pbs
     from backends.slurm import discover as slurm
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.coverage import coverage, holds
+from adaptor.crafting.dividing.standing import Part
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
@@ -20,7 +21,6 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.crafting.standing import Part
 from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 from adaptor.units import format_duration
@@ -31,7 +31,7 @@ def plan(view: SiteView, part: Part | None = None) -> list[Decision]:
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
     `coverage`); where several sites serve the same bags, for the site's part of them (`part`, by demand:
-    see `adaptor.crafting.division`). The three limits hold whatever happens; a pilot that is withdrawn
+    see `adaptor.crafting.dividing.division`). The three limits hold whatever happens; a pilot that is withdrawn
     in this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
 
     Raises:

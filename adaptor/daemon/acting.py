@@ -8,7 +8,7 @@ import time
 
 from adaptor.broker.workers import Worker
 from adaptor.crafting.situation import Demand, Issue, Withdraw
-from adaptor.daemon.machines import python_of
+from adaptor.daemon.far.machines import python_of
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.errors import AdaptorError, JournalError

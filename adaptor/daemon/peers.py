@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.availability import availability
-from adaptor.crafting.division import by_demand, divide
+from adaptor.crafting.dividing.division import by_demand, divide
+from adaptor.crafting.dividing.standing import Part, Standing
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, Group, PilotView, SiteView
-from adaptor.crafting.standing import Part, Standing
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import view_of

@@ -19,13 +19,13 @@ from adaptor.config import Config
 from adaptor.daemon import site
 from adaptor.daemon.core import Core
 from adaptor.daemon.desk import Desk
+from adaptor.daemon.far.machines import make_machine
+from adaptor.daemon.far.outpost import Outpost
+from adaptor.daemon.far.outposts import found_outpost
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.machines import make_machine
-from adaptor.daemon.mailing import hire_postman, mailbox_of, open_room
-from adaptor.daemon.outpost import Outpost
-from adaptor.daemon.outposts import found_outpost
+from adaptor.daemon.mail.mailing import hire_postman, mailbox_of, open_room
+from adaptor.daemon.mail.postman import Postman
 from adaptor.daemon.peers import acquaint
-from adaptor.daemon.postman import Postman
 from adaptor.daemon.reachable import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.reception import Reception
 from adaptor.daemon.seeing_off import end_pilots

@@ -7,9 +7,9 @@ import re
 import time
 from collections.abc import Callable
 
+from adaptor.crafting.dividing.standing import Part
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
-from adaptor.crafting.standing import Part
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.observing import observe_pilots

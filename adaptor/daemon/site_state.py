@@ -25,9 +25,9 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 
 if TYPE_CHECKING:
-    from adaptor.daemon.outpost import Outpost
+    from adaptor.daemon.far.outpost import Outpost
+    from adaptor.daemon.mail.postman import Postman
     from adaptor.daemon.peers import Peers
-    from adaptor.daemon.postman import Postman
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from adaptor.broker.books import SiteTerms
 from adaptor.config import Config, SiteConfig
-from adaptor.daemon.machines import make_machine
-from adaptor.daemon.mailing import latency_of
+from adaptor.daemon.far.machines import make_machine
+from adaptor.daemon.mail.mailing import latency_of
 from adaptor.link.messages import LAST_SECONDS
 from adaptor.link.state import private_directory
 from adaptor.model import Limits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor.broker.journal import Journal
-from adaptor.crafting.waits import WaitLearner
+from adaptor.crafting.dividing.waits import WaitLearner
 from adaptor.daemon.pilots import Pilot
 from adaptor.model import PilotState
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_errand import Errand, MailRoomError, Outcome
-from adaptor.link.mailbox_frames import FrameError, receive, send
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.errand import Errand, MailRoomError, Outcome
+from adaptor.link.mailbox.frames import FrameError, receive, send
 
 
 class Greeting(msgspec.Struct, frozen=True, tag=True):

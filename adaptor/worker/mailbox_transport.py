@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 from adaptor.link.access import Access
-from adaptor.link.mailbox import LATENCY, Box, inbox, letter_name, outbox, room_at
-from adaptor.link.mailbox_files import remove_file, remove_folder, write_file
-from adaptor.link.mailbox_flow import Outgoing
-from adaptor.link.mailbox_pace import QUICKEST, Pace
-from adaptor.link.mailbox_seal import Envelope, Seal
+from adaptor.link.mailbox.files import remove_file, remove_folder, write_file
+from adaptor.link.mailbox.flow import Outgoing
+from adaptor.link.mailbox.layout import LATENCY, Box, inbox, letter_name, outbox, room_at
+from adaptor.link.mailbox.pace import QUICKEST, Pace
+from adaptor.link.mailbox.seal import Envelope, Seal
 from adaptor.worker.answers import Answers
 from adaptor.worker.transport import Say, TransportError
 

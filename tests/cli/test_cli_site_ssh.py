@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.config import SiteConfig, parse_config
-from adaptor.daemon.reaching import check_where_it_is
+from adaptor.daemon.far.reaching import check_where_it_is
 from backends.findings import Finding, ok
 from backends.machines.base import Machine
 from tests.clusters.sshd import ThrowawaySshd

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
+from adaptor.crafting.dividing.standing import Standing
 from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules, SiteView
-from adaptor.crafting.standing import Standing
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 
 from .planner_views import views

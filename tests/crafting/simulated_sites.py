@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from adaptor.crafting.availability import availability
-from adaptor.crafting.division import by_demand, divide
+from adaptor.crafting.dividing.division import by_demand, divide
+from adaptor.crafting.dividing.standing import Standing
+from adaptor.crafting.dividing.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, Group, Issue, PilotView, SiteRules, SiteView, Withdraw
-from adaptor.crafting.standing import Standing
-from adaptor.crafting.waits import WaitLearner
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 
 STEP = 5

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.crafting.coverage import joint_coverage
-from adaptor.crafting.division import by_demand, divide
+from adaptor.crafting.dividing.division import by_demand, divide
+from adaptor.crafting.dividing.standing import Part, Standing
+from adaptor.crafting.dividing.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import (
@@ -24,8 +26,6 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.crafting.standing import Part, Standing
-from adaptor.crafting.waits import WaitLearner
 from adaptor.model import Request
 
 from .division_sites import NOW, bag, site, situations, standing

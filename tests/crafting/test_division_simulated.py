@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.crafting.waits import WaitLearner
+from adaptor.crafting.dividing.waits import WaitLearner
 
 from .simulated_sites import STEP, Site, World
 

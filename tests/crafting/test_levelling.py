@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adaptor.crafting.capacity import Capacity, Strip, strips
-from adaptor.crafting.levelling import level
+from adaptor.crafting.dividing.capacity import Capacity, Strip, strips
+from adaptor.crafting.dividing.levelling import level
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import SiteRules

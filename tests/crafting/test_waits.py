@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.waits import HALF_LIFE, WaitLearner
+from adaptor.crafting.dividing.waits import HALF_LIFE, WaitLearner
 
 
 def test_nothing_is_known_at_first() -> None:

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from adaptor.daemon import postman
-from adaptor.daemon.postman import Postman
+from adaptor.daemon.mail import postman
+from adaptor.daemon.mail.postman import Postman
 from adaptor.link.access import Access
-from adaptor.link.mailbox import address_of, inbox
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_seal import Seal
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.layout import address_of, inbox
+from adaptor.link.mailbox.seal import Seal
 from adaptor.worker import mailbox_transport
 from adaptor.worker.mailbox_transport import MailboxWay
 from adaptor.worker.transport import Transport

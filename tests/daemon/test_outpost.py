@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon import outpost as module
-from adaptor.daemon.outpost import Outpost
+from adaptor.daemon.far import outpost as module
+from adaptor.daemon.far.outpost import Outpost
 from adaptor.link.access import Access, read_access
 from backends.base import SchedulerError
 from backends.machines.here import Here

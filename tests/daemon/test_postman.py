@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.postman import Postman
-from adaptor.link.mailbox import Box, inbox, letter_name, outbox, parse_answer
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_errand import Errand, MailRoomError, Outcome
-from adaptor.link.mailbox_seal import Envelope, Read, Seal
+from adaptor.daemon.mail.postman import Postman
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.errand import Errand, MailRoomError, Outcome
+from adaptor.link.mailbox.layout import Box, inbox, letter_name, outbox, parse_answer
+from adaptor.link.mailbox.seal import Envelope, Read, Seal
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"

@@ -11,11 +11,11 @@ import pytest
 
 from adaptor.config import SiteConfig
 from adaptor.daemon.desk import HEARTBEAT, PATIENCE, Desk
-from adaptor.daemon.postman import Postman
+from adaptor.daemon.mail.postman import Postman
 from adaptor.daemon.sites import terms_of
-from adaptor.link.mailbox import LATENCY
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_seal import Seal
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.layout import LATENCY
+from adaptor.link.mailbox.seal import Seal
 from adaptor.link.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
 from adaptor.model import CraftedRequest, Request
 from tests.daemon.fake_site import LIMITS, FakeSite

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptor.link.mailbox import Box, inbox, letter_name
-from adaptor.link.mailbox_distant import DistantRoom
+from adaptor.link.mailbox.distant import DistantRoom
+from adaptor.link.mailbox.layout import Box, inbox, letter_name
 
 BOX = Box(7, "0123abcd", 1)
 

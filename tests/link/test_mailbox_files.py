@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.link.mailbox import LARGEST
-from adaptor.link.mailbox_files import NotOursError, names_in, read_file, remove_file, write_file
+from adaptor.link.mailbox.files import NotOursError, names_in, read_file, remove_file, write_file
+from adaptor.link.mailbox.layout import LARGEST
 
 
 def test_a_file_is_private_and_can_be_written_again(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_has_gone_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def stale(*_: object) -> int:
         raise OSError(errno.ESTALE, "Stale file handle")
 
-    monkeypatch.setattr("adaptor.link.mailbox_files.os.open", stale)
+    monkeypatch.setattr("adaptor.link.mailbox.files.os.open", stale)
     assert read_file(tmp_path / "a") is None
 
 
@@ -82,6 +82,6 @@ def test_what_cannot_be_read_now_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     def fail(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("adaptor.link.mailbox_files.os.open", fail)
+    monkeypatch.setattr("adaptor.link.mailbox.files.os.open", fail)
     with pytest.raises(OSError, match="Input/output"):
         read_file(tmp_path / "a")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.link import mailbox_flow
-from adaptor.link.mailbox_flow import GAP, TARGET, UNREAD, Incoming, Outgoing, Verdict
+from adaptor.link.mailbox import flow
+from adaptor.link.mailbox.flow import GAP, TARGET, UNREAD, Incoming, Outgoing, Verdict
 
 
 def write_all(outgoing: Outgoing) -> list[list[bytes]]:
@@ -118,7 +118,7 @@ def test_a_file_that_could_not_be_written_stays_due_with_its_number() -> None:
 
 def test_memory_is_limited() -> None:
     outgoing = Outgoing()
-    large = b"x" * (mailbox_flow.MEMORY // 2)
+    large = b"x" * (flow.MEMORY // 2)
     assert outgoing.add(large)
     assert outgoing.add(large)
     assert not outgoing.add(b"more")
@@ -162,7 +162,7 @@ def test_whatever_a_listing_shows_each_file_is_taken_once_and_in_order(listings:
 
 
 def test_the_pace_slows_down_to_its_limit_and_hurries_again() -> None:
-    from adaptor.link.mailbox_pace import QUICKEST, Pace
+    from adaptor.link.mailbox.pace import QUICKEST, Pace
 
     pace = Pace(slowest=1.0)
     pauses = [pace.pause]

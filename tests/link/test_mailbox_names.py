@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.link.mailbox import (
+from adaptor.link.mailbox.layout import (
     Box,
     address_of,
     answer_name,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.link.mailbox_seal import Envelope, Read, Seal, SealError
+from adaptor.link.mailbox.seal import Envelope, Read, Seal, SealError
 
 SEAL = Seal("the workers' key")
 ENVELOPE = Envelope("7-n1-42", [b"one", b"two"], 2, Read("01234567", 3))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.link.mailbox import LARGEST, Box, answer_name, inbox, letter_name, outbox
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_errand import Errand, MailRoom, MailRoomError, Post
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.errand import Errand, MailRoom, MailRoomError, Post
+from adaptor.link.mailbox.layout import LARGEST, Box, answer_name, inbox, letter_name, outbox
 from tests.link.mailrooms import BOX, distant, put_letter
 
 LIFE = "89abcdef"

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from adaptor import __version__
-from adaptor.link import mailbox_frames
-from adaptor.link.mailbox_distant import DistantRoom
-from adaptor.link.mailbox_errand import Errand, MailRoomError
+from adaptor.link.mailbox import frames
+from adaptor.link.mailbox.distant import DistantRoom
+from adaptor.link.mailbox.errand import Errand, MailRoomError
 from adaptor.link.mailroom import Failed, Greeting
 from tests.link.mailrooms import Talks, put_letter
 
@@ -106,11 +106,11 @@ def test_it_finds_the_home_directory_and_ends_with_its_input(tmp_path: Path) -> 
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    data = mailbox_frames.receive(process.stdout.fileno(), time.monotonic() + 20)
+    data = frames.receive(process.stdout.fileno(), time.monotonic() + 20)
     assert data is not None
     assert msgspec.msgpack.decode(data, type=Greeting).room == str(tmp_path / "mail" / "room")
-    mailbox_frames.send(process.stdin.fileno(), b"\xc1 no errand", time.monotonic() + 20)
-    answer = mailbox_frames.receive(process.stdout.fileno(), time.monotonic() + 20)
+    frames.send(process.stdin.fileno(), b"\xc1 no errand", time.monotonic() + 20)
+    answer = frames.receive(process.stdout.fileno(), time.monotonic() + 20)
     assert answer is not None
     assert "not understood" in msgspec.msgpack.decode(answer, type=Failed).message
     process.stdin.close()
@@ -134,12 +134,12 @@ def test_large_frames_pass_although_pipes_are_small() -> None:
     reading, writing = os.pipe()
     data = os.urandom(3_000_000)
     if not (child := os.fork()):
-        mailbox_frames.send(writing, data)
+        frames.send(writing, data)
         os._exit(0)
-    assert mailbox_frames.receive(reading, time.monotonic() + 20) == data
+    assert frames.receive(reading, time.monotonic() + 20) == data
     os.waitpid(child, 0)
     os.close(writing)
-    assert mailbox_frames.receive(reading) is None
+    assert frames.receive(reading) is None
     os.close(reading)
 
 
@@ -148,6 +148,6 @@ def test_a_frame_that_ends_in_the_middle(text: bytes) -> None:
     reading, writing = os.pipe()
     os.write(writing, text)
     os.close(writing)
-    with pytest.raises(mailbox_frames.FrameError, match="middle"):
-        mailbox_frames.receive(reading, time.monotonic() + 20)
+    with pytest.raises(frames.FrameError, match="middle"):
+        frames.receive(reading, time.monotonic() + 20)
     os.close(reading)

@@ -7,10 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.daemon.postman import Postman
-from adaptor.link.mailbox import address_of
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_seal import Seal
+from adaptor.daemon.mail.postman import Postman
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.layout import address_of
+from adaptor.link.mailbox.seal import Seal
 from adaptor.link.messages import ToWorker, decode_from_worker, encode
 from tests.worker.fake_daemon import FakeDaemon
 

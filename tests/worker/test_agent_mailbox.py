@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.link.mailbox import SCHEME, inbox
+from adaptor.link.mailbox.layout import SCHEME, inbox
 from adaptor.link.messages import Leaving, Orders, Welcome
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.mail_daemon import MailDaemon

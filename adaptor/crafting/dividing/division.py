@@ -29,11 +29,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.coverage import joint_coverage
-from adaptor.crafting.division_words import Portion, why_covered, why_none, why_some
-from adaptor.crafting.lateness import latest, why_taken_back
-from adaptor.crafting.levelling import Level, level
+from adaptor.crafting.dividing.lateness import latest, why_taken_back
+from adaptor.crafting.dividing.levelling import Level, level
+from adaptor.crafting.dividing.standing import Part, Standing
+from adaptor.crafting.dividing.words import Portion, why_covered, why_none, why_some
 from adaptor.crafting.situation import Demand, Group
-from adaptor.crafting.standing import Part, Standing
 
 
 def divide(sites: Mapping[str, Standing], groups: Sequence[Group]) -> dict[str, Part]:

@@ -6,17 +6,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from adaptor.config import SiteConfig
-from adaptor.daemon.machines import python_of
-from adaptor.daemon.postman import Postman
+from adaptor.daemon.far.machines import python_of
+from adaptor.daemon.mail.postman import Postman
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.site_state import SiteState
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.link.keys import Keys
-from adaptor.link.mailbox import LATENCY
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_distant import DistantRoom, Talk
-from adaptor.link.mailbox_errand import MailRoom, MailRoomError
-from adaptor.link.mailbox_seal import Seal
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.distant import DistantRoom, Talk
+from adaptor.link.mailbox.errand import MailRoom, MailRoomError
+from adaptor.link.mailbox.layout import LATENCY
+from adaptor.link.mailbox.seal import Seal
 
 Start = Callable[[Sequence[str]], Talk]
 """Starts a long-lived process on the site's machine."""

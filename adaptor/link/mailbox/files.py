@@ -15,7 +15,7 @@ import stat
 from pathlib import Path
 
 from adaptor.errors import AdaptorError
-from adaptor.link.mailbox import LARGEST
+from adaptor.link.mailbox.layout import LARGEST
 
 _GONE = frozenset({errno.ENOENT, errno.ESTALE})
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptor.errors import AdaptorError
-from adaptor.link.mailbox import Box, inbox, outbox, parse_box, parse_letter
-from adaptor.link.mailbox_errand import Errand, Letter, MailRoomError, Outcome, Post
-from adaptor.link.mailbox_files import (
+from adaptor.link.mailbox.errand import Errand, Letter, MailRoomError, Outcome, Post
+from adaptor.link.mailbox.files import (
     NotOursError,
     names_in,
     read_file,
@@ -15,6 +14,7 @@ from adaptor.link.mailbox_files import (
     remove_folder,
     write_file,
 )
+from adaptor.link.mailbox.layout import Box, inbox, outbox, parse_box, parse_letter
 from adaptor.link.state import private_directory
 
 _MOST_LETTERS = 1000

@@ -12,8 +12,8 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.errors import AdaptorError
-from adaptor.link.mailbox_errand import Errand, MailRoomError, Outcome
-from adaptor.link.mailbox_frames import FrameError, receive, send
+from adaptor.link.mailbox.errand import Errand, MailRoomError, Outcome
+from adaptor.link.mailbox.frames import FrameError, receive, send
 from adaptor.link.mailroom import Answer, Failed, Greeting, Reply
 
 _reply: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)

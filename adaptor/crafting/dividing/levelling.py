@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from adaptor.crafting.capacity import Capacity
+from adaptor.crafting.dividing.capacity import Capacity
 
 _PRECISE = 1e-3
 """Seconds within which two sites count as equally fast."""

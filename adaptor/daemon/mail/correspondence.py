@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from adaptor.link.mailbox import Box, answer_name
-from adaptor.link.mailbox_errand import Post
-from adaptor.link.mailbox_flow import Incoming, Outgoing, Verdict
-from adaptor.link.mailbox_seal import Envelope, Read, Seal
+from adaptor.link.mailbox.errand import Post
+from adaptor.link.mailbox.flow import Incoming, Outgoing, Verdict
+from adaptor.link.mailbox.layout import Box, answer_name
+from adaptor.link.mailbox.seal import Envelope, Read, Seal
 
 
 class Correspondence:

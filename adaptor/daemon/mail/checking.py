@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from adaptor.config import SiteConfig
-from adaptor.link.mailbox import Box, inbox, letter_name
-from adaptor.link.mailbox_directory import DirectoryRoom
-from adaptor.link.mailbox_errand import Errand, MailRoomError
-from adaptor.link.mailbox_files import remove_folder, write_file
+from adaptor.link.mailbox.directory import DirectoryRoom
+from adaptor.link.mailbox.errand import Errand, MailRoomError
+from adaptor.link.mailbox.files import remove_folder, write_file
+from adaptor.link.mailbox.layout import Box, inbox, letter_name
 from backends.findings import Finding, error, ok
 
 _LETTER = letter_name(Box(0, "00000000", 1).name, 1)

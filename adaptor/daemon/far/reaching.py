@@ -13,8 +13,8 @@ from pathlib import Path
 from adaptor import __version__
 from adaptor.config import SiteConfig
 from adaptor.config_ssh import SshConfig
-from adaptor.daemon.machines import make_machine, python_of
-from adaptor.daemon.tunnel import Tunnel
+from adaptor.daemon.far.machines import make_machine, python_of
+from adaptor.daemon.far.tunnel import Tunnel
 from adaptor.link.interfaces import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands

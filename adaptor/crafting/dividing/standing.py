@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.crafting.capacity import Capacity
-from adaptor.crafting.lateness import lateness
+from adaptor.crafting.dividing.capacity import Capacity
+from adaptor.crafting.dividing.lateness import lateness
+from adaptor.crafting.dividing.waits import WaitLearner
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import Demand, PilotView, SiteView
-from adaptor.crafting.waits import WaitLearner
 from adaptor.model import PilotState
 
 

@@ -24,7 +24,7 @@ from backends.machines.distant import Distant
 
 
 class Tunnel:
-    """Implements `adaptor.daemon.ways.Way`."""
+    """Implements `adaptor.daemon.far.ways.Way`."""
 
     def __init__(self, machine: Distant, python: str, port: int, host: str | None, timeout: float) -> None:
         """

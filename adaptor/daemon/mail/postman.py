@@ -9,13 +9,13 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
 
-from adaptor.daemon.correspondence import Correspondence
+from adaptor.daemon.mail.correspondence import Correspondence
 from adaptor.daemon.server import Message
-from adaptor.link.mailbox import Box, address_of, parse_letter
-from adaptor.link.mailbox_errand import Errand, Letter, MailRoom, MailRoomError, Outcome, Post
-from adaptor.link.mailbox_flow import Verdict
-from adaptor.link.mailbox_pace import QUICKEST, SLOWEST, Pace
-from adaptor.link.mailbox_seal import Seal, SealError
+from adaptor.link.mailbox.errand import Errand, Letter, MailRoom, MailRoomError, Outcome, Post
+from adaptor.link.mailbox.flow import Verdict
+from adaptor.link.mailbox.layout import Box, address_of, parse_letter
+from adaptor.link.mailbox.pace import QUICKEST, SLOWEST, Pace
+from adaptor.link.mailbox.seal import Seal, SealError
 
 log = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.crafting.levelling import Level
+from adaptor.crafting.dividing.levelling import Level
 from adaptor.crafting.situation import PilotView
 from adaptor.model import PilotState
 from adaptor.units import format_duration

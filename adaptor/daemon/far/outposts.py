@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from adaptor.config_ssh import SshConfig
-from adaptor.daemon.machines import python_of
-from adaptor.daemon.outpost import Outpost
+from adaptor.daemon.far.machines import python_of
+from adaptor.daemon.far.outpost import Outpost
+from adaptor.daemon.far.tunnel import Tunnel
+from adaptor.daemon.far.ways import Standing, Way
 from adaptor.daemon.reachable import site_access
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.tunnel import Tunnel
-from adaptor.daemon.ways import Standing, Way
 from adaptor.errors import JournalError
 from adaptor.link.keys import Keys
 from backends.machines.distant import Distant

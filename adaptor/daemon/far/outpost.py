@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.backoff import Backoff
-from adaptor.daemon.ways import Way
+from adaptor.daemon.far.ways import Way
 from adaptor.errors import AdaptorError
 from adaptor.link.access import RELAYED_ACCESS, Access
 from backends.machines.base import Machine
