@@ -22,6 +22,11 @@ COMMANDS = {
     "trace": "adaptor.cli.replay:trace",
     "derose": "adaptor.cli.replay_derose:derose",
     "bag": "adaptor.cli.replay_bag:bag",
+    "a2ha": "adaptor.cli.replay_a2ha:a2ha",
+    "cost-aware": "adaptor.cli.replay_cost_aware:cost_aware",
+    "bats": "adaptor.cli.replay_bats:bats",
+    "transparent": "adaptor.cli.replay_transparent:transparent",
+    "budget-check": "adaptor.cli.replay_a2ha:budget_check",
 }
 
 

@@ -1,0 +1,1 @@
+"""What pilot time costs, and how much of it to buy."""

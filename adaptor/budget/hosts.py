@@ -1,0 +1,61 @@
+"""Hosts: processor-slots that a request has bought."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.budget.errors import BudgetError
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """How time is bought; seconds."""
+
+    unit: float
+    """The charging unit."""
+    startup: float = 0.0
+    """Of the first unit of each host, no task can use so much (A²HA §4: 5 of 60 minutes)."""
+    filling: float = 1.0
+    """The part of the usable time that a host shall be busy: 0.5 where twice the least may be paid (§3.1)."""
+
+    def __post_init__(self) -> None:
+        """Raises BudgetError: no time is left for tasks."""
+        if not 0 <= self.startup < self.unit:
+            raise BudgetError(
+                f"the start-up, {self.startup:g} s, leaves nothing of a charging unit of {self.unit:g} s: "
+                "buy longer units, several charging units at a time"
+            )
+        if not 0 < self.filling <= 1:
+            raise BudgetError(f"filling must be above 0 and at most 1, not {self.filling:g}")
+
+    @property
+    def usable(self) -> float:
+        """Seconds of a first unit in which tasks run: hostProcessingTime (A²HA Fig. 3)."""
+        return (self.unit - self.startup) * self.filling
+
+
+class Hosts(msgspec.Struct, frozen=True):
+    """So many hosts that become ready together and are paid until the same instant."""
+
+    count: int
+    ready: float
+    ends: float
+
+    def time_left(self, now: float) -> float:
+        """Seconds in which each of them can run tasks."""
+        return max(0.0, self.ends - max(now, self.ready))
+
+
+class Advice(msgspec.Struct, frozen=True):
+    """What to buy now: the cap on the processor-slots that the site's heuristic may request."""
+
+    hosts: int
+    units: int
+    """Charging units that each of them will need."""
+    reason: str
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a host goes on when its paid time is over."""
+
+    goes_on: bool
+    reason: str

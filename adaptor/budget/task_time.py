@@ -1,0 +1,109 @@
+"""How long a task runs on a site, and what that means for a processor that runs one after another."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.budget.errors import BudgetError
+
+FEW = 30
+"""Tasks on one processor, up to which the renewal function is summed."""
+
+
+def _normal(z: float) -> float:
+    """The standard normal distribution function."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+class TaskTime(msgspec.Struct, frozen=True):
+    """Mean and standard deviation of the runtime of a task on one site, in seconds."""
+
+    mean: float
+    deviation: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raises BudgetError: no such runtime can be, or tasks that never finish."""
+        if not (math.isfinite(self.mean) and self.mean > 0):
+            raise BudgetError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
+        if not (math.isfinite(self.deviation) and self.deviation >= 0):
+            raise BudgetError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
+
+    def completed(self, seconds: float, fresh: bool) -> float:
+        """Tasks that one processor is expected to start from now on and to end within so many seconds.
+
+        A fresh one follows the renewal function of normal runtimes, the sum of P(k tasks take no longer);
+        one in the middle of a task completes `seconds / mean` (Ricciardi & Hwang, eq. 1), the first of
+        which it has started before.
+        """
+        if seconds <= 0:
+            return 0.0
+        steady = seconds / self.mean
+        if not fresh:
+            return max(0.0, steady - 1)
+        if steady > FEW:  # the asymptote; by then the sum is on it
+            return steady + ((self.deviation / self.mean) ** 2 - 1) / 2
+        spread = max(self.deviation, 1e-9 * self.mean)
+        most = math.ceil(steady + 6 * spread / self.mean * math.sqrt(steady + 1)) + 1
+        return sum(_normal((seconds - k * self.mean) / (spread * math.sqrt(k))) for k in range(1, most + 1))
+
+    def started(self, seconds: float, fresh: bool) -> float:
+        """Tasks that one processor is expected to start within so many seconds."""
+        if seconds < 0:
+            return 0.0
+        return 1 + self.completed(seconds, fresh) if fresh else seconds / self.mean
+
+    def remaining(self, elapsed: float) -> float:
+        """Seconds that a task is expected to run on, that has run for so long (BaTS, tail phase).
+
+        The mean of a normal runtime above `elapsed`, less `elapsed`: never below 0, and the longer a task
+        has run, the less.
+        """
+        return self.above(elapsed)[0]
+
+    def above(self, elapsed: float) -> tuple[float, float]:
+        """Mean excess and variance of a runtime that is known to be above `elapsed`."""
+        spread = max(self.deviation, 1e-9 * self.mean)
+        z = (elapsed - self.mean) / spread
+        if z > 8:  # both parts of the ratio below vanish; it tends to z + 1/z
+            return spread / z, (spread / z) ** 2
+        hazard = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / _normal(-z)
+        return spread * (hazard - z), max(0.0, spread**2 * (1 + z * hazard - hazard**2))
+
+    def ended(self, seconds: float) -> float:
+        """Probability that the task found running at a random instant has ended so much later.
+
+        The residual life of a renewal process, for normal runtimes: its tail is the integral of theirs
+        over the mean, (σ/μ)(φ(z) - zΦ(-z)) with z = (x - μ)/σ.
+        """
+        if seconds <= 0:
+            return 0.0
+        if self.deviation < 1e-9 * self.mean:
+            return min(1.0, seconds / self.mean)
+        z = (seconds - self.mean) / self.deviation
+        beyond = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * _normal(-z)
+        return min(1.0, max(0.0, 1.0 - self.deviation / self.mean * beyond))
+
+    def last_end(self, processors: int, confidence: float) -> float:
+        """Seconds from the last start on these processors until all of their tasks have ended.
+
+        With this probability; found by bisection to a thousandth of the mean.
+        """
+        low, high = 0.0, self.mean + 10 * self.deviation
+        while high - low > 1e-3 * self.mean:
+            middle = (low + high) / 2
+            if self.ended(middle) ** processors < confidence:
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def ending(self, processors: int, confidence: float = 0.5) -> float:
+        """Seconds by which the bag ends later than if its work could flow between the processors.
+
+        From the last start on, each processor has half a task left on average (more where they vary), yet
+        all wait for the last.
+        """
+        half = self.mean * (1 + (self.deviation / self.mean) ** 2) / 2
+        return max(0.0, self.last_end(processors, confidence) - half)

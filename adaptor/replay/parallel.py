@@ -1,0 +1,26 @@
+"""Pieces of an experiment in parallel processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+def in_processes(run: Callable[[Piece], Result], pieces: Sequence[Piece], processes: int) -> Iterator[Result]:
+    """The results in the order of the pieces; an error of one ends all."""
+    if min(processes, len(pieces)) < 2:
+        yield from map(run, pieces)
+        return
+    # Fresh processes: a fork of one with the threads of a library may hang. Leaving the pool ends them.
+    with multiprocessing.get_context("spawn").Pool(processes, _leave_signals) as pool:
+        yield from pool.imap(run, pieces)
+
+
+def _leave_signals() -> None:
+    """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
