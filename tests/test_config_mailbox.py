@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.config import parse_config
-from adaptor.daemon.mailing import latency_of, mailbox_of
+from adaptor.daemon.mail.mailing import latency_of, mailbox_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  x:\n    backend: slurm\n"

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
+import msgspec
 import pytest
 
 from adaptor.config import SiteConfig
+from adaptor.config_ssh import SshConfig
 from adaptor.model import Request
 from backends.base import Backend, JobReport, JobState, PilotOrder, SubmitRefused
 from backends.local.backend import LocalBackend
+from backends.machines.distant import Distant
+from backends.pbs.backend import PbsBackend
 from backends.slurm.backend import SlurmBackend
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.sshd import ThrowawaySshd
 
 DEADLINE = 60.0
 PATIENT = 'trap \'echo told > "$ADAPTOR_DIRECTORY/told"; exit 0\' TERM; echo up > "$ADAPTOR_DIRECTORY/up"; '
-WAIT = PATIENT + "sleep 300 & wait $!"
-"""A worker that waits until it is told to leave."""
+WAIT = PATIENT + "sleep 300 & wait $!; sleep 1"
+"""A worker that waits until it is told to leave; its first `sleep` may be told before it is itself."""
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
@@ -86,22 +94,55 @@ def slurm_site(folder: Path) -> Site:
     return Site(SlurmBackend(SiteConfig(backend="slurm")), 16, folder)
 
 
-@pytest.fixture(params=["local", pytest.param("slurm", marks=pytest.mark.slurm)])
+def torque_site(folder: Path) -> Site:
+    """Slurm's wrappers do not know the default partition."""
+    return Site(PbsBackend(SiteConfig(backend="pbs", dialect="torque", partition="batch")), 16, folder)
+
+
+def openpbs_site(folder: Path) -> Site:
+    backend = PbsBackend(SiteConfig(backend="pbs", dialect="openpbs"))
+    return Site(backend, backend.queue_state().processors, folder)
+
+
+@contextmanager
+def slurm_site_over_ssh(folder: Path, slurm: ThrowawaySlurm, sshd: ThrowawaySshd) -> Iterator[Site]:
+    machine = Distant(msgspec.convert(sshd.site(), SshConfig), slurm.env, 20)
+    yield Site(SlurmBackend(SiteConfig(backend="slurm"), machine), 16, folder)
+    machine.close()
+
+
+MAKERS = {"local": local_site, "slurm": slurm_site, "torque": torque_site, "openpbs": openpbs_site}
+
+
+@pytest.fixture(
+    params=[
+        "local",
+        pytest.param("slurm", marks=pytest.mark.slurm),
+        pytest.param("torque", marks=pytest.mark.slurm),
+        "openpbs",
+        pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),
+    ]
+)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
     """The site of one backend; nothing of its jobs is left after the test."""
-    if request.param == "slurm":
-        request.getfixturevalue("slurm")
-        made = slurm_site(tmp_path)
-    else:
-        made = local_site(tmp_path)
+    if request.param == "slurm over ssh":
+        slurm, sshd = request.getfixturevalue("slurm"), request.getfixturevalue("sshd")
+        with slurm_site_over_ssh(tmp_path, slurm, sshd) as made:
+            yield made
+            made.close()
+        return
+    if request.param != "local":
+        request.getfixturevalue(request.param)
+    made = MAKERS[request.param](tmp_path)
     yield made
     made.close()
 
 
 def test_a_job_is_found_by_its_tag_and_runs(site: Site) -> None:
-    id = site.submit("mine-1", WAIT)
-    (found,) = site.backend.jobs([], "mine-")
-    assert (found.id, found.tag) == (id, "mine-1")
+    prefix = f"mine-{uuid4().hex[:8]}."  # a scheduler remembers the jobs of other tests for a while
+    id = site.submit(f"{prefix}1", WAIT)
+    (found,) = site.backend.jobs([], prefix)
+    assert (found.id, found.tag) == (id, f"{prefix}1")
     running = site.reaches(id, JobState.RUNNING)
     assert running.start is not None
     assert running.end is None

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.clusters import openpbs as live_openpbs
+from tests.clusters import torque as wrappers
 from tests.clusters.slurm import ThrowawaySlurm, available
+from tests.clusters.sshd import ThrowawaySshd
+from tests.clusters.sshd import available as sshd_available
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +23,24 @@ def slurm_cluster() -> Iterator[ThrowawaySlurm]:
         yield cluster
 
 
+@pytest.fixture(scope="session")
+def sshd_server() -> Iterator[ThrowawaySshd]:
+    """One real sshd for this user on the loopback, for the whole test run."""
+    reason = sshd_available()
+    if reason:
+        pytest.skip(reason)
+    with ThrowawaySshd() as server:
+        yield server
+
+
+@pytest.fixture
+def sshd(sshd_server: ThrowawaySshd) -> ThrowawaySshd:
+    """The shared sshd, at work."""
+    if not sshd_server.runs:
+        sshd_server.start()
+    return sshd_server
+
+
 @pytest.fixture
 def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
     """The shared cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
@@ -27,3 +49,20 @@ def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Ite
     slurm_cluster.clear()
     yield slurm_cluster
     slurm_cluster.clear()
+
+
+@pytest.fixture
+def torque(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
+    """The shared cluster where the commands of Torque stand in front of it."""
+    reason = wrappers.available()
+    if reason:
+        pytest.skip(reason)
+    return slurm
+
+
+@pytest.fixture
+def openpbs() -> None:
+    """The OpenPBS that answers here."""
+    reason = live_openpbs.unavailable()
+    if reason:
+        pytest.skip(reason)

@@ -1,0 +1,1 @@
+"""PBS in its dialects."""

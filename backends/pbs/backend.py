@@ -1,0 +1,163 @@
+"""PBS as a backend, in whichever dialect answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from adaptor.config import SiteConfig
+from adaptor.model import Limits, QueueState
+from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.ceilings import limits_of
+from backends.chunks import chunks
+from backends.commands import CommandHung, Commands
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+from backends.pbs.choosing import choose
+from backends.pbs.dialect import Dialect
+from backends.pbs.environment import asking_environment, submitting_environment
+from backends.pbs.jobs import report_of
+from backends.pbs.limits import ceilings, takes
+from backends.pbs.nodes import execution_queues
+from backends.pbs.queue import Observation, hidden_processors, queue_state
+from backends.pbs.script import render
+from backends.pbs.shape import shape_of
+from backends.pbs.terms import Terms, ask_terms
+
+
+class PbsBackend:
+    """Implements `backends.base.Backend`."""
+
+    can_release = False
+    loopback = False
+
+    def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
+        """`machine`: where PBS's commands are run and the scripts lie."""
+        self._site = site
+        self._machine = machine
+        self._commands = Commands(asking_environment, site.command_timeout, machine)
+        self._submitting = Commands(submitting_environment, site.command_timeout, machine)
+        self._chosen: Dialect | None = None
+        self._hidden = 0
+        self._terms: Terms | None = None
+        # Until the dialect is known; the widest of any.
+        self.time_resolution = 60
+        self.slot_margin = 120
+
+    def queue_state(self) -> QueueState:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SchedulerError: no answer, no such queue, or no job starts from it at the moment.
+        """
+        state = queue_state(self._observe())
+        if hidden_processors(state) > self._hidden:
+            # Jobs start and end between our questions. Only what is still hidden now is hidden from us.
+            state = queue_state(self._observe())
+        self._hidden = hidden_processors(state)
+        return state
+
+    def submit(self, order: PilotOrder) -> str:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SubmitRefused: PBS said no, or would take the request and never start it.
+            SubmitUncertain: qsub hung, or failed in a way that leaves open what became of the request.
+            SchedulerError: qsub cannot be run or did not reach PBS; the request is not queued.
+        """
+        dialect = self._dialect()
+        self._refuse_what_never_fits(order)
+        shape = shape_of(order, self._processors_of_whole_nodes())
+        script = order.directory / "pilot.sh"
+        command = dialect.arguments(order, self._site, shape, script)
+        text = render(
+            dialect.template,
+            processors=order.request.p,
+            seconds=order.request.tr,
+            command=["qsub", *command],
+            environment=order.environment,
+            prologue=self._site.prologue,
+            worker=order.worker,
+            memory=None if shape.memory is None else shape.memory // shape.processors,
+        )
+        self._machine.write_private(script, text.encode())
+        try:
+            answer = self._submitting.run("qsub", *command)
+        except CommandHung as error:
+            raise SubmitUncertain(str(error)) from error
+        return dialect.accepted_id(answer)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """See `backends.base.Backend`."""
+        dialect = self._dialect()
+        return [
+            report_of(job, dialect.state_of(job))
+            for job in dialect.own_jobs(ids)
+            if job.id in ids or job.tag.startswith(tag_prefix)
+        ]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
+        dialect = self._dialect()
+        for part in chunks(ids):
+            answer = self._commands.run("qdel", *part)
+            if answer.status and not dialect.is_over(answer):
+                raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        raise SchedulerError(f"job {id}: a pilot on PBS keeps its nodes ({', '.join(nodes)}) until it ends")
+
+    def advertised_limits(self) -> Limits:
+        """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
+        terms = ask_terms(self._dialect(), self._site)
+        return limits_of(ceilings(terms))
+
+    def _dialect(self) -> Dialect:
+        """Raises SchedulerError: no PBS answers."""
+        if self._chosen is None:
+            self._chosen = choose(self._site, self._commands)
+            self.time_resolution = self._chosen.time_resolution
+            self.slot_margin = self._chosen.slot_margin
+        return self._chosen
+
+    def _observe(self) -> Observation:
+        dialect, now = self._dialect(), time.time()
+        self._terms = terms = ask_terms(dialect, self._site)
+        standstill = terms.standstill
+        if standstill:
+            raise SchedulerError(f"{standstill}: no job starts at the moment")
+        return Observation(
+            now=now,
+            site=terms.site,
+            jobs=dialect.queue(terms.nodes),
+            queues=terms.queues,
+            reservations=[held for held in terms.reservations if held.queue != terms.site.queue.name],
+            whole_nodes=self._site.whole_nodes or terms.site.exclusive,
+        )
+
+    def _known_terms(self) -> Terms:
+        """As they were when the queue was last read."""
+        if self._terms is None:
+            self._terms = ask_terms(self._dialect(), self._site)
+        return self._terms
+
+    def _refuse_what_never_fits(self, order: PilotOrder) -> None:
+        """PBS takes a request for more than there is; a routing queue drops it without a word."""
+        terms = self._known_terms()
+        request, site = order.request, terms.site
+        if request.p > site.total:
+            raise SubmitRefused(
+                f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
+                "lower `limits.max_proc` of this site"
+            )
+        if not any(takes(queue, request) for queue in execution_queues(site.queue, terms.queues)):
+            raise SubmitRefused(
+                f"no queue behind {site.queue.name} takes {request.p} processors for {request.tr} s: lower "
+                "`limits.max_proc` or `limits.max_tr` of this site"
+            )
+
+    def _processors_of_whole_nodes(self) -> int | None:
+        """Processors of a node where only whole nodes are asked for, else None."""
+        if not self._site.whole_nodes:
+            return None
+        return self._site.processors_per_node or self._known_terms().site.usual_size

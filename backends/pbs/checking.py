@@ -1,0 +1,76 @@
+"""Compares a site's configuration with the PBS server: one small check per question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adaptor.config import SiteConfig
+from backends.findings import Finding, error, ok, warning
+from backends.pbs.nodes import SiteNodes
+from backends.pbs.terms import Terms
+
+_SHORT_MEMORY = 3600.0
+"""Seconds of history below which an outage of the daemon may last longer than the record of its pilots."""
+
+
+def check_queue(terms: Terms) -> Iterator[Finding]:
+    """That it takes jobs and starts them, and on how much."""
+    site = terms.site
+    name = site.queue.name
+    if not site.queue.enabled:
+        yield error(f"queue {name} takes no jobs (it is disabled): name another as `partition`")
+    if terms.standstill:
+        yield warning(f"{terms.standstill}: no job starts at the moment")
+    if site.nodes:
+        yield ok(f"queue {name}: {len(site.sizes)} nodes in service, {site.processors} processors")
+    else:
+        yield warning(f"queue {name} has no node in service at the moment")
+    if site.queue.routes_to:
+        yield warning(
+            f"queue {name} only leads to {', '.join(site.queue.routes_to)}, and PBS drops without a word "
+            "what none of them takes: name one of them as `partition` if you may use it"
+        )
+
+
+def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+    """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
+    sizes = sorted(set(nodes.sizes.values()))
+    told = " or ".join(str(size) for size in sizes)
+    if nodes.exclusive and not site.whole_nodes:
+        yield error(
+            f"the nodes of queue {nodes.queue.name} are given whole only: set `whole_nodes: true` and "
+            f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
+        )
+    if site.whole_nodes and site.processors_per_node is None:
+        yield error(f"whole_nodes needs `processors_per_node: {nodes.usual_size}`")
+    if site.processors_per_node is not None and sizes and site.processors_per_node not in sizes:
+        yield error(f"processors_per_node is {site.processors_per_node}, but the nodes have {told}")
+    if site.whole_nodes and len(sizes) > 1:
+        yield warning(
+            f"the nodes have {told} processors: requests are counted with "
+            f"{site.processors_per_node or nodes.usual_size} each"
+        )
+
+
+def check_server(terms: Terms) -> Iterator[Finding]:
+    """That the jobs of others are to be seen, and ended ones remembered."""
+    if not terms.server.shows_all_jobs:
+        yield warning(
+            "PBS hides the jobs of others here (query_other_jobs): processors in use count as in use for "
+            "ever, and planned jobs are not seen"
+        )
+    if terms.server.history < _SHORT_MEMORY:
+        yield warning(
+            "PBS does not remember ended jobs for long (job_history_enable, job_history_duration): how a "
+            "pilot ended is often not known, and it counts as vanished"
+        )
+    else:
+        yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
+
+
+def check_settings(site: SiteConfig, dialect: str) -> Iterator[Finding]:
+    """That no setting is of another scheduler."""
+    if site.qos is not None:
+        yield warning("`qos` means nothing to PBS and is left out; use `extra_args` for what qsub should get")
+    if site.shrink_to_fit is not None and dialect != "OpenPBS":
+        yield warning(f"`shrink_to_fit` means nothing to {dialect} and is left out")

@@ -1,0 +1,71 @@
+"""What differs between the dialects of PBS: the words of their commands, answers and ends.
+
+`backends.pbs.backend.PbsBackend` drives any of them. A dialect runs its commands through the one
+`Commands` that it is made with and decides nothing; what it makes of an answer are the rows of
+`backends.pbs.rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Protocol
+
+from adaptor.config import SiteConfig
+from backends.base import JobState, PilotOrder
+from backends.commands import Answer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.shape import Shape
+
+
+class Dialect(Protocol):
+    """Every method that asks may raise SchedulerError."""
+
+    name: str
+    """For people: `OpenPBS`, `Torque`."""
+    time_resolution: int
+    """See `backends.base.Backend`."""
+    slot_margin: int
+    """See `backends.base.Backend`."""
+    template: Path
+    """The pilot's script, filled in by `backends.pbs.script.render`."""
+
+    def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
+        """Everyone's jobs that wait, run or are about to end; the running jobs of an array one by one.
+
+        Args:
+            nodes: asked for just before.
+        """
+
+    def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        """Our user's jobs with these ids, and all that are in the system, or not long ended, with a tag.
+
+        Unknown ids are left out. Nothing that others have written may get into the answer.
+        """
+
+    def nodes(self) -> list[PbsNode]: ...
+
+    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:
+        """What is set aside on these nodes, now or later; other than jobs."""
+
+    def queues(self) -> list[PbsQueue]: ...
+
+    def server(self) -> PbsServer: ...
+
+    def state_of(self, job: PbsJob) -> JobState:
+        """What the letter, the exit status and the rest of one of our jobs mean."""
+
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+        """All arguments of `qsub` for an order whose script lies at `script`."""
+
+    def accepted_id(self, answer: Answer) -> str:
+        """The job's id out of the answer of `qsub`.
+
+        Raises:
+            SubmitRefused: the scheduler said no.
+            SubmitUncertain: the answer leaves open whether the request is queued.
+            SchedulerError: the request is certainly not queued, for another reason than a refusal.
+        """
+
+    def is_over(self, answer: Answer) -> bool:
+        """Whether a `qdel` that failed only says of some jobs that there is nothing left to cancel."""

@@ -1,0 +1,57 @@
+"""For `adaptor site init` and `adaptor site check`: what the server is, and whether a site fits it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adaptor.config import SiteConfig
+from backends.base import SchedulerError
+from backends.commands import Commands
+from backends.findings import Finding, check_limits, error, ok
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+from backends.pbs.checking import check_nodes, check_queue, check_server, check_settings
+from backends.pbs.choosing import choose
+from backends.pbs.describing import describe_server
+from backends.pbs.dialect import Dialect
+from backends.pbs.environment import asking_environment
+from backends.pbs.limits import ceilings
+from backends.pbs.terms import Terms, ask_terms, terms_of
+
+__all__ = ["Finding", "check_site", "describe_sites"]
+
+
+def describe_sites(timeout: float = 30.0) -> str:
+    """The YAML text of a configuration for the PBS that answers here, with comments.
+
+    The default queue (or else the first) is a site, the others that take jobs stand there as comments.
+
+    Raises:
+        SchedulerError: no PBS answers here within `timeout` seconds per command.
+    """
+    dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
+    server, nodes = dialect.server(), dialect.nodes()
+    queues = {queue.name: queue for queue in dialect.queues()}
+    names = [name for name, queue in queues.items() if queue.enabled]
+    if not names:
+        raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs")
+    names.sort(key=lambda name: name != server.default_queue)
+    return describe_server(dialect.name, [terms_of(server, queues, nodes, (), name) for name in names])
+
+
+def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    try:
+        dialect = choose(site, Commands(asking_environment, site.command_timeout, machine))
+        return list(_findings(site, dialect, ask_terms(dialect, site)))
+    except SchedulerError as problem:
+        return [error(str(problem))]
+
+
+def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Finding]:
+    yield ok(f"{dialect.name} {terms.server.version} answers (server {terms.server.name})")
+    yield from check_settings(site, dialect.name)
+    yield from check_queue(terms)
+    yield from check_limits(site, ceilings(terms), "PBS")
+    yield from check_nodes(site, terms.site)
+    yield from check_server(terms)

@@ -1,0 +1,86 @@
+"""Single values as PBS prints them."""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from collections import Counter
+
+_CTIME = "%a %b %d %H:%M:%S %Y"
+_SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
+_LIMIT = re.compile(r"""([uogp]):"?([^=\]"]+)"?=(\d+)""")
+WORD = 8
+"""Bytes of a word, in which sizes may be given."""
+
+
+def parse_time(text: str) -> float:
+    """Epoch seconds from epoch seconds, or from ctime(3) of a command that ran with TZ=UTC.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text.isdecimal():
+        return float(text)
+    return float(calendar.timegm(time.strptime(text, _CTIME)))
+
+
+def parse_duration(text: str) -> float:
+    """Seconds from `HH:MM:SS` or seconds; the hours may go beyond 24.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    seconds = 0.0
+    for part in text.split(":"):
+        seconds = seconds * 60 + float(part)
+    return seconds
+
+
+def parse_size(text: str) -> int:
+    """Bytes from `4gb`, `1048576kb`, `2mw` or a plain number.
+
+    Raises:
+        ValueError: it is no size.
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a size")
+    unit = WORD if match[3].lower() == "w" else 1
+    return int(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
+
+
+def parse_vnodes(text: str) -> dict[str, int]:
+    """Processors by vnode of an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ncpus=2)`.
+
+    A vnode that serves several chunks is counted once, with the sum.
+
+    Raises:
+        ValueError: a number of processors is no number.
+    """
+    found: Counter[str] = Counter()
+    for part in text.replace("(", "").replace(")", "").split("+"):
+        name, *resources = part.split(":")
+        if name:
+            found[name] += sum(int(each[6:]) for each in resources if each.startswith("ncpus="))
+    return dict(found)
+
+
+def parse_hosts(text: str) -> tuple[str, ...]:
+    """The machines of an exec_host: `node01/0*2+node02/0*2`; each once."""
+    return tuple(dict.fromkeys(part.split("/")[0] for part in text.split("+") if part))
+
+
+def parse_user_limit(text: str, user: str) -> int | None:
+    """What `[u:PBS_GENERIC=3],[u:bob=5],[o:PBS_ALL=100]` allows a user; None where it says nothing of us.
+
+    A limit for the user by name goes before the one for any user. One for everyone together, or for any
+    group or project, binds us too. A plain number (the older form) binds everyone.
+    """
+    if text.strip().isdecimal():
+        return int(text)
+    given = {(kind, name.strip()): int(value) for kind, name, value in _LIMIT.findall(text)}
+    own = given.get(("u", user), given.get(("u", "PBS_GENERIC")))
+    shared = [given.get(key) for key in (("o", "PBS_ALL"), ("g", "PBS_GENERIC"), ("p", "PBS_GENERIC"))]
+    found = [limit for limit in (own, *shared) if limit is not None]
+    return min(found) if found else None

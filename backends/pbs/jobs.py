@@ -1,0 +1,28 @@
+"""Our own jobs as the daemon is told of them."""
+
+from __future__ import annotations
+
+import math
+
+from backends.base import JobReport, JobState
+from backends.pbs.reasons import never
+from backends.pbs.rows import PbsJob
+
+_UNSTARTED = frozenset("QHWT")
+
+
+def report_of(job: PbsJob, state: JobState) -> JobReport:
+    """Args: state: what the dialect makes of the job."""
+    waits = job.state in _UNSTARTED
+    return JobReport(
+        id=job.id,
+        tag=job.tag,
+        state=state,
+        start=None if waits else job.start,
+        end=job.end if state.ended else None,
+        planned_start=job.planned_start if waits else None,
+        granted=None if waits or math.isinf(job.limit) else job.limit,
+        nodes=job.hosts,
+        reason=job.comment,
+        never=never(job) if waits else "",
+    )

@@ -1,0 +1,64 @@
+"""The three limits of De Rose §4.3 as PBS sets them: queue and server."""
+
+from __future__ import annotations
+
+import math
+
+from adaptor.model import Request
+from backends.ceilings import Bound, Ceilings
+from backends.pbs.nodes import execution_queues
+from backends.pbs.rows import PbsQueue, PbsServer
+from backends.pbs.terms import Terms
+
+_KINDS = {
+    "requests": ("max_queued", "max_run"),
+    "processors": ("max_processors",),
+    "seconds": ("max_seconds",),
+}
+
+
+def ceilings(terms: Terms) -> Ceilings:
+    """What a request of the site may ask for; of a routing queue, what the roomiest of its queues takes."""
+    site, server = terms.site, terms.server
+    queue = roomiest(site.queue, terms.queues)
+    size = site.usual_size
+    known = {kind: _bounds(server, queue, site.queue, *names) for kind, names in _KINDS.items()}
+    per_node = _bounds(server, queue, site.queue, "max_nodes")
+    nodes = [Bound(bound.value * size, bound.source) for bound in per_node]
+    everything = Bound(site.total, f"all processors of queue {site.queue.name}")
+    return Ceilings(
+        requests=min(known["requests"], default=Bound(math.inf, "no limit")),
+        processors=min([everything, *known["processors"], *nodes]),
+        seconds=min(known["seconds"], default=Bound(math.inf, "no limit")),
+    )
+
+
+def roomiest(queue: PbsQueue, queues: dict[str, PbsQueue]) -> PbsQueue:
+    """The queue itself, or of those that a routing queue leads to the one that takes the largest requests."""
+    found = execution_queues(queue, queues)
+    return max(found, key=lambda each: (each.max_seconds, each.max_processors), default=queue)
+
+
+def takes(queue: PbsQueue, request: Request) -> bool:
+    """Whether a queue's limits allow a request."""
+    return request.p <= queue.max_processors and request.tr <= queue.max_seconds
+
+
+def _bounds(server: PbsServer, queue: PbsQueue, entry: PbsQueue, *names: str) -> list[Bound]:
+    """What the server, the queue and the routing queue before it say of this kind, where they do."""
+    givers = {f"queue {queue.name}": queue, f"queue {entry.name}": entry}
+    found = [
+        Bound(getattr(giver, name), f"{_WORDS[name]} of {source}")
+        for source, giver in {**givers, "the server": server}.items()
+        for name in names
+    ]
+    return [bound for bound in found if not math.isinf(bound.value)]
+
+
+_WORDS = {
+    "max_queued": "max_queued",
+    "max_run": "max_run",
+    "max_processors": "resources_max.ncpus",
+    "max_nodes": "resources_max.nodect",
+    "max_seconds": "resources_max.walltime",
+}

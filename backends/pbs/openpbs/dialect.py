@@ -1,0 +1,87 @@
+"""OpenPBS's words; implements `backends.pbs.dialect.Dialect`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from backends.base import JobState, PilotOrder, SchedulerError
+from backends.chunks import chunks
+from backends.commands import Answer, Commands
+from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of, server_of
+from backends.pbs.openpbs.jobs import everyones_jobs
+from backends.pbs.openpbs.own import JOB, OwnJobs
+from backends.pbs.openpbs.states import job_state
+from backends.pbs.openpbs.submitting import accepted_id, arguments_of
+from backends.pbs.records import parse_dsv, parse_long
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.shape import Shape
+
+_GONE = (153, 35)
+"""How qstat and qdel end where a job is unknown or has finished."""
+_GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
+
+
+class OpenPbs:
+    name = "OpenPBS"
+    time_resolution = 1
+    slot_margin = 60
+    """The scheduler looks at a new request at once, but a cycle on a large queue takes long."""
+    template = Path(__file__).parent / "pilot.template"
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._own = OwnJobs(commands)
+
+    def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
+        """The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000."""
+        jobs = everyones_jobs(parse_dsv(self._commands.ask("qstat", "-f", "-F", "dsv"), JOB))
+        return [*jobs, *self._elements(jobs, nodes)]
+
+    def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        return self._own.jobs(ids)
+
+    def nodes(self) -> list[PbsNode]:
+        return nodes_of(parse_long(self._commands.ask("pbsnodes", "-a", "-v"), ""))
+
+    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:
+        if not any(node.reservations for node in nodes):
+            return []
+        return reservations_of(parse_long(self._commands.ask("pbs_rstat", "-f"), "Resv ID: ", indent=""))
+
+    def queues(self) -> list[PbsQueue]:
+        text = self._commands.ask("qstat", "-Q", "-f")
+        return queues_of(parse_long(text, "Queue: "), self._commands.user())
+
+    def server(self) -> PbsServer:
+        """Raises SchedulerError: no server answers."""
+        for record in parse_long(self._commands.ask("qstat", "-B", "-f"), "Server: "):
+            return server_of(record, self._commands.user())
+        raise SchedulerError("qstat -B prints no server")
+
+    def state_of(self, job: PbsJob) -> JobState:
+        return job_state(job)
+
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+        return arguments_of(order, site, shape, script)
+
+    def accepted_id(self, answer: Answer) -> str:
+        return accepted_id(answer)
+
+    def is_over(self, answer: Answer) -> bool:
+        lines = [line for line in answer.errors.splitlines() if line.strip()]
+        return bool(lines) and all(any(words in line for words in _GONE_WORDS) for line in lines)
+
+    def _elements(self, jobs: Iterable[PbsJob], nodes: Iterable[PbsNode]) -> list[PbsJob]:
+        """The running jobs of arrays, one by one."""
+        if not any(job.state == "B" for job in jobs):
+            return []
+        ids = {id for node in nodes for id in node.jobs if "[" in id}
+        return [job for part in chunks(sorted(ids)) for job in self._some(part)]
+
+    def _some(self, ids: list[str]) -> list[PbsJob]:
+        answer = self._commands.run("qstat", "-f", "-F", "dsv", *ids)
+        if answer.status and answer.status not in _GONE:
+            raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
+        return everyones_jobs(parse_dsv(answer.output, JOB))

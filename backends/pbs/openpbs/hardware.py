@@ -1,0 +1,151 @@
+"""Nodes, queues, reservations and the server as OpenPBS prints them. Pure.
+
+Raises (every function):
+    SchedulerError: a value is not what PBS prints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from backends.base import SchedulerError
+from backends.pbs.fields import parse_duration, parse_size, parse_time, parse_user_limit, parse_vnodes
+from backends.pbs.records import Record
+from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer
+
+Row = TypeVar("Row")
+
+_AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
+"""The value of a resource that is used up; any other names what a node is."""
+_WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
+"""Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
+_DEFAULT_PARTITION = "pbs-default"
+_HISTORY = "336:00:00"
+"""How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
+
+
+def nodes_of(records: Iterable[Record]) -> list[PbsNode]:
+    """Of `pbsnodes -a -v`: vnodes one by one."""
+    return [_understood("node", record, _node) for record in records]
+
+
+def queues_of(records: Iterable[Record], user: str) -> list[PbsQueue]:
+    """Of `qstat -Q -f`, with the limits for this user."""
+    return [_understood("queue", record, lambda each: _queue(each, user)) for record in records]
+
+
+def server_of(record: Record, user: str) -> PbsServer:
+    """Of `qstat -B -f`, with the limits for this user."""
+    return _understood("server", record, lambda each: _server(each, user))
+
+
+def reservations_of(records: Iterable[Record]) -> list[PbsReservation]:
+    """Of `pbs_rstat -f`; those that hold no nodes (yet, or any more) are left out."""
+    found = [_understood("reservation", record, _reservation) for record in records]
+    return [reservation for reservation in found if reservation.nodes]
+
+
+def _understood(kind: str, record: Record, make: Callable[[Record], Row]) -> Row:
+    try:
+        return make(record)
+    except (ValueError, KeyError) as error:
+        raise SchedulerError(f"PBS says of {kind} {record.id} what we do not understand: {error}") from error
+
+
+def _node(record: Record) -> PbsNode:
+    values = record.values
+    has = _resources(values, "resources_available")
+    jobs = (each.strip().partition("/")[0] for each in values.get("jobs", "").split(","))
+    held = (each.strip() for each in values.get("resv", "").split(","))
+    return PbsNode(
+        name=record.id,
+        host=has.get("host", record.id),
+        states=frozenset(each.strip() for each in values["state"].lower().split(",")),
+        processors=int(has.get("ncpus", 0)),
+        assigned=int(values.get("resources_assigned.ncpus", 0)),
+        memory=parse_size(has["mem"]) if "mem" in has else None,
+        jobs=tuple(dict.fromkeys(each for each in jobs if each)),
+        queue=values.get("queue"),
+        partition=_partition(values),
+        traits={name: frozenset(value.split(",")) for name, value in has.items()},
+        exclusive=values.get("sharing") in _WHOLE,
+        reservations=tuple(each for each in held if each),
+    )
+
+
+def _queue(record: Record, user: str) -> PbsQueue:
+    values = record.values
+    chunk = _resources(values, "default_chunk")
+    return PbsQueue(
+        name=record.id,
+        routes_to=_destinations(values),
+        enabled=values.get("enabled") == "True",
+        started=values.get("started") == "True",
+        priority=int(values.get("Priority", 0)),
+        partition=_partition(values),
+        wants={name: value for name, value in chunk.items() if not _AMOUNT.fullmatch(value)},
+        **_limits(values, user),
+    )
+
+
+def _server(record: Record, user: str) -> PbsServer:
+    values = record.values
+    remembers = values.get("job_history_enable") == "True"
+    return PbsServer(
+        name=record.id,
+        version=values.get("pbs_version", "unknown"),
+        default_queue=values.get("default_queue"),
+        scheduling=values.get("scheduling", "True") == "True",
+        shows_all_jobs=values.get("query_other_jobs", "False") == "True",
+        history=parse_duration(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
+        **_limits(values, user),
+    )
+
+
+def _reservation(record: Record) -> PbsReservation:
+    values = record.values
+    return PbsReservation(
+        id=record.id,
+        queue=values["queue"],
+        start=parse_time(values["reserve_start"]),
+        end=parse_time(values["reserve_end"]),
+        nodes=parse_vnodes(values.get("resv_nodes", "")),
+    )
+
+
+def _destinations(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The queues of this server that a routing queue leads to: `express,workq@server`."""
+    names = (each.strip().partition("@")[0] for each in values.get("route_destinations", "").split(","))
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:
+    most = _resources(values, "resources_max")
+    return {
+        "max_processors": min(float(most.get("ncpus", math.inf)), _user(values, user, *_OF_PROCESSORS)),
+        "max_nodes": float(most.get("nodect", math.inf)),
+        "max_seconds": parse_duration(most["walltime"]) if "walltime" in most else math.inf,
+        "max_queued": _user(values, user, "max_queued", "queued_jobs_threshold"),
+        "max_run": _user(values, user, "max_run", "max_user_run", "max_running"),
+    }
+
+
+_OF_PROCESSORS = ("max_run_res.ncpus", "max_queued_res.ncpus", "max_user_res.ncpus")
+
+
+def _user(values: Mapping[str, str], user: str, *names: str) -> float:
+    given = (parse_user_limit(values[name], user) for name in names if name in values)
+    return min((float(limit) for limit in given if limit is not None), default=math.inf)
+
+
+def _resources(values: Mapping[str, str], group: str) -> dict[str, str]:
+    start = f"{group}."
+    return {name[len(start) :]: value for name, value in values.items() if name.startswith(start)}
+
+
+def _partition(values: Mapping[str, str]) -> str:
+    named = values.get("partition", "")
+    return "" if named == _DEFAULT_PARTITION else named

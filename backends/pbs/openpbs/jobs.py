@@ -1,0 +1,113 @@
+"""Jobs as OpenPBS prints them. Pure."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from backends.base import SchedulerError
+from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
+from backends.pbs.records import Record, variables
+from backends.pbs.rows import PbsJob
+
+log = logging.getLogger(__name__)
+
+TAG = "ADAPTOR_TAG"
+"""The variable of a job of ours that holds its tag."""
+_WAITING = re.compile(r"Queued:(\d+)")
+_UNSTARTED = frozenset("QHWT")
+_ENDED = frozenset("FX")
+
+
+def own_job(record: Record) -> PbsJob:
+    """Raises SchedulerError: it is not what PBS prints of a job."""
+    try:
+        return _job(record)
+    except (ValueError, KeyError) as error:
+        raise SchedulerError(f"PBS says of job {record.id} what we do not understand: {error}") from error
+
+
+def has_tag(record: Record) -> bool:
+    """Whether the job was submitted by the adaptor."""
+    return bool(_tag(record))
+
+
+def everyones_jobs(records: Iterable[Record]) -> list[PbsJob]:
+    """Jobs of anyone; one that we do not understand is left out (and counts as hidden if it runs)."""
+    found = []
+    for record in records:
+        try:
+            found.append(_job(record))
+        except (ValueError, KeyError) as error:
+            log.warning("job %s is left out: %s", record.id, error)
+    return found
+
+
+def _job(record: Record) -> PbsJob:
+    """Raises ValueError, KeyError: a value is not what PBS prints."""
+    values = record.values
+    state = values["job_state"]
+    return PbsJob(
+        id=record.id,
+        tag=_tag(record) or values.get("Job_Name", ""),
+        owner=values.get("Job_Owner", "").partition("@")[0],
+        state=state,
+        substate=_int(values, "substate"),
+        queue=values.get("queue", ""),
+        processors=_int(values, "Resource_List.ncpus") or 0,
+        node_count=_int(values, "Resource_List.nodect") or 1,
+        exclusive="excl" in values.get("Resource_List.place", ""),
+        limit=_limit(values, state),
+        used=_seconds(values, "resources_used.walltime"),
+        submitted=_moment(values, "etime") or _moment(values, "qtime"),
+        start=None if state in _UNSTARTED else _moment(values, "stime"),
+        end=_end(values) if state in _ENDED else None,
+        planned_start=_moment(values, "estimated.start_time") if state in ("Q", "B") else None,
+        hosts=parse_hosts(values.get("exec_host", "")),
+        nodes=parse_vnodes(values.get("exec_vnode", "")),
+        planned_nodes=parse_vnodes(values.get("estimated.exec_vnode", "")),
+        elements=_elements(values),
+        exit_status=_int(values, "Exit_status"),
+        comment=values.get("comment", ""),
+    )
+
+
+def _tag(record: Record) -> str:
+    return dict(variables(record.values.get("Variable_List", ""))).get(TAG, "")
+
+
+def _limit(values: Mapping[str, str], state: str) -> float:
+    """A shrink-to-fit job has its walltime from its start on; before, the most it may become counts."""
+    walltime = _seconds(values, "Resource_List.walltime")
+    longest = _seconds(values, "Resource_List.max_walltime")
+    if state in _UNSTARTED and longest is not None:
+        return longest
+    return math.inf if walltime is None else walltime
+
+
+def _end(values: Mapping[str, str]) -> float | None:
+    """When the node said that it had ended; of a job that never ran, when it went into the history."""
+    return _moment(values, "obittime") or _moment(values, "history_timestamp")
+
+
+def _elements(values: Mapping[str, str]) -> int:
+    counts = _WAITING.search(values.get("array_state_count", ""))
+    if counts is None:
+        return 1
+    at_once = _int(values, "max_run_subjobs")
+    return int(counts[1]) if at_once is None else min(int(counts[1]), at_once)
+
+
+def _int(values: Mapping[str, str], name: str) -> int | None:
+    return int(values[name]) if name in values else None
+
+
+def _seconds(values: Mapping[str, str], name: str) -> float | None:
+    return parse_duration(values[name]) if name in values else None
+
+
+def _moment(values: Mapping[str, str], name: str) -> float | None:
+    text = values.get(name, "UNKNOWN")
+    return None if text == "UNKNOWN" else parse_time(text)

@@ -1,0 +1,78 @@
+"""Our own jobs in OpenPBS: which there are, and which of the ended ones still matter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+
+from backends.base import SchedulerError
+from backends.chunks import chunks
+from backends.commands import Answer, Commands
+from backends.pbs.openpbs.jobs import has_tag, own_job
+from backends.pbs.records import Record, parse_dsv
+from backends.pbs.rows import PbsJob
+
+JOB = "Job Id: "
+"""What stands before the id of each job that qstat prints."""
+LOOK_BACK = 14 * 86_400.0
+"""Seconds that the first question after a start looks back for jobs that ended while nobody asked."""
+_OVERLAP = 900.0
+"""Seconds by which later questions overlap; the server's clock need not be ours."""
+_NO_HISTORY = "not configured to maintain job history"
+_UNKNOWN = (153, 35, 36)
+"""How qstat ends where it knows a job no more, where it has finished, and where there is no history."""
+
+
+class OwnJobs:
+    """Asks of ours alone, by their ids: nothing that others write into their jobs can be in the answer."""
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._asked_until = time.time() - LOOK_BACK
+        self._history = True
+        self._foreign: frozenset[str] = frozenset()
+        """Ids of our user's jobs that were seen to have no tag."""
+
+    def jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        """Those with these ids, and all with a tag. Raises SchedulerError: PBS does not answer."""
+        now = time.time()
+        listed = {*self._in_system(), *self._ended_since(self._asked_until)}
+        wanted = {*ids, *(listed - self._foreign)}
+        found = [record for part in chunks(sorted(wanted)) for record in self._details(part)]
+        tagged = {record.id for record in found if has_tag(record)}
+        self._asked_until = now - _OVERLAP
+        self._foreign = frozenset(listed - tagged)
+        return [own_job(record) for record in found if record.id in tagged or record.id in ids]
+
+    def _in_system(self) -> list[str]:
+        return self._commands.ask("qselect", "-u", self._commands.user()).split()
+
+    def _ended_since(self, moment: float) -> list[str]:
+        if not self._history:
+            return []
+        # The commands run with TZ=UTC and read times in that zone, too.
+        since = time.strftime("%Y%m%d%H%M", time.gmtime(moment))
+        answer = self._commands.run(
+            "qselect", "-x", "-u", self._commands.user(), "-s", "F", f"-tm.gt.{since}"
+        )
+        if self._lacks_history(answer):
+            return []
+        return _accepted("qselect", answer).split()
+
+    def _details(self, ids: list[str]) -> list[Record]:
+        answer = self._commands.run("qstat", *(["-x"] if self._history else []), "-f", "-F", "dsv", *ids)
+        if self._history and self._lacks_history(answer):
+            return self._details(ids)
+        return parse_dsv(_accepted("qstat", answer), JOB)
+
+    def _lacks_history(self, answer: Answer) -> bool:
+        """Whether nothing was answered because PBS remembers no ended jobs; then it is not asked of any."""
+        if _NO_HISTORY in answer.errors:
+            self._history = False
+        return not self._history
+
+
+def _accepted(program: str, answer: Answer) -> str:
+    if answer.status and answer.status not in _UNKNOWN:
+        raise SchedulerError(f"{program} failed with status {answer.status}: {answer.complaint}")
+    return answer.output

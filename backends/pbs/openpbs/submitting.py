@@ -1,0 +1,74 @@
+"""The arguments of OpenPBS's qsub for an order, and what its answer means."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.commands import Answer
+from backends.pbs.openpbs.jobs import TAG
+from backends.pbs.shape import Shape
+
+LONGEST_NAME = 230
+"""Characters of a job's name (PBS_MAXJOBNAME)."""
+_ID = re.compile(r"\d+(\[\])?\.[\w.-]+")
+_NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "Unknown Host", "pbsconf error")
+"""The request did not reach the server."""
+_UNCERTAIN = frozenset({162, 163, 183, 208, 255})
+"""PBSE_SYSTEM, INTERNAL, PROTOCOL and DISPROTO, modulo 256: the server may have taken the request before."""
+
+
+def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+    """All arguments of qsub.
+
+    bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
+    SIGTERM before the end of the job kills, and PBS takes the end of that shell for the end of the job.
+    """
+    options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
+    for option, value in (("-q", site.partition), ("-A", site.account)):
+        options += [option, value] if value is not None else []
+    for resource in (_select(shape), _place(shape), *_walltime(order, site)):
+        options += ["-l", resource]
+    options += ["-r", "n", "-m", "n", "-j", "oe", "-o", f"{order.directory}/pbs.out", "-W", "umask=077"]
+    return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
+
+
+def _select(shape: Shape) -> str:
+    """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
+    memory = "" if shape.memory is None else f":mem={math.ceil(shape.memory / 1024)}kb"
+    return f"select={shape.chunks}:ncpus={shape.processors}:mpiprocs={shape.processors}{memory}"
+
+
+def _place(shape: Shape) -> str:
+    return "place=scatter:excl" if shape.whole_nodes else "place=free"
+
+
+def _walltime(order: PilotOrder, site: SiteConfig) -> list[str]:
+    """Fixed, or where the site wishes it as long as fits: then PBS starts it in a hole that has shrunk."""
+    if site.shrink_to_fit is None:
+        return [f"walltime={order.request.tr}"]
+    least = max(1, math.floor(order.request.tr * site.shrink_to_fit))
+    return [f"min_walltime={least}", f"max_walltime={order.request.tr}"]
+
+
+def accepted_id(answer: Answer) -> str:
+    """See `backends.pbs.dialect.Dialect`. The exit status is PBS's error number modulo 256."""
+    if answer.status == 0:
+        return _id_in(answer.output)
+    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
+    if any(words in answer.errors for words in _NEVER_ARRIVED):
+        raise SchedulerError(problem)
+    if answer.status < 0 or answer.status in _UNCERTAIN or "qsub:" not in answer.errors:
+        raise SubmitUncertain(problem)
+    raise SubmitRefused(f"PBS refused the request: {answer.complaint}")
+
+
+def _id_in(output: str) -> str:
+    """The last line that is an id; sites print greetings before it."""
+    for line in reversed(output.splitlines()):
+        if _ID.fullmatch(line.strip()):
+            return line.strip()
+    raise SubmitUncertain(f"qsub printed no job id but {output.strip()[:200]!r}")

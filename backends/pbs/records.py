@@ -1,0 +1,98 @@
+"""The two forms in which PBS prints attributes, to records of plain text. Pure.
+
+`-F dsv`: one line per job, in which the delimiter, backslashes, line breaks and control characters are
+escaped, so that nothing which a user wrote can end a line, or be taken for another value. The long form
+(`-f`, `pbsnodes -a`): one line per attribute, long values broken.
+
+`-F json` is not used. In release 23.06 of OpenPBS any user's job can make the whole answer invalid, and later
+ones print but the first of several jobs that are asked for by id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from backends.base import SchedulerError
+
+_ESCAPED = re.compile(r"\\([\\|nf])")
+_UNESCAPED = {"n": "\n", "f": "\f"}
+_FIELD = re.compile(r"([^|\\]*(?:\\.[^|\\]*)*)(?:\||\Z)", re.DOTALL)
+_ATTRIBUTE = r"([A-Za-z_][\w.-]*) = (.*)"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What PBS says of one job, node, queue or server."""
+
+    id: str
+    values: dict[str, str]
+    """By name: `job_state`, `Resource_List.walltime`, …"""
+
+
+def parse_dsv(text: str, head: str) -> list[Record]:
+    """Of `-f -F dsv`; `head` is what stands before each id, such as `Job Id: `.
+
+    Raises:
+        SchedulerError: a line is not a record.
+    """
+    # Not splitlines(): that would also break at characters which others may have written.
+    return [_record(line, head) for line in text.split("\n") if line.strip()]
+
+
+def _record(line: str, head: str) -> Record:
+    if not line.startswith(head):
+        raise SchedulerError(f"PBS printed a line that we do not understand: {line[:200]!r}")
+    id, *fields = (match[1] for match in _FIELD.finditer(line[len(head) :]))
+    pairs = (field.partition("=") for field in fields)
+    return Record(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
+
+
+def _plain(value: str) -> str:
+    if "\\" not in value:
+        return value
+    return _ESCAPED.sub(lambda match: _UNESCAPED.get(match[1], match[1]), value)
+
+
+def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
+    """Of `-f` and, with an empty `head`, of `pbsnodes -a`.
+
+    A line that starts with a tab goes on with the value before it. So does, where there is a `head`, any
+    other line that is neither a head nor an attribute: a line break within the value.
+
+    Args:
+        indent: what stands before attributes, as a regular expression; `pbs_rstat` prints nothing there.
+
+    Raises:
+        SchedulerError: there is text before the first record.
+    """
+    form = re.compile(indent + _ATTRIBUTE)
+    records: list[Record] = []
+    name = ""
+    for line in text.split("\n"):
+        attribute = form.fullmatch(line)
+        if attribute and records:
+            name = attribute[1]
+            records[-1].values[name] = attribute[2]
+        elif line.startswith("\t") and name:
+            records[-1].values[name] += line[1:]
+        elif _is_head(line, head):
+            records.append(Record(line[len(head) :].strip(), {}))
+            name = ""
+        elif line.strip() and not records:
+            raise SchedulerError(f"PBS printed a line that we do not understand: {line[:200]!r}")
+        elif line.strip() and name:
+            records[-1].values[name] += "\n" + line
+    return records
+
+
+def _is_head(line: str, head: str) -> bool:
+    return line.startswith(head) and bool(line.strip()) and not line[0].isspace()
+
+
+def variables(text: str) -> Iterator[tuple[str, str]]:
+    """The pairs of a `Variable_List`; commas within values have a backslash before them."""
+    for pair in re.findall(r"(?:[^,\\]|\\.)+", text, re.DOTALL):
+        name, _, value = pair.partition("=")
+        yield name, re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)

@@ -1,0 +1,134 @@
+"""What the parsers of every PBS dialect make of its answers: one frozen type per kind of record."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+
+class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
+    """One job, or one job array (`state` B, `elements` of which still wait)."""
+
+    id: str
+    """As the scheduler prints it in full: `12.server`, `3[].server`."""
+    tag: str
+    """By which we know it again: of our own jobs what `PilotOrder.tag` was, else the job's name."""
+    owner: str
+    """The user's name, without the host."""
+    state: str
+    """The scheduler's letter: Q, R, H, W, T, S, U, E, B, F, X, C, M."""
+    substate: int | None = None
+    """OpenPBS: finer than the letter."""
+    queue: str = ""
+    processors: int = 1
+    node_count: int = 1
+    """Chunks that it asked for."""
+    exclusive: bool = False
+    """Whether it takes whole nodes."""
+    limit: float = math.inf
+    """Seconds of its walltime; `math.inf` where it has none."""
+    used: float | None = None
+    """Seconds of walltime used, suspensions left out; None while it has not run."""
+    submitted: float | None = None
+    """When it became eligible in its queue, else when it was submitted."""
+    start: float | None = None
+    """When it started (last); None where it never did."""
+    end: float | None = None
+    """When it ended; None where it has not, or where nobody wrote it down."""
+    planned_start: float | None = None
+    """As the scheduler planned it when it last planned; may be stale."""
+    hosts: tuple[str, ...] = ()
+    """The machines it holds something of (or held)."""
+    nodes: dict[str, int] = {}
+    """The processors it holds (or held) by node, or vnode where nodes are split."""
+    planned_nodes: dict[str, int] = {}
+    """The same of a job that waits, where the scheduler plans to start it."""
+    elements: int = 1
+    """Of an array, how many of its jobs still wait; 1 of any other job."""
+    priority: int = 0
+    """Orders waiting jobs of a queue where the scheduler tells by what; higher goes first."""
+    exit_status: int | None = None
+    comment: str = ""
+    """The scheduler's own words: why it waits, how it ended."""
+
+
+class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One node, or one vnode where nodes are split."""
+
+    name: str
+    host: str
+    """The machine; vnodes of one machine share it."""
+    states: frozenset[str]
+    """In lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
+    processors: int
+    assigned: int
+    """Processors that jobs hold."""
+    memory: int | None = None
+    """Bytes; None where it is not told."""
+    jobs: tuple[str, ...] = ()
+    """Ids of the jobs that hold something of it, each once."""
+    queue: str | None = None
+    """The only queue whose jobs it takes; None: any."""
+    partition: str = ""
+    """The partition of the scheduler; only queues of the same one use it."""
+    traits: dict[str, frozenset[str]] = {}
+    """What a queue may ask of its nodes, beside numbers: resource (or `neednodes`) to values."""
+    exclusive: bool = False
+    """Whether jobs get it whole only, whatever they ask for."""
+    reservations: tuple[str, ...] = ()
+    """Ids of the reservations that hold something of it, now or later."""
+
+
+class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
+    """Processors set aside for a time; jobs of its own queue run on them."""
+
+    id: str
+    queue: str
+    start: float
+    end: float
+    nodes: dict[str, int]
+    """Processors by node."""
+
+
+class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue with its limits; `math.inf` where it sets none."""
+
+    name: str
+    routes_to: tuple[str, ...] = ()
+    """Of a routing queue, the queues that it hands its jobs on to; empty: jobs run from here."""
+    enabled: bool = True
+    """Takes new jobs."""
+    started: bool = True
+    """Starts (or routes) jobs."""
+    priority: int = 0
+    partition: str = ""
+    wants: dict[str, str] = {}
+    """The trait that each node of its jobs must have, by resource."""
+    max_processors: float = math.inf
+    """Of one job; as all limits named `max_` that follow."""
+    max_nodes: float = math.inf
+    max_seconds: float = math.inf
+    max_queued: float = math.inf
+    """Jobs of one user (us) in the queue, running ones included."""
+    max_run: float = math.inf
+    """Jobs of one user (us) that run at once."""
+
+
+class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
+    """The server itself; limits as of a queue."""
+
+    name: str
+    version: str
+    default_queue: str | None = None
+    scheduling: bool = True
+    """Whether jobs are started at all at the moment."""
+    shows_all_jobs: bool = True
+    """Whether we see the jobs of other users."""
+    history: float = 0.0
+    """Seconds for which ended jobs are remembered; 0: not at all."""
+    max_processors: float = math.inf
+    max_nodes: float = math.inf
+    max_seconds: float = math.inf
+    max_queued: float = math.inf
+    max_run: float = math.inf

@@ -1,0 +1,115 @@
+"""Torque (Adaptive Computing's; 2.5 to 6.1) as a dialect of PBS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from backends.base import JobState, PilotOrder, SchedulerError
+from backends.chunks import chunks
+from backends.commands import Answer, Commands
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.shape import Shape
+from backends.pbs.torque import parse, submitting
+from backends.pbs.torque.ends import state_of
+from backends.pbs.torque.text import number_of
+
+_UNKNOWN_JOB = 153
+"""The exit status of qstat where a job that it was asked for is not known: PBSE_UNKJOBID, 15001."""
+_OVER = ("Unknown Job", "nonexistent job", "already in exit state", "Request invalid for state of job")
+"""What qstat and qdel say of jobs that are gone, or on their way."""
+
+
+class Torque:
+    """Implements `backends.pbs.dialect.Dialect`."""
+
+    name = "Torque"
+    time_resolution = 1
+    slot_margin = 60  # its schedulers look at the queue every half a minute or so
+    template = Path(__file__).with_name("pilot.template")
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+        self._node_size: int | None = None
+        self._foreign: frozenset[str] = frozenset()
+        """Ids of our user's jobs that were seen and that the caller did not care for."""
+
+    def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:  # noqa: ARG002  the answer says it all
+        """See Dialect. `-t` lists the jobs of an array one by one."""
+        return [job for job in self._parsed(self._printed("-f", "-1", "-t")) if job.state != "C"]
+
+    def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
+        """See Dialect. Of a job that ended while nobody noted how, no more is known than of one that was
+        forgotten: it is left out.
+        """
+        user, listed = self._commands.user(), self._listed()
+        asked = {number_of(id): id for id in (*(set(listed) - self._foreign), *ids)}
+        texts = [self._printed("-f", "-1", *part) for part in chunks(list(asked.values()))]
+        found = [job for text in texts for job in self._parsed(text) if job.owner == user]
+        mine = [job for job in found if job.id in ids or job.tag]
+        self._foreign = frozenset(listed) - {job.id for job in mine}
+        ends = (self._with_end(job) for job in mine)
+        return [job for job in ends if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
+
+    def nodes(self) -> list[PbsNode]:
+        found = self._parsed_nodes(self._commands.ask("pbsnodes", "-a"))
+        sizes = Counter(node.processors for node in found if node.processors)
+        self._node_size = sizes.most_common(1)[0][0] if sizes else 1
+        return found
+
+    def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:  # noqa: ARG002
+        """None: Maui and Moab keep them, whose own commands a site may not offer."""
+        return []
+
+    def queues(self) -> list[PbsQueue]:
+        return parse.parse_queues(self._printed("-Q", "-f", "-1"))
+
+    def server(self) -> PbsServer:
+        return parse.parse_server(self._printed("-B", "-f", "-1"))
+
+    def state_of(self, job: PbsJob) -> JobState:
+        return state_of(job)
+
+    def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+        return submitting.arguments_of(order, site, shape, script, self._usual_node())
+
+    def accepted_id(self, answer: Answer) -> str:
+        return submitting.accepted_id(answer)
+
+    def is_over(self, answer: Answer) -> bool:
+        return bool(answer.errors.strip()) and _only_over(answer)
+
+    def _printed(self, *arguments: str) -> str:
+        """What qstat printed; jobs that are gone are no error."""
+        answer = self._commands.run("qstat", *arguments)
+        if answer.status not in (0, _UNKNOWN_JOB) or (answer.status and not _only_over(answer)):
+            raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
+        return answer.output
+
+    def _parsed(self, text: str) -> list[PbsJob]:
+        return parse.parse_jobs(text)
+
+    def _parsed_nodes(self, text: str) -> list[PbsNode]:
+        return parse.parse_nodes(text)
+
+    def _listed(self) -> list[str]:
+        """The ids of all jobs of our user that the server knows."""
+        return self._commands.ask("qselect", "-u", self._commands.user()).split()
+
+    def _with_end(self, job: PbsJob) -> PbsJob:
+        """With what else is known of its end."""
+        return job
+
+    def _usual_node(self) -> int:
+        """Processors of most of the nodes."""
+        if self._node_size is None:
+            self.nodes()
+        return self._node_size or 1
+
+
+def _only_over(answer: Answer) -> bool:
+    """Whether all that a command complains of are jobs that are gone."""
+    lines = (line for line in answer.errors.splitlines() if line.strip())
+    return all(any(words in line for words in _OVER) for line in lines)

@@ -1,0 +1,58 @@
+"""Single values as Torque prints them, beyond those of `backends.pbs.fields`.
+
+Raises (every function):
+    ValueError: the text is not of that form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+
+def parse_indices(text: str) -> int:
+    """How many numbers `0-3,5` names."""
+    count = 0
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        count += int(last or first) - int(first) + 1
+    return count
+
+
+def parse_exec_host(text: str) -> dict[str, int]:
+    """Processors by node: `n1/0+n1/1+n2/0` (Torque up to 4), `n1/0-1,3+n2/0` (since 5)."""
+    held: Counter[str] = Counter()
+    for part in text.split("+"):
+        node, _, indices = part.strip().rpartition("/")
+        held[node] += parse_indices(indices)
+    return dict(held)
+
+
+def parse_held_counts(text: str) -> dict[str, int]:
+    """The same as Slurm's wrapper prints it: `n1/4+n2/2` counts the processors, and does not name them."""
+    pairs = (part.strip().rpartition("/") for part in text.split("+"))
+    return {node: int(count) for node, _, count in pairs}
+
+
+def parse_holders(text: str) -> dict[str, int]:
+    """Processors by job, of a node: `0/12.srv, 1/12.srv` (up to 4), `0-3,5/12.srv,4/13.srv` (since 5)."""
+    held: Counter[str] = Counter()
+    indices: list[str] = []
+    for word in text.replace(" ", "").split(","):
+        index, slash, job = word.partition("/")
+        indices.append(index)
+        if slash:
+            held[job] += parse_indices(",".join(indices))
+            indices = []
+    return dict(held)
+
+
+def parse_wanted(text: str) -> tuple[int, int]:
+    """Nodes and processors of a node specification: `2:ppn=4+1:ppn=3:fast+n7` (pbs_resources(7))."""
+    nodes = processors = 0
+    for part in text.split("+"):
+        first, *rest = part.split(":")
+        count = int(first) if first.isdecimal() else 1
+        each = next((int(word[4:]) for word in (first, *rest) if word.startswith("ppn=")), 1)
+        nodes += count
+        processors += count * each
+    return nodes, processors

@@ -1,0 +1,193 @@
+"""Torque's records to rows. Pure.
+
+A record that is not what Torque prints is left out: anybody can put such lines into an answer (see
+`backends.pbs.torque.text`). Where nothing at all is understood, that is an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from backends.base import SchedulerError
+from backends.pbs.fields import parse_duration, parse_size, parse_time
+from backends.pbs.records import Record, parse_long, variables
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.torque.fields import parse_exec_host, parse_holders, parse_wanted
+
+log = logging.getLogger(__name__)
+
+Row = TypeVar("Row")
+
+TAG = "ADAPTOR_TAG"
+"""The variable of a job that holds our tag: names may be no longer than 15 characters (Torque 2)."""
+_WHOLE_NODES = frozenset({"singlejob", "singletask"})
+
+
+def parse_jobs(text: str) -> list[PbsJob]:
+    """`qstat -f -1`. Raises SchedulerError: there are records, but none is a job's."""
+    return understood(parse_long(text, "Job Id: "), job)
+
+
+def parse_nodes(text: str) -> list[PbsNode]:
+    """`pbsnodes -a`. Raises SchedulerError: there are records, but none is a node's."""
+    return understood(parse_long(text, ""), node)
+
+
+def parse_queues(text: str) -> list[PbsQueue]:
+    """`qstat -Q -f -1`. Raises SchedulerError: there are records, but none is a queue's."""
+    return understood(parse_long(text, "Queue: "), queue)
+
+
+def parse_server(text: str) -> PbsServer:
+    """`qstat -B -f -1`. Raises SchedulerError: it is not a server's record."""
+    found = understood(parse_long(text, "Server: "), server)
+    if not found:
+        raise SchedulerError(f"qstat -B printed nothing of a server: {text[:200]!r}")
+    return found[0]
+
+
+def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list[Row]:
+    """Raises SchedulerError: there are records, but nothing can be made of any."""
+    rows: list[Row] = []
+    broken: list[Record] = []
+    for record in records:
+        try:
+            rows.append(make(record))
+        except (KeyError, ValueError, OverflowError):
+            broken.append(record)
+    if broken and not rows:
+        raise SchedulerError(f"PBS printed what we do not understand, first {str(broken[0])[:200]}")
+    if broken:
+        log.debug("%d records of PBS were left out, first %.200s", len(broken), broken[0])
+    return rows
+
+
+def job(record: Record) -> PbsJob:
+    """Raises KeyError, ValueError: not a job of Torque."""
+    values = record.values
+    held = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
+    nodes, processors = _wanted(values)
+    status = values.get("exit_status")
+    waits = values["job_state"] in "QHWT"
+    return PbsJob(
+        id=record.id,
+        tag=dict(variables(values.get("Variable_List", ""))).get(TAG, ""),
+        owner=values["Job_Owner"].partition("@")[0],
+        state=values["job_state"],
+        queue=values["queue"],
+        processors=sum(held.values()) or processors,
+        node_count=len(held) or nodes,
+        exclusive=_exclusive(values),
+        limit=parse_duration(values.get("Resource_List.walltime", "inf")),
+        used=_maybe(parse_duration, values.get("resources_used.walltime")),
+        submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
+        start=None if waits else _maybe(parse_time, values.get("start_time")),
+        end=_maybe(parse_time, values.get("comp_time")) if values["job_state"] == "C" else None,
+        hosts=() if waits else tuple(held),
+        nodes={} if waits else held,
+        priority=int(values.get("Priority", "0")),
+        exit_status=None if status is None else int(status),
+        comment=values.get("comment", ""),
+    )
+
+
+def node(record: Record) -> PbsNode:
+    """Raises KeyError, ValueError: not a node of Torque."""
+    values = record.values
+    held = parse_holders(values["jobs"]) if values.get("jobs") else {}
+    return PbsNode(
+        name=record.id,
+        host=record.id,
+        states=frozenset(word.strip().lower() for word in values["state"].split(",")),
+        processors=int(values["np"]),
+        assigned=sum(held.values()),
+        memory=_memory(values.get("status", "")),
+        jobs=tuple(held),
+        traits={"neednodes": frozenset(re.split(r"[,\s]+", values.get("properties", "")))},
+    )
+
+
+def queue(record: Record) -> PbsQueue:
+    """Raises KeyError, ValueError: not a queue of Torque."""
+    values = record.values
+    routes = values.get("route_destinations", "").replace(" ", "")
+    needs = values.get("resources_default.neednodes")
+    bounds = _Bounds(values)
+    return PbsQueue(
+        name=record.id,
+        routes_to=tuple(route.partition("@")[0] for route in routes.split(",") if route),
+        enabled=values["enabled"].lower() != "false",
+        started=values["started"].lower() != "false",
+        priority=int(values.get("Priority", "0")),
+        wants={} if needs is None else {"neednodes": needs},
+        max_processors=bounds.processors,
+        max_nodes=bounds.nodes,
+        max_seconds=bounds.seconds,
+        max_queued=bounds.queued,
+        max_run=bounds.run,
+    )
+
+
+def server(record: Record) -> PbsServer:
+    """Raises ValueError: not a server of Torque."""
+    values = record.values
+    bounds = _Bounds(values)
+    return PbsServer(
+        name=record.id,
+        version=values.get("pbs_version", "unknown"),
+        default_queue=values.get("default_queue"),
+        scheduling=values.get("scheduling", "True").lower() != "false",
+        shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
+        history=float(values.get("keep_completed", "0")),
+        max_processors=bounds.processors,
+        max_nodes=bounds.nodes,
+        max_seconds=bounds.seconds,
+        max_queued=bounds.queued,
+        max_run=bounds.run,
+    )
+
+
+class _Bounds:
+    """Limits that a queue and the server may set (pbs_queue_attributes(7B), pbs_server_attributes(7B))."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        longest = values.get("resources_max.walltime")
+        self.seconds = math.inf if longest is None else parse_duration(longest)
+        self.processors = _least(values, "resources_max.procct", "resources_max.ncpus")
+        self.nodes = _least(values, "resources_max.nodect", "resources_max.nodes")
+        self.queued = _least(values, "max_user_queuable", "max_queuable")
+        self.run = _least(values, "max_user_run", "max_running")
+
+
+def _least(values: Mapping[str, str], *names: str) -> float:
+    """Of those that are set; `2:ppn=8` counts for 2."""
+    numbers = (float(values[name].partition(":")[0]) for name in names if name in values)
+    return min(numbers, default=math.inf)
+
+
+def _wanted(values: Mapping[str, str]) -> tuple[int, int]:
+    """Nodes and processors that a job asks for."""
+    listed = values.get("Resource_List.nodes", "1")
+    nodes, processors = parse_wanted(listed)
+    named = [values.get(f"Resource_List.{name}") for name in ("procct", "procs", "ncpus")]
+    counts = [int(count) for count in named if count is not None]
+    return int(values.get("Resource_List.nodect", nodes)), max([processors, *counts])
+
+
+def _exclusive(values: Mapping[str, str]) -> bool:
+    access = values.get("Resource_List.naccesspolicy", "").lower()
+    return values.get("node_exclusive", "").lower() == "true" or access in _WHOLE_NODES
+
+
+def _memory(status: str) -> int | None:
+    """Bytes, out of a node's `status`: `…,physmem=3961760kb,…`."""
+    found = re.search(r"(?:^|,)physmem=([^,]*)", status)
+    return parse_size(found[1]) if found else None
+
+
+def _maybe(parse: Callable[[str], float], text: str | None) -> float | None:
+    return None if text is None else parse(text)

@@ -1,0 +1,63 @@
+"""The arguments of Slurm's qsub, which hands them to a shell as they are, and what its answer means."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from backends.base import PilotOrder, SubmitRefused
+from backends.commands import Answer
+from backends.pbs.shape import Shape
+from backends.pbs.torque.submitting import LOG
+from backends.slurm import submitting as sbatch
+
+
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, node_size: int
+) -> list[str]:
+    """All arguments of qsub.
+
+    Args:
+        node_size: processors of the usual node.
+
+    Raises:
+        SubmitRefused: the site wants what this qsub cannot say.
+    """
+    if site.qos is not None:
+        raise SubmitRefused("Slurm's qsub cannot say a QOS: use `backend: slurm` for this site")
+    log = sbatch.escaped(str(script.parent / LOG))
+    options = [
+        *("-N", shlex.quote(order.tag)),
+        *("-r", "n"),
+        *("-j", "oe", "-o", shlex.quote(log)),
+        *("-l", f"{_resources(shape, node_size)},walltime={order.request.tr}"),
+    ]
+    for option, value in (("-q", site.partition), ("-A", site.account)):
+        if value is not None:
+            options += [option, shlex.quote(value)]
+    return [*options, *site.extra_args, shlex.quote(str(script))]
+
+
+def _resources(shape: Shape, node_size: int) -> str:
+    """Whole nodes, or tasks wherever they find room: `nodes=N:ppn=C` would ask for N nodes at least."""
+    if shape.whole_nodes:
+        return f"nodes={shape.chunks}:ppn={shape.processors}"
+    wanted = f"mppwidth={shape.chunks},mppdepth={shape.processors}"
+    if shape.memory is None:
+        return wanted
+    # It can only be said for each node: enough for as many tasks as may come to lie on one.
+    most = max(1, min(shape.chunks, node_size // shape.processors))
+    return f"{wanted},mem={math.ceil(shape.memory * most / 2**20)}M"
+
+
+def accepted_id(answer: Answer) -> str:
+    """The job's id; qsub prints what sbatch complained of to its standard output.
+
+    Raises:
+        SubmitRefused, SubmitUncertain, SchedulerError: as `backends.slurm.submitting.accepted_id`.
+    """
+    lines = [line.strip("' ") for line in answer.output.splitlines()]
+    complaints = [line for line in lines if line.startswith("sbatch:")]
+    return sbatch.accepted_id(Answer(answer.status, answer.output, "\n".join(complaints)))

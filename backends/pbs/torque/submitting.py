@@ -1,0 +1,93 @@
+"""The arguments of Torque's qsub for an order, and what its answer means."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.commands import Answer
+from backends.pbs.shape import Shape
+from backends.pbs.torque.parse import TAG
+
+LOG = "pbs-pilot.out"
+"""In the pilot's folder: what the script prints, and Torque about it."""
+_LONGEST_NAME = 15
+_ID = re.compile(r"\d+(\[\])?\.\S+")
+_NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be loaded", "trqauthd")
+"""The request did not reach pbs_server."""
+_SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "can not be run as root")
+
+
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, node_size: int
+) -> list[str]:
+    """All arguments of qsub.
+
+    Args:
+        node_size: processors of the usual node.
+    """
+    options = [
+        *("-N", short_name(order.tag)),
+        *("-S", "/bin/bash"),  # not whatever the user's login shell is
+        *("-r", "n"),  # a pilot that starts anew would hold processors that the planner does not know of
+        *("-j", "oe", "-o", str(script.parent / LOG)),
+        *("-l", f"nodes={nodes_wanted(shape, node_size)}"),
+        *("-l", f"walltime={order.request.tr}"),
+        *("-v", f"{TAG}={order.tag}"),
+    ]
+    if shape.memory is not None:
+        options += ["-l", f"mem={shape.memory * shape.chunks}b"]
+    for option, value in (("-q", site.partition), ("-A", site.account)):
+        if value is not None:
+            options += [option, value]
+    if site.qos is not None:
+        options += ["-l", f"qos={site.qos}"]
+    return [*options, *site.extra_args, str(script)]
+
+
+def nodes_wanted(shape: Shape, node_size: int) -> str:
+    """The specification for `-l nodes=`: full nodes, and one with the rest.
+
+    Whether `nodes=4:ppn=1` may lie on one node is each scheduler's own affair; this form means the same
+    to all of them.
+    """
+    per_node = 1 if shape.whole_nodes else max(1, min(shape.chunks, node_size // shape.processors))
+    full, rest = divmod(shape.chunks, per_node)
+    parts = [f"{full}:ppn={per_node * shape.processors}"]
+    if rest:
+        parts.append(f"1:ppn={rest * shape.processors}")
+    return "+".join(parts)
+
+
+def short_name(tag: str) -> str:
+    """A job name that every version takes."""
+    own = tag.rpartition(".")[2]
+    return f"adaptor.{re.sub(r'[^A-Za-z0-9_-]', '_', own)}"[:_LONGEST_NAME]
+
+
+def accepted_id(answer: Answer) -> str:
+    """The job's id.
+
+    Raises:
+        SubmitRefused: Torque said no.
+        SubmitUncertain: the answer leaves open whether the request is queued.
+        SchedulerError: pbs_server was not reached, so the request is certainly not queued.
+    """
+    if answer.status == 0:
+        ids = [line.strip() for line in answer.output.splitlines() if _ID.fullmatch(line.strip())]
+        if not ids:
+            raise SubmitUncertain(f"qsub printed no job id but {answer.output.strip()[:200]!r}")
+        return ids[-1]
+    problem = f"qsub failed with status {answer.status}: {answer.complaint}"
+    if any(words in answer.errors for words in _NEVER_ARRIVED):
+        raise SchedulerError(problem)
+    if answer.status > 0 and any(words in answer.errors for words in _SAID_NO) and not _cut_off(answer):
+        raise SubmitRefused(f"Torque refused the request: {answer.complaint}")
+    raise SubmitUncertain(problem)
+
+
+def _cut_off(answer: Answer) -> bool:
+    """Whether qsub lost the server in the middle (the PBSE_SOCKET_… errors, PBSE_TIMEOUT)."""
+    return bool(re.search(r"[Ss]ocket|Time ?out|End of File|shutting down", answer.errors))

@@ -1,0 +1,187 @@
+"""OpenPBS's batch script: its text, and what it does with stand-ins for pbsdsh and qstat."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backends.pbs.openpbs.dialect import OpenPbs
+from backends.pbs.script import render
+
+Fake = Callable[[str, str], Path]
+GOLDEN = Path(__file__).parents[3] / "fixtures" / "openpbs" / "pilot.sh"
+"""Written anew by `python tests/backends/pbs/test_openpbs_script.py`; read the difference."""
+
+
+def golden_script() -> str:
+    return render(
+        OpenPbs.template,
+        processors=6,
+        seconds=660,
+        command=["qsub", "-N", "adaptor-x.hpc.7", "--", "/bin/bash", "-l", "/home/u/my pilots/7/pilot.sh"],
+        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
+        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
+        worker=["/opt/python", "-m", "adaptor.worker"],
+        memory=2**30,
+    )
+
+
+def test_the_script_is_as_it_was_read_and_found_good() -> None:
+    assert golden_script() == GOLDEN.read_text()
+
+
+class Job:
+    """Runs scripts as a job of 6 processors on n1 and n2; pbsdsh runs its program right here."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.nodes = "n1\nn1\nn2\nn1\nn2\nn1\n"
+
+    def start(self, worker: str, prologue: str = "", memory: int | None = None) -> subprocess.Popen[bytes]:
+        script = self.folder / "pilot.sh"
+        script.write_text(
+            render(
+                OpenPbs.template,
+                processors=6,
+                seconds=600,
+                command=["qsub"],
+                environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
+                prologue=prologue,
+                worker=["/bin/bash", "-c", f"exec >>'{self.folder}/said'; {worker}"],
+                memory=memory,
+            )
+        )
+        (self.folder / "nodes").write_text(self.nodes)
+        job = {"PBS_JOBID": "9.s", "PBS_NODEFILE": str(self.folder / "nodes"), "TMPDIR": "/tmp"}
+        return subprocess.Popen(
+            ["bash", str(script)], env={"PATH": os.environ["PATH"], **job}, start_new_session=True
+        )
+
+    def run(self, worker: str, prologue: str = "", memory: int | None = None) -> int:
+        return self.start(worker, prologue, memory).wait(timeout=30)
+
+    def said(self) -> list[str]:
+        return sorted((self.folder / "said").read_text().splitlines())
+
+    def log(self) -> str:
+        return (self.folder / "pbs-script.out").read_text()
+
+
+@pytest.fixture
+def job(tmp_path: Path, fake: Fake) -> Job:
+    fake("pbsdsh", f'echo "$2" >>{tmp_path}/lines; shift 3; exec env -i PATH="$PATH" TMPDIR=/there "$@"')
+    fake("qstat", "printf 'Job Id: 9.s\\n    Resource_List.walltime = 00:10:00\\n'")
+    return Job(tmp_path)
+
+
+SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
+
+
+def test_each_node_gets_its_own_share(job: Job) -> None:
+    assert job.run(SAY) == 0
+    assert job.said() == ["n1 4 none", "n2 2 none"]
+    # pbsdsh is told the number of the node's first line; the first node needs none.
+    assert (job.folder / "lines").read_text().split() == ["2"]
+
+
+def test_memory_is_told_where_it_was_asked_for(job: Job) -> None:
+    job.run(SAY, memory=100)
+    assert job.said() == ["n1 4 400", "n2 2 200"]
+
+
+def test_a_job_on_one_node_needs_no_pbsdsh(job: Job, fake: Fake) -> None:
+    fake("pbsdsh", "exit 1")
+    job.nodes = "n1\nn1\n"
+    assert job.run(SAY) == 0
+    assert job.said() == ["n1 2 none"]
+
+
+def test_values_and_the_prologue_reach_all_workers_as_they_are(job: Job) -> None:
+    worker = 'printf "%s|%s|%s\n" "$ADAPTOR_ODD" "$COLOUR" "$TMPDIR"'
+    job.run(worker, prologue="export COLOUR='two\nlines'\n")
+    assert (job.folder / "said").read_text().count("a 'b' \"$c\" \\d|two\nlines|") == 2
+    assert "|/there\n" in (job.folder / "said").read_text()
+    before = job.folder / "env.before"
+    assert b"COLOUR" not in before.read_bytes()
+    for name in ("env.before", "there.sh", "pbs-script.out", "pbs-n2.out"):
+        assert (job.folder / name).stat().st_mode & 0o077 == 0
+
+
+def test_tasks_keep_the_umask_of_the_job(job: Job) -> None:
+    job.run("umask")
+    here = subprocess.run(["bash", "-c", "umask"], capture_output=True, text=True, check=True).stdout.strip()
+    assert job.said() == [here, here]
+
+
+def test_exported_functions_reach_all_workers(job: Job) -> None:
+    job.run("greet", prologue="greet() { echo hello; }\nexport -f greet\n")
+    assert job.said() == ["hello", "hello"]
+
+
+def test_the_end_is_that_of_the_walltime_that_pbs_gave(job: Job, fake: Fake) -> None:
+    say = 'echo "$ADAPTOR_PILOT_END"'
+    answers = {
+        "printf '    Resource_List.walltime = 100:00:08\\n    comment = x\\n'": 360_008,
+        "exit 255": 600,
+        "echo walltime = soon": 600,
+    }
+    for answer, walltime in answers.items():
+        fake("qstat", answer)
+        (job.folder / "said").unlink(missing_ok=True)
+        before = time.time()
+        job.run(say)
+        (end,) = {float(word) for word in job.said()}
+        assert before + walltime - 1 <= end <= time.time() + walltime + 1
+
+
+@pytest.mark.parametrize(
+    ("worker", "status"),
+    [("exit 0", 0), ("exit 3", 1), ('[ "$ADAPTOR_NODE" = n2 ]', 0), ('[ "$ADAPTOR_NODE" = n1 ]', 0)],
+)
+def test_a_pilot_fails_only_if_all_its_workers_do(job: Job, worker: str, status: int) -> None:
+    assert job.run(worker) == status
+
+
+def test_a_pilot_that_is_run_again_does_not_count_what_was(job: Job) -> None:
+    assert job.run("exit 0") == 0
+    assert job.run("exit 1") == 1
+
+
+def test_a_pilot_whose_other_nodes_cannot_be_reached_fails_and_says_so(job: Job, fake: Fake) -> None:
+    fake("pbsdsh", "echo 'pbsdsh: tm_init failed' >&2; exit 1")
+    assert job.run("exit 1") == 1
+    assert "tm_init failed" in job.log()
+
+
+def test_a_prologue_that_fails_ends_the_pilot_and_says_where(job: Job) -> None:
+    assert job.run("echo worked", prologue="true\nmodule_that_is_missing python\nexport LATE=1") == 1
+    assert not (job.folder / "said").exists()
+    assert job.log().splitlines()[-1] == (
+        "the prologue failed with status 127 at: module_that_is_missing python"
+    )
+
+
+def test_the_script_outlives_its_workers_when_pbs_ends_the_job(job: Job, fake: Fake) -> None:
+    """PBS signals every process of the job; pbsdsh leaves at once, the workers take their time."""
+    fake("pbsdsh", 'shift 3; trap "exit 1" TERM; "$@" & wait')
+    process = job.start(
+        'echo up; [ "$ADAPTOR_NODE" = n2 ] && late=0.8; '
+        'trap "sleep ${late:-0}; echo left; exit 0" TERM; while :; do sleep 0.05; done'
+    )
+    give_up = time.monotonic() + 20
+    while not (job.folder / "said").exists() or job.said().count("up") < 2:
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=20) == 0
+    assert job.said() == ["left", "left", "up", "up"]
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(golden_script())

@@ -1,0 +1,190 @@
+"""Limits from queues and the server, and what a site's configuration makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.model import Request
+from backends.ceilings import limits_of
+from backends.findings import Finding
+from backends.pbs import discover
+from backends.pbs.checking import check_nodes, check_queue, check_server, check_settings
+from backends.pbs.describing import describe_server
+from backends.pbs.fields import parse_user_limit
+from backends.pbs.limits import ceilings, roomiest, takes
+from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
+from backends.pbs.records import parse_long
+from backends.pbs.rows import PbsNode
+from backends.pbs.terms import Terms, terms_of
+from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
+
+Fake = Callable[[str, str], Path]
+
+
+def terms(queue: str, user: str = "alice", nodes: list[PbsNode] | None = None) -> Terms:
+    """Those of the recorded cluster."""
+    queues = {q.name: q for q in queues_of(parse_long(recorded("01-idle-qstat-Qf"), "Queue: "), user)}
+    (server,) = parse_long(recorded("01-idle-qstat-Bf"), "Server: ")
+    if nodes is None:
+        nodes = nodes_of(parse_long(recorded("01-idle-pbsnodes-av"), ""))
+    return terms_of(server_of(server, user), queues, nodes, (), queue)
+
+
+def levels(findings: list[Finding]) -> list[str]:
+    return [finding.level for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("queue", "requests", "processors", "seconds"),
+    [
+        ("workq", math.inf, 16, 86_400),
+        ("express", math.inf, 16, 1800),
+        ("limited", 1, 8, 3600),
+        ("scavenger", math.inf, 16, math.inf),
+        ("route", math.inf, 16, 86_400),
+    ],
+)
+def test_recorded_limits(queue: str, requests: float, processors: int, seconds: float) -> None:
+    known = ceilings(terms(queue))
+    assert (known.requests.value, known.processors.value, known.seconds.value) == (
+        requests,
+        processors,
+        seconds,
+    )
+
+
+def test_each_limit_says_where_it_comes_from_and_ours_are_polite() -> None:
+    known = ceilings(terms("limited"))
+    assert known.requests.source == "max_run of queue limited"
+    assert known.processors.source == "resources_max.ncpus of queue limited"
+    assert known.seconds.source == "resources_max.walltime of queue limited"
+    polite = limits_of(ceilings(terms("scavenger")))
+    assert (polite.max_pending_requests, polite.max_proc, polite.max_tr) == (4, 16, 86_400)
+
+
+def test_limits_of_the_server_and_on_nodes_bind_too() -> None:
+    recorded_terms = terms("workq")
+    server = msgspec.structs.replace(recorded_terms.server, max_queued=2, max_nodes=3)
+    known = ceilings(msgspec.structs.replace(recorded_terms, server=server))
+    assert (known.requests.value, known.requests.source) == (2, "max_queued of the server")
+    assert (known.processors.value, known.processors.source) == (12, "resources_max.nodect of the server")
+
+
+def test_behind_a_routing_queue_the_roomiest_counts() -> None:
+    known = terms("route")
+    assert roomiest(known.site.queue, known.queues).name == "workq"
+    assert takes(known.queues["workq"], Request(16, 86_400))
+    assert not takes(known.queues["express"], Request(16, 1801))
+    assert not takes(known.queues["limited"], Request(9, 60))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("[u:PBS_GENERIC=3]", 3),
+        ("[u:PBS_GENERIC=3],[u:alice=7]", 7),
+        ("[u:bob=5]", None),
+        ("[o:PBS_ALL=100]", 100),
+        ("[u:PBS_GENERIC=30],[o:PBS_ALL=20]", 20),
+        ("[g:PBS_GENERIC=4],[u:PBS_GENERIC=9]", 4),
+        ('[u:"alice"=2]', 2),
+        ("[u:PBS_GENERIC=0]", 0),
+        ("12", 12),
+        ("none", None),
+    ],
+)
+def test_limits_of_a_user(text: str, limit: int | None) -> None:
+    assert parse_user_limit(text, "alice") == limit
+
+
+def test_a_limit_for_a_user_by_name_is_ours_alone() -> None:
+    text = recorded("01-idle-qstat-Qf").replace("max_run = [u:P", "max_run = [u:alice=2],[u:P")
+    for user, expected in (("alice", 2), ("bob", 1)):
+        queues = {each.name: each for each in queues_of(parse_long(text, "Queue: "), user)}
+        assert queues["limited"].max_run == expected
+
+
+def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits() -> None:
+    text = describe_server("OpenPBS", [terms(name) for name in ("limited", "workq", "route")])
+    config = parse_config(text, "written.yaml")
+    (site,) = config.sites.values()
+    assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
+    assert site.limits == LimitsConfig(1, 8, Duration(3600))
+    assert "4 nodes in service with 4 processors and 4G of memory each\n" in text
+    assert "each; the default queue\n" in text
+    every = parse_config("\n".join(line.removeprefix("# ") for line in text.split("\n")[3:]), "all.yaml")
+    assert list(every.sites) == ["limited", "workq", "route"]
+
+
+def test_nodes_that_are_given_whole_only() -> None:
+    free = frozenset({"free"})
+    nodes = [
+        PbsNode(name=name, host=name, states=free, processors=8, assigned=0, exclusive=True)
+        for name in ("n1", "n2")
+    ]
+    whole = terms("workq", nodes=nodes)
+    assert "whole_nodes: true" in describe_server("OpenPBS", [whole])
+    site = SiteConfig(backend="pbs", partition="workq")
+    assert levels(list(check_nodes(site, whole.site))) == ["error"]
+    good = msgspec.structs.replace(site, whole_nodes=True, processors_per_node=8)
+    assert levels(list(check_nodes(good, whole.site))) == []
+    wrong = msgspec.structs.replace(good, processors_per_node=6)
+    assert levels(list(check_nodes(wrong, whole.site))) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("queue", "expected"),
+    [("workq", ["ok"]), ("closed", ["error", "warning", "ok"]), ("route", ["ok", "warning"])],
+)
+def test_a_queue_is_checked(queue: str, expected: list[str]) -> None:
+    assert levels(list(check_queue(terms(queue)))) == expected
+
+
+def test_a_server_that_hides_and_forgets_is_told() -> None:
+    known = terms("workq")
+    assert levels(list(check_server(known))) == ["ok"]
+    server = msgspec.structs.replace(known.server, shows_all_jobs=False, history=0.0)
+    assert levels(list(check_server(msgspec.structs.replace(known, server=server)))) == ["warning", "warning"]
+
+
+def test_settings_of_other_schedulers_are_told() -> None:
+    site = SiteConfig(backend="pbs", qos="fast", shrink_to_fit=0.5)
+    assert levels(list(check_settings(site, "OpenPBS"))) == ["warning"]
+    assert levels(list(check_settings(site, "Torque"))) == ["warning", "warning"]
+
+
+@pytest.fixture
+def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "alice")
+    fake(
+        "qstat",
+        f"case $1 in --version) echo 'pbs_version = 23.06.06';; -B) cat {FIXTURES}/01-idle-qstat-Bf.txt;; "
+        f"-Q) cat {FIXTURES}/01-idle-qstat-Qf.txt;; esac",
+    )
+    fake("pbsnodes", f"cat {FIXTURES}/01-idle-pbsnodes-av.txt")
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_site_is_written_for_the_pbs_that_answers() -> None:
+    config = parse_config(discover.describe_sites(), "written.yaml")
+    assert list(config.sites) == ["workq"]
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 6
+
+
+@pytest.mark.usefixtures("answering")
+def test_what_goes_beyond_is_found() -> None:
+    site = SiteConfig(backend="pbs", partition="limited", limits=LimitsConfig(3, 9, Duration(3601)))
+    found = discover.check_site(site)
+    assert [f.text.split(" is ")[0] for f in found if f.level == "error"] == [
+        "limits.max_pending_requests",
+        "limits.max_proc",
+        "limits.max_tr",
+    ]
+    (only,) = discover.check_site(SiteConfig(backend="pbs", partition="night"))
+    assert (only.level, "no queue night" in only.text) == ("error", True)

@@ -1,0 +1,316 @@
+"""The state of a queue from recorded and made-up rows."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.model import PendingJob, QueueState, RunningJob
+from backends.base import SchedulerError
+from backends.pbs.nodes import find_site, serves
+from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
+from backends.pbs.openpbs.jobs import everyones_jobs, own_job
+from backends.pbs.openpbs.own import JOB
+from backends.pbs.queue import HIDDEN, LINGER, Observation, hidden_processors, queue_state
+from backends.pbs.records import parse_dsv, parse_long
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
+
+NOW = 1795241278.0
+BUSY = 1795241278.0
+DOWN = 1795241491.0
+QUEUES = {
+    "workq": PbsQueue(name="workq"),
+    "express": PbsQueue(name="express", priority=160),
+    "route": PbsQueue(name="route", routes_to=("express", "workq", "elsewhere")),
+}
+
+
+def node(name: str, assigned: int = 0, state: str = "free", **given: object) -> PbsNode:
+    row = PbsNode(
+        name=name,
+        host=name.partition("[")[0],
+        states=frozenset(state.split(",")),
+        processors=4,
+        assigned=assigned,
+    )
+    return msgspec.structs.replace(row, **given)
+
+
+def job(id: str, processors: int, *nodes: str, **given: object) -> PbsJob:
+    """A running job where nodes are given, else a waiting one."""
+    share, rest = divmod(processors, max(1, len(nodes)))
+    row = PbsJob(
+        id=id,
+        tag="",
+        owner="bob",
+        state="R" if nodes else "Q",
+        queue="workq",
+        processors=processors,
+        limit=600.0,
+        submitted=float(id) if id.isdecimal() else None,
+        start=NOW - 100 if nodes else None,
+        nodes={name: share + (place < rest) for place, name in enumerate(nodes)},
+    )
+    return msgspec.structs.replace(row, **given)
+
+
+def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given: object) -> QueueState:
+    site = find_site(nodes, QUEUES, queue)
+    return queue_state(
+        msgspec.structs.replace(Observation(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given)
+    )
+
+
+def recorded_state(situation: str, now: float, elements: str | None = None) -> QueueState:
+    jobs = everyones_jobs(parse_dsv(recorded(f"{situation}-qstat-f-dsv"), JOB))
+    if elements is not None:
+        jobs += [own_job(job_record(elements, f"3[{n}].pbshead")) for n in range(4)]
+    nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
+    queues = {
+        each.name: each
+        for each in queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
+    }
+    site = find_site(nodes, queues, "workq")
+    return queue_state(Observation(now=now, site=site, jobs=jobs, queues=queues))
+
+
+def test_the_recorded_busy_cluster() -> None:
+    state = recorded_state("02-busy", BUSY, "02-job-array-subjobs")
+    assert state.processors == 16
+    assert [(each.id, each.processors) for each in state.running] == [
+        ("0.pbshead", 4),
+        ("1.pbshead", 4),  # asked for one processor and for the node
+        ("2.pbshead", 2),
+        *((f"3[{n}].pbshead", 1) for n in range(4)),
+        (HIDDEN, 2),  # the elements of array 4, which this recording does not show one by one
+    ]
+    assert state.running[0].end == BUSY + 1187
+    planned = {each.id: each for each in state.pending}
+    assert planned["5.pbshead"] == PendingJob("5.pbshead", 16, 3600, BUSY + 1788)
+    assert planned["8.pbshead"].tr == 36_000
+    assert [planned[id].processors for id in ("4[].pbshead", "4[].pbshead+1", "13.pbshead")] == [1, 1, 1]
+    # Held, dependent, waiting for a time of day, and impossible ones.
+    assert not planned.keys() & {"10.pbshead", "11.pbshead", "12.pbshead", "7.pbshead"}
+
+
+def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
+    state = recorded_state("06-down", DOWN)
+    assert state.processors == 8
+    assert state.running == (RunningJob("56.pbshead", 4, DOWN + 589),)
+    assert [each.id for each in state.pending] == ["57.pbshead"]
+
+
+@pytest.mark.parametrize(
+    ("recording", "in_service", "allocated"),
+    [
+        ("02b-pbsnodes-suspended", 16, 16),
+        ("04b-pbsnodes-av", 16, 0),
+        ("05-D-pbsnodes-av", 16, 12),
+        ("05-R-pbsnodes-av", 16, 8),
+        ("05-S-pbsnodes-av", 16, 8),
+        ("06-pbsnodes-recovered", 16, None),
+        ("06b-after-5s-pbsnodes", 16, 1),
+        ("06b-after-40s-pbsnodes", 16, 1),
+        ("06b-after-80s-pbsnodes", 12, 0),
+        ("06b-back-pbsnodes", 16, 1),
+        ("09-pbsnodes-av", 16, 0),
+        ("12b-pbsnodes-av", 16, 2),
+    ],
+)
+def test_recorded_nodes(recording: str, in_service: int, allocated: int | None) -> None:
+    site = find_site(nodes_of(parse_long(recorded_nodes()[recording], "")), QUEUES, "workq")
+    assert site.processors == in_service
+    assert site.usual_size == 4
+    if allocated is not None:
+        assert sum(each.allocated for each in site.nodes.values()) == allocated
+
+
+def test_no_recording_of_nodes_is_forgotten() -> None:
+    assert len(recorded_nodes()) == 12
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["down", "offline", "state-unknown,down", "job-busy,offline", "stale", "provisioning", "maintenance"],
+)
+def test_nodes_out_of_service_and_what_runs_there_do_not_count(state: str) -> None:
+    found = look([node("n1", 2), node("n2", 2, state)], [job("1", 4, "n1", "n2")])
+    assert found.processors == 4
+    assert found.running == (RunningJob("1", 2, NOW + 500),)
+
+
+@pytest.mark.parametrize("state", ["free", "job-busy", "job-exclusive", "resv-exclusive"])
+def test_nodes_in_service(state: str) -> None:
+    assert look([node("n1", 0, state)], []).processors == 4
+
+
+def test_a_job_past_its_walltime_ends_soon_and_one_without_never() -> None:
+    jobs = [job("1", 1, "n1", start=NOW - 9000), job("2", 1, "n1", limit=math.inf)]
+    ends = {each.id: each.end for each in look([node("n1", 2)], jobs).running}
+    assert ends == {"1": NOW + LINGER, "2": math.inf}
+
+
+def test_a_job_whose_start_the_server_has_forgotten() -> None:
+    found = look([node("n1", 1)], [job("1", 1, "n1", start=None, used=50.0)])
+    assert found.running == (RunningJob("1", 1, NOW + 550),)
+
+
+def test_a_job_that_is_ending_holds_its_nodes_and_a_suspended_one_does_not() -> None:
+    jobs = [job("1", 4, "n1", state="E"), job("2", 4, "n2", state="S")]
+    assert look([node("n1", 4), node("n2")], jobs).running == (RunningJob("1", 4, NOW + LINGER),)
+
+
+def test_a_node_that_one_job_has_for_itself_counts_whole() -> None:
+    alone = node("n1", 1, "job-exclusive", jobs=("1",))
+    full = node("n2", 4, "job-exclusive", jobs=("2", "3"))
+    jobs = [job("1", 1, "n1"), job("2", 1, "n2"), job("3", 3, "n2")]
+    assert [each.processors for each in look([alone, full], jobs).running] == [4, 1, 3]
+
+
+def test_processors_that_no_visible_job_explains_are_in_use_for_ever() -> None:
+    state = look([node("n1", 3)], [job("1", 1, "n1")])
+    assert RunningJob(HIDDEN, 2, math.inf) in state.running
+    assert hidden_processors(state) == 2
+
+
+def test_where_only_whole_nodes_are_given_a_used_machine_is_not_free() -> None:
+    nodes = [node("n1[0]", 1), node("n1[1]"), node("n2", 3), node("n3", 2), node("n4")]
+    jobs = [job("1", 1, "n1[0]"), job("2", 2, "n2"), job("3", 3), job("4", 2, node_count=2)]
+    state = look(nodes, jobs, whole_nodes=True)
+    assert state.running == (
+        RunningJob("1", 8, NOW + 500),  # both halves of n1
+        RunningJob("2", 4, NOW + 500),
+        RunningJob(HIDDEN, 4, math.inf),
+    )
+    assert [each.processors for each in state.pending] == [4, 8]
+
+
+def test_a_plan_that_is_past_is_stale_and_its_nodes_do_not_count() -> None:
+    late = job("1", 4, planned_start=NOW - LINGER - 1, planned_nodes={"n9": 4})
+    just = job("2", 4, planned_start=NOW - 5, planned_nodes={"n1": 4})
+    state = look([node("n1"), node("n9", queue="other")], [late, just])
+    assert state.pending == (PendingJob("1", 4, 600.0), PendingJob("2", 4, 600.0, NOW))
+
+
+def test_queues_with_a_higher_priority_come_first_then_the_oldest() -> None:
+    jobs = [job("3", 1), job("1", 1), job("2", 1, queue="express"), job("4", 1, queue="other")]
+    assert [each.id for each in look([node("n1")], jobs).pending] == ["2", "1", "3"]
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 16 T: 16)",
+        "Not Running: User has reached queue limited running job limit.",
+        "Not Running: Queue not started.",
+        "Not Running: would exceed user bob's limit on resource ncpus in complex",
+    ],
+)
+def test_for_a_job_that_waits_for_something_else_nothing_is_kept(comment: str) -> None:
+    assert look([node("n1")], [job("1", 1, comment=comment)]).pending == ()
+    assert look([node("n1")], [job("1", 1, state="H")]).pending == ()
+    assert look([node("n1")], [job("1", 1, state="W")]).pending == ()
+
+
+def test_jobs_planned_on_other_nodes_are_left_out() -> None:
+    nodes = [node("n1"), node("n9", queue="other")]
+    plans = {"1": {"n9": 4}, "2": {"n1": 2, "n9": 6}}
+    jobs = [
+        job(id, 8, queue="express", planned_start=NOW + 60, planned_nodes=plan) for id, plan in plans.items()
+    ]
+    assert look(nodes, jobs).pending == (PendingJob("2", 2, 600.0, NOW + 60),)
+
+
+def test_a_reservation_keeps_its_processors_while_it_is_on_and_is_planned_before() -> None:
+    on = PbsReservation(id="R1.s", queue="R1", start=NOW - 10, end=NOW + 3600, nodes={"n1": 4, "n2": 2})
+    coming = PbsReservation(id="R2.s", queue="R2", start=NOW + 60, end=NOW + 360, nodes={"n1": 4, "x": 4})
+    jobs = [job("1", 1, "n1", queue="R1"), job("2", 1, "n3")]
+    nodes = [node("n1", 1), node("n2"), node("n3", 1)]
+    state = look(nodes, jobs, reservations=[on, coming])
+    assert state.running == (
+        RunningJob("1", 1, NOW + 3600),
+        RunningJob("2", 1, NOW + 500),
+        RunningJob("reservation R1.s", 5, NOW + 3600),
+    )
+    assert state.pending == (PendingJob("reservation R2.s", 4, 300.0, NOW + 60),)
+
+
+def test_the_recorded_reservation_is_for_its_own_queue() -> None:
+    (held,) = reservations_of(parse_long(recorded("09-rstat-f"), "Resv ID: ", indent=""))
+    assert (held.id, held.queue, held.end - held.start) == ("R97.pbshead", "R97", 600)
+    nodes = nodes_of(parse_long(recorded_nodes()["09-pbsnodes-av"], ""))
+    assert {each.name for each in nodes if held.id in each.reservations} == {"node01", "node02"}
+    own = find_site(nodes, {"R97": PbsQueue(name="R97")}, "R97", [held])
+    assert (own.processors, set(own.related)) == (8, {"R97"})
+
+
+def test_nodes_are_found_by_queue_trait_and_partition() -> None:
+    nodes = [
+        node("any"),
+        node("bound", queue="big"),
+        node("gpu", traits={"Qlist": frozenset({"gpu", "debug"})}),
+        node("apart", partition="p2"),
+    ]
+    queues = {
+        "plain": PbsQueue(name="plain"),
+        "big": PbsQueue(name="big"),
+        "gpu": PbsQueue(name="gpu", wants={"Qlist": "gpu"}),
+        "p2": PbsQueue(name="p2", partition="p2"),
+        "all": PbsQueue(name="all", routes_to=("big", "again")),
+        "again": PbsQueue(name="again", routes_to=("gpu", "all")),
+    }
+    used = {name: sorted(find_site(nodes, queues, name).nodes) for name in queues}
+    assert used == {
+        "plain": ["any", "gpu"],
+        "big": ["bound"],
+        "gpu": ["gpu"],
+        "p2": ["apart"],
+        "all": ["bound", "gpu"],
+        "again": ["bound", "gpu"],
+    }
+    assert find_site(nodes, queues, "gpu").related == {"plain", "gpu", "all", "again"}
+
+
+def test_a_queue_wants_what_its_chunks_name_and_not_what_they_use_up() -> None:
+    text = "Queue: gpu\n    default_chunk.{}\n    enabled = True\n    started = True\n"
+    values = ["ncpus = 4", "hbm = 1.5gb", "Qlist = gpu", "bigmem = True"]
+    (queue,) = queues_of(parse_long(text.format("\n    default_chunk.".join(values)), "Queue: "), "alice")
+    assert queue.wants == {"Qlist": "gpu", "bigmem": "True"}
+    nodes = "n1\n     state = free\n     resources_available.Qlist = all,gpu\n"
+    (fitting,) = nodes_of(parse_long(nodes + "     resources_available.bigmem = True\n", ""))
+    (plain,) = nodes_of(parse_long(nodes, ""))
+    assert [serves(each, queue, ()) for each in (fitting, plain)] == [True, False]
+
+
+def test_the_queue_must_be_known() -> None:
+    with pytest.raises(SchedulerError, match="no queue night; there are: express, route, workq"):
+        find_site([node("n1")], QUEUES, "night")
+    with pytest.raises(SchedulerError, match="no default queue: set `partition`"):
+        find_site([node("n1")], QUEUES, None)
+
+
+PLACES = st.lists(
+    st.tuples(st.integers(1, 8), st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1), st.booleans()),
+    max_size=8,
+)
+
+
+@given(PLACES, st.booleans())
+def test_all_processors_in_use_are_accounted_for(
+    places: list[tuple[int, set[str], bool]], whole: bool
+) -> None:
+    jobs = [
+        job(str(index), max(processors, len(names)), *sorted(names), limit=160.0 if timed else math.inf)
+        for index, (processors, names, timed) in enumerate(places)
+    ]
+    state = look([node("n1", 3), node("n2"), node("n3", 4)], jobs, whole_nodes=whole)
+    assert state.processors == 12
+    assert sum(each.processors for each in state.running) >= 7
+    assert all(each.end > NOW and each.processors > 0 for each in state.running)
+    if whole:
+        assert sum(each.processors for each in state.running) <= 12

@@ -1,0 +1,60 @@
+"""A PBS site from its configuration to the pilots that the daemon plans with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adaptor.config import parse_config
+from adaptor.daemon.pilots import Pilot, observe
+from adaptor.daemon.sites import make_backend
+from adaptor.errors import ConfigError
+from adaptor.model import Request
+from backends.base import JobReport
+from backends.pbs.backend import PbsBackend
+from backends.pbs.jobs import report_of
+from backends.pbs.openpbs.jobs import own_job
+from backends.pbs.openpbs.states import job_state
+from tests.backends.pbs.openpbs_recordings import job_record
+
+SITE = "sites:\n  hpc:\n    backend: pbs\n    partition: workq\n"
+
+
+def report(recording: str) -> JobReport:
+    job = own_job(job_record(recording))
+    return report_of(job, job_state(job))
+
+
+def test_a_pbs_site_has_a_pbs_backend(tmp_path: Path) -> None:
+    site = parse_config(f"{SITE}    dialect: openpbs\n    shrink_to_fit: 0.25\n", "c.yaml").sites["hpc"]
+    assert (site.dialect, site.shrink_to_fit) == ("openpbs", 0.25)
+    assert isinstance(make_backend("hpc", site, tmp_path), PbsBackend)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("shrink_to_fit: 0", r"c\.yaml:5: sites\.hpc\.shrink_to_fit: must be more than 0 and at most 1"),
+        ("shrink_to_fit: 1.5", "at most 1, not 1.5"),
+        ("dialect: slurm", r"c\.yaml:5: sites\.hpc\.dialect"),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_its_line(line: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        parse_config(f"{SITE}    {line}\n", "c.yaml")
+
+
+def test_a_pilot_whose_walltime_was_cut_is_planned_to_end_earlier() -> None:
+    pilot = Pilot(1, "stf", Request(1, 36_000), 0.0, None)
+    assert pilot.view(None).ends is None
+    found = report("03b-job-stf-running")
+    assert found.start is not None
+    observe(pilot, found, found.start + 1)
+    assert pilot.view(None).ends == found.start + 238
+
+
+def test_a_pilot_that_waits_has_what_it_asked_for() -> None:
+    pilot = Pilot(1, "shrink", Request(2, 36_000), 0.0, None)
+    observe(pilot, report("02-job-stf"), 1.0)
+    assert (pilot.view(None).ends, pilot.granted) == (None, 36_000)

@@ -1,0 +1,198 @@
+"""Torque's batch script: its text, and what it does with stand-ins for pbsdsh, srun and scontrol."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from backends.pbs.script import render
+from backends.pbs.torque.dialect import Torque
+from backends.pbs.torque.ends import TOLD
+from backends.pbs.torque.notes import NOTE
+
+Fake = Callable[[str, str], Path]
+GOLDEN = Path(__file__).parents[3] / "fixtures" / "torque" / "pilot.sh"
+"""Written anew by `python tests/backends/pbs/test_torque_script.py`; read the difference."""
+PBSDSH = """
+[[ $1 == -u ]] || exit 9
+shift
+started=()
+trap 'kill -TERM "${started[@]/#/-}"' TERM
+for node in $(sort -u "$PBS_NODEFILE"); do
+    first=$(($(grep -nxm1 "$node" "$PBS_NODEFILE" | cut -d: -f1) - 1))
+    env -i PATH="$PATH" PBS_VNODENUM="$first" setsid "$@" &
+    started+=("$!")
+done
+for one in "${started[@]}"; do while kill -0 "$one" 2>/dev/null; do wait "$one"; done; done
+exit 0
+"""
+"""Starts its program once on each node, in an environment of its own, and never says how that ended."""
+SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
+
+
+def golden_script() -> str:
+    return render(
+        Torque.template,
+        processors=6,
+        seconds=660,
+        command=["qsub", "-N", "adaptor.7", "/home/u/my pilots/7/pilot.sh"],
+        environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
+        prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
+        worker=["/opt/python", "-m", "adaptor.worker"],
+        memory=2**30,
+    )
+
+
+def test_the_script_is_as_it_was_read_and_found_good() -> None:
+    assert golden_script() == GOLDEN.read_text()
+
+
+class Job:
+    """A job of Torque with 4 processors of n1 and 2 of n2, unless told otherwise."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "pilot's own"
+        self.folder.mkdir()
+        self.nodes = "n1 n1 n1 n1 n2 n2"
+
+    def start(
+        self, worker: str, prologue: str = "", memory: int | None = None, **variables: str
+    ) -> subprocess.Popen[bytes]:
+        script = self.folder / "pilot.sh"
+        script.write_text(
+            render(
+                Torque.template,
+                processors=6,
+                seconds=600,
+                command=["qsub"],
+                environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b'\n\"$c\" \\d"},
+                prologue=prologue,
+                worker=["/bin/bash", "-c", f"exec >>said 2>>errors; {worker}"],
+                memory=memory,
+            )
+        )
+        file = self.folder.parent / "nodefile"
+        file.write_text("".join(f"{node}\n" for node in self.nodes.split()))
+        own = {"PATH": os.environ["PATH"], "PBS_NODEFILE": str(file), "PBS_JOBID": "9.head"}
+        return subprocess.Popen(
+            ["bash", str(script)], env={**own, **variables}, start_new_session=True, cwd=self.folder.parent
+        )
+
+    def run(self, worker: str, prologue: str = "", memory: int | None = None, **variables: str) -> list[str]:
+        """What the workers said, sorted."""
+        self.start(worker, prologue, memory, **variables).wait(30)
+        return sorted(self.said())
+
+    def said(self) -> list[str]:
+        path = self.folder / "said"
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def note(self) -> str:
+        return (self.folder / NOTE).read_text().strip()
+
+
+@pytest.fixture
+def job(tmp_path: Path, fake: Fake) -> Job:
+    fake("pbsdsh", PBSDSH)
+    return Job(tmp_path)
+
+
+@pytest.mark.parametrize("nodes", ["n1 n1 n1 n1 n2 n2", "n1 n2 n1 n2 n1 n1"])
+def test_each_node_gets_its_own_share(job: Job, nodes: str) -> None:
+    job.nodes = nodes
+    assert job.run(SAY) == ["n1 4 none", "n2 2 none"]
+    assert job.note == "0"
+
+
+def test_one_node_needs_no_pbsdsh(job: Job, fake: Fake) -> None:
+    fake("pbsdsh", "exit 9")
+    job.nodes = "n7 n7 n7"
+    assert job.run(SAY) == ["n7 3 none"]
+
+
+def test_memory_is_told_by_the_processors_of_the_node(job: Job) -> None:
+    assert job.run(SAY, memory=2**20) == [f"n1 4 {4 * 2**20}", f"n2 2 {2 * 2**20}"]
+
+
+def test_values_and_the_prologue_reach_every_worker(job: Job) -> None:
+    prologue = "export COLOUR=$'light\\n\"blue\"'\nhello() { echo hi; }\nexport -f hello\n"
+    said = job.run('echo "$ADAPTOR_ODD"; echo "$COLOUR"; hello', prologue=prologue)
+    assert said == sorted(2 * ["a 'b'", '"$c" \\d', "light", '"blue"', "hi"])
+    assert (job.folder / "environment.sh").stat().st_mode & 0o077 == 0
+
+
+def test_the_end_is_torques_word_or_ours(job: Job) -> None:
+    before = int(time.time())
+    ends = job.run('echo "$ADAPTOR_PILOT_END"') + job.run('echo "$ADAPTOR_PILOT_END"', PBS_WALLTIME="100")
+    assert all(before + 600 <= int(end) <= time.time() + 600 for end in ends[:2])
+    assert before + 100 <= int(ends[2]) <= time.time() + 100
+
+
+@pytest.mark.parametrize("nodes", ["n1 n2", "n1 n1"])
+@pytest.mark.parametrize(
+    ("worker", "status"),
+    [("exit 0", 0), ("exit 3", 1), ('[ "$ADAPTOR_NODE" != n2 ]', 0)],
+)
+def test_a_pilot_fails_only_if_all_its_workers_do(job: Job, nodes: str, worker: str, status: int) -> None:
+    job.nodes = nodes
+    assert job.start(worker).wait(30) == status
+    assert job.note == str(status)
+
+
+@pytest.mark.parametrize("nodes", ["n1 n2", "n1 n1"])
+def test_a_job_that_is_told_to_end_outlives_its_workers(job: Job, nodes: str) -> None:
+    job.nodes = nodes
+    process = job.start("trap 'sleep 0.5; echo left; exit 0' TERM; echo up; sleep 60 & wait")
+    expected = len(set(nodes.split()))
+    deadline = time.monotonic() + 20
+    while len(job.said()) < expected:
+        assert time.monotonic() < deadline, job.said()
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGTERM)  # as pbs_mom does: to all processes of the session
+    assert process.wait(30) == TOLD
+    assert job.said().count("left") == expected
+    assert job.note == str(TOLD)
+
+
+def test_a_prologue_that_fails_ends_the_pilot(job: Job) -> None:
+    assert job.start("echo worked", prologue="true\nno_such_module python\n").wait(30) == 1
+    assert job.said() == []
+    assert job.note == "1"
+
+
+def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
+    job.nodes = ""
+    assert job.start("echo worked").wait(30) == 1
+    job.folder.rename(job.folder.with_name("elsewhere"))
+    lost = subprocess.run(
+        ["bash", str(job.folder.with_name("elsewhere") / "pilot.sh")],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert lost.returncode == 1
+    assert "No such file or directory" in lost.stderr
+
+
+def test_behind_slurms_wrappers_workers_are_steps(job: Job, fake: Fake) -> None:
+    fake("pbsdsh", "exit 9")
+    fake("scontrol", "printf 'n1\\nn2\\nn3\\n'")
+    fake("srun", 'while [[ $1 == --* ]]; do shift; done; exec "$@"')
+    fake("squeue", "echo 2000000000")
+    slurm = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4(x2),1", "SLURM_JOB_NODELIST": "n[1-3]"}
+    said = job.run(f"{SAY}; echo $ADAPTOR_PILOT_END", memory=1024, **slurm)
+    assert said == ["2000000000"] * 3 + ["n1 4 4096", "n2 4 4096", "n3 1 1024"]
+    assert job.note == "0"
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(golden_script())

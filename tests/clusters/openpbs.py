@@ -1,0 +1,17 @@
+"""A live OpenPBS, wherever one answers: the tests start none."""
+
+from __future__ import annotations
+
+from backends.base import SchedulerError
+from backends.commands import Commands
+from backends.pbs.environment import asking_environment
+from backends.pbs.openpbs.recognition import recognises
+
+
+def unavailable() -> str:
+    """Why there is no OpenPBS to test on; empty where one answers."""
+    try:
+        answer = Commands(asking_environment, timeout=10).run("qstat", "--version")
+    except SchedulerError as error:
+        return f"no live OpenPBS here: {error}"
+    return "" if recognises(answer) else "no live OpenPBS here: qstat --version does not print pbs_version"
