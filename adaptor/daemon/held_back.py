@@ -9,6 +9,8 @@ from adaptor.daemon.site_state import SiteState
 
 def why_held_back(site: SiteState, now: float) -> str:
     """Why no request may be made yet after failures; empty: none stands in the way."""
+    if not site.limits_known:
+        return site.problem or "its limits are not known yet"
     if site.outpost is not None and site.outpost.problem:
         return f"its workers could not reach the daemon: {site.outpost.problem}"
     if site.refusals.waiting(now):

@@ -22,6 +22,7 @@ from adaptor.daemon.desk import Desk
 from adaptor.daemon.far.machines import make_machine
 from adaptor.daemon.far.outpost import Outpost
 from adaptor.daemon.far.outposts import found_outpost
+from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.mail.mailing import hire_postman, mailbox_of, open_room
 from adaptor.daemon.mail.postman import Postman
@@ -31,7 +32,7 @@ from adaptor.daemon.reception import Reception
 from adaptor.daemon.seeing_off import end_pilots
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.sites import limits_of, make_backends, stays_inside, terms_of
+from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
 from adaptor.errors import JournalError
 from adaptor.link.access import CLIENT_ACCESS
 from adaptor.link.interfaces import addresses
@@ -51,7 +52,7 @@ LINGER = 3.0
 
 class Service:
     def __init__(self, directory: Path, config: Config) -> None:
-        """Raises AdaptorError: something cannot be opened, or a scheduler does not answer."""
+        """Raises AdaptorError: something cannot be opened, or no scheduler answers."""
         self.directory = directory
         self.config = config
         self.started = time.time()
@@ -61,7 +62,8 @@ class Service:
         self._keys = load_or_make_keys(directory)
         machines = {name: make_machine(each) for name, each in config.sites.items()}
         backends = make_backends(config, directory, machines)
-        limits = {name: limits_of(config.sites[name], backend) for name, backend in backends.items()}
+        known = first_limits(config, backends)
+        limits = {name: known.get(name) or unknown_limits(each) for name, each in config.sites.items()}
         self._loopback = all(stays_inside(each) for each in config.sites.values())
         self.server = Server(
             self._keys,
@@ -75,6 +77,8 @@ class Service:
             name: SiteState(name, config.sites[name], backend, limits[name], self.core, machines[name])
             for name, backend in backends.items()
         }
+        for name, state in self.sites.items():
+            state.limits_known = name in known
         self._polls = {
             name: float(each.poll_interval or POLL[each.backend]) for name, each in config.sites.items()
         }

@@ -12,6 +12,7 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
 from adaptor.daemon.held_back import why_held_back
+from adaptor.daemon.late_limits import learn_limits
 from adaptor.daemon.observing import observe_pilots
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.daemon.viewing import view_of
@@ -38,6 +39,7 @@ async def step(site: SiteState) -> None:
     if not site.active:
         site.queue = None
         return
+    await learn_limits(site)
     await observe_pilots(site)
     await cancel_unwanted(site)
     demands = site.core.broker.demands(site.name)

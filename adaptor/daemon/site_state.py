@@ -56,6 +56,8 @@ class SiteState:
         self.config = config
         self.backend = backend
         self.limits = limits
+        self.limits_known = True
+        """False: they stand for limits that could not be asked yet."""
         self.core = core
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
         """What the tags of its pilots begin with, and of no other site's."""

@@ -45,6 +45,24 @@ def stays_inside(config: SiteConfig) -> bool:
     return config.backend == "local"
 
 
+def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:
+    """Of the sites whose limits are known at the start; the others are asked again (`late_limits`).
+
+    Raises:
+        SchedulerError: no site's limits are known.
+    """
+    known: dict[str, Limits] = {}
+    problems: list[str] = []
+    for name, backend in backends.items():
+        try:
+            known[name] = limits_of(config.sites[name], backend)
+        except SchedulerError as error:
+            problems.append(f"{name}: {error}")
+    if not known:
+        raise SchedulerError("; ".join(problems))
+    return known
+
+
 def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     """The configured limits; what is left out is asked of the scheduler.
 
@@ -59,8 +77,8 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
             advertised = backend.advertised_limits()
         except SchedulerError as error:
             raise SchedulerError(
-                f"its limits cannot be asked: {error}; with limits.max_pending_requests, max_proc and max_tr "
-                "in the configuration the daemon starts without asking"
+                f"its limits cannot be asked: {error} (with limits.max_pending_requests, max_proc and max_tr "
+                "in the configuration nothing has to be asked)"
             ) from error
     return Limits(
         max_pending_requests=given.max_pending_requests or advertised.max_pending_requests,

@@ -148,3 +148,12 @@ def test_why_explains_that_nothing_can_be_submitted(lab: Lab) -> None:
 
     (text, *_) = until(withheld, "a reason is given")
     assert "pilot 1" in text
+
+
+def test_a_site_that_cannot_be_reached_leaves_the_bag_to_the_others(lab: Lab) -> None:
+    far = "far: {backend: slurm, ssh: {host: nowhere.invalid}}"
+    lab.configure(local() + f"  {far}\n")
+    lab.bag(["true"] * 4)
+    lab.run("run", "tasks.bag")
+    exactly_one_result_each(lab, 1, 4)
+    assert {request["site"] for request in lab.ask("report", "1")["requests"]} == {"here"}
