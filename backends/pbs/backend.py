@@ -11,6 +11,7 @@ from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, 
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
+from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.choosing import choose
@@ -19,7 +20,7 @@ from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.jobs import report_of
 from backends.pbs.limits import ceilings, takes
 from backends.pbs.nodes import execution_queues
-from backends.pbs.queue import Observation, hidden_processors, queue_state
+from backends.pbs.queue import Observation, queue_state
 from backends.pbs.script import render
 from backends.pbs.shape import shape_of
 from backends.pbs.terms import Terms, ask_terms
@@ -38,7 +39,7 @@ class PbsBackend:
         self._commands = Commands(asking_environment, site.command_timeout, machine)
         self._submitting = Commands(submitting_environment, site.command_timeout, machine)
         self._chosen: Dialect | None = None
-        self._hidden = 0
+        self._second_look = SecondLook()
         self._terms: Terms | None = None
         # Until the dialect is known; the widest of any.
         self.time_resolution = 60
@@ -50,12 +51,7 @@ class PbsBackend:
         Raises:
             SchedulerError: no answer, no such queue, or no job starts from it at the moment.
         """
-        state = queue_state(self._observe())
-        if hidden_processors(state) > self._hidden:
-            # Jobs start and end between our questions. Only what is still hidden now is hidden from us.
-            state = queue_state(self._observe())
-        self._hidden = hidden_processors(state)
-        return state
+        return self._second_look.state(lambda: queue_state(self._observe()))
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.

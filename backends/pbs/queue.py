@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
+from backends.hidden import HIDDEN
 from backends.pbs.nodes import SiteNode, SiteNodes
 from backends.pbs.reasons import is_considered
 from backends.pbs.rows import PbsJob, PbsQueue, PbsReservation
 
 LINGER = 60.0
 """Seconds for which a job is taken to hold its nodes that is past its limit or about to end."""
-HIDDEN = "hidden"
-"""The id that stands for jobs which PBS does not show to us (`query_other_jobs = False`)."""
 _HOLDING = frozenset("RE")
 """States of jobs that hold processors. A suspended one (S, U) has given its back."""
 
@@ -45,11 +44,6 @@ def queue_state(seen: Observation) -> QueueState:
         running=(*(_by_node if seen.whole_nodes else _by_job)(seen, held), *_active_reservations(seen, held)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
     )
-
-
-def hidden_processors(state: QueueState) -> int:
-    """Processors in use by jobs that we do not see."""
-    return sum(job.processors for job in state.running if job.id == HIDDEN)
 
 
 class _Holder(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, 
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
+from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.environment import asking_environment, submitting_environment
@@ -19,7 +20,7 @@ from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import slot_margin
 from backends.slurm.nodes import SiteNodes, find_site
 from backends.slurm.questions import Questions
-from backends.slurm.queue import Observation, hidden_processors, queue_state
+from backends.slurm.queue import Observation, queue_state
 from backends.slurm.releasing import remaining_nodes
 from backends.slurm.rows import Partition
 from backends.slurm.script import render
@@ -45,7 +46,7 @@ class SlurmBackend:
         self._submitting = Commands(submitting_environment, site.command_timeout, machine)
         self._questions = Questions(self._commands)
         self._own_jobs = OwnJobs(self._questions)
-        self._hidden = 0
+        self._second_look = SecondLook()
         self._known_partitions: dict[str, Partition] = {}
         self._settings_until = 0.0
         self.slot_margin = slot_margin({})
@@ -56,12 +57,7 @@ class SlurmBackend:
         Raises:
             SchedulerError: no answer, no such partition, or the partition starts no jobs at the moment.
         """
-        state = queue_state(self._observe())
-        if hidden_processors(state) > self._hidden:
-            # Jobs start and end between our questions. Only what is still hidden now is hidden from us.
-            state = queue_state(self._observe())
-        self._hidden = hidden_processors(state)
-        return state
+        return self._second_look.state(lambda: queue_state(self._observe()))
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.

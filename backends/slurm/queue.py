@@ -10,6 +10,7 @@ import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from backends.base import JobState
+from backends.hidden import HIDDEN
 from backends.slurm.arrays import elements
 from backends.slurm.nodes import SiteNode, SiteNodes
 from backends.slurm.reasons import is_considered
@@ -18,8 +19,6 @@ from backends.slurm.states import job_state
 
 LINGER = 60.0
 """Seconds for which a job is taken to hold its nodes that is past its limit or completing."""
-HIDDEN = "hidden"
-"""The id that stands for jobs which Slurm does not show to us (`PrivateData=jobs`)."""
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,11 +45,6 @@ def queue_state(seen: Observation) -> QueueState:
         running=(*_running_jobs(seen), *_active_reservations(seen)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
     )
-
-
-def hidden_processors(state: QueueState) -> int:
-    """Processors in use by jobs that we do not see."""
-    return sum(job.processors for job in state.running if job.id == HIDDEN)
 
 
 def _running_jobs(seen: Observation) -> list[RunningJob]:

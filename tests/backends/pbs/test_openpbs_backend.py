@@ -13,10 +13,10 @@ import pytest
 from adaptor.config import Duration, SiteConfig
 from adaptor.model import Request
 from backends.base import JobState, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.hidden import HIDDEN
 from backends.machines.base import Answer
 from backends.pbs.backend import PbsBackend
 from backends.pbs.openpbs.submitting import accepted_id
-from backends.pbs.queue import HIDDEN
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs
 
 Fake = Callable[[str, str], Path]

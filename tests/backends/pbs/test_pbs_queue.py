@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from backends.base import SchedulerError
+from backends.hidden import HIDDEN, hidden_processors
 from backends.pbs.nodes import find_site, serves
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
-from backends.pbs.queue import HIDDEN, LINGER, Observation, hidden_processors, queue_state
+from backends.pbs.queue import LINGER, Observation, queue_state
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from adaptor.model import PendingJob, RunningJob
 from backends.base import SchedulerError
+from backends.hidden import HIDDEN, hidden_processors
 from backends.slurm import parse
 from backends.slurm.arrays import elements
 from backends.slurm.nodes import find_site
-from backends.slurm.queue import HIDDEN, LINGER, Observation, hidden_processors, queue_state
+from backends.slurm.queue import LINGER, Observation, queue_state
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
 
 NOW = 1795250493.0
