@@ -31,8 +31,8 @@ def plan(view: SiteView, part: Part | None = None) -> list[Decision]:
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
     `coverage`); where several sites serve the same bags, for the site's part of them (`part`, by demand:
-    see `adaptor.crafting.dividing.division`). The three limits hold whatever happens; a pilot that is withdrawn
-    in this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
+    see `adaptor.crafting.dividing`). The three limits hold whatever happens; a pilot that is withdrawn in
+    this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
