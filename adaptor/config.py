@@ -12,6 +12,7 @@ from typing import Any, Literal, NoReturn
 import msgspec
 import yaml
 
+from adaptor.config_budget import BudgetConfig, PriceConfig, check_costs
 from adaptor.config_ssh import SshConfig, check_environment, check_ssh
 from adaptor.errors import ConfigError
 from adaptor.units import parse_duration
@@ -74,6 +75,13 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long a scheduler command may take."""
     grace_time: Duration = Duration(10)
     """How long a worker that is told to leave has for ending its tasks."""
+    price: PriceConfig = PriceConfig()
+    charging_unit: Duration = Duration(1)
+    """The time step that is billed, 1 s to 1 h; a begun one counts whole."""
+    overrun: Duration | None = None
+    """How long the scheduler may let a pilot run beyond tr; it is reserved too. None: by backend."""
+    budget: BudgetConfig | None = None
+    """What all bags together may spend here; None: it is only counted."""
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -230,13 +238,17 @@ def _located(message: str, lines: _Lines, name: str) -> ConfigError:
     return ConfigError(f"{name}:{lines.get(path, 1)}: {path[2:] or 'the file'}: {problem}")
 
 
+_PARTS: dict[str, type[msgspec.Struct]] = {"ssh": SshConfig, "price": PriceConfig, "budget": BudgetConfig}
+
+
 def _suggestion(path: str) -> str:
     """` (did you mean …?)` for a mistyped key."""
     kinds: dict[int, type[msgspec.Struct]] = {1: Config, 3: SiteConfig, 4: LimitsConfig}
     parts = path.split(".")[1:]
+    kind: type[msgspec.Struct] | None
     kind = DaemonConfig if parts[0] == "daemon" and len(parts) == 2 else kinds.get(len(parts))
-    if len(parts) == 4 and parts[2] == "ssh":
-        kind = SshConfig
+    if len(parts) == 4:
+        kind = _PARTS.get(parts[2], kind)
     near = difflib.get_close_matches(parts[-1], kind.__struct_fields__, n=1) if kind else []
     return f" (did you mean `{near[0]}`?)" if near else ""
 
@@ -280,6 +292,7 @@ def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
         fail(f"{at}.growth_factor", f"must be an integer of 2 or more, not {site.growth_factor}")
     if site.shrink_to_fit is not None and not 0 < site.shrink_to_fit <= 1:
         fail(f"{at}.shrink_to_fit", f"must be more than 0 and at most 1, not {site.shrink_to_fit:g}")
+    check_costs(site.price, site.charging_unit, site.budget, at, fail)
     _check_mailbox(site, at, fail)
     check_environment(site.environment, f"{at}.environment", fail)
     if site.ssh is not None:

@@ -36,6 +36,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Of the finished tasks; None before the first."""
     output: str
     """The folder of the tasks' output."""
+    paused: str = ""
+    """Empty, or why nothing is bought for it and what it would need."""
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,12 +122,53 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """From submission to the first result."""
 
 
+class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bag, a site, or a site in a calendar period has cost, in credits."""
+
+    bag: int | None = None
+    site: str | None = None
+    period: str = ""
+    """`2026-11`, `2026-W47`, …; empty: since the journal began."""
+    budget: float | None = None
+    """None: it is only counted."""
+    used: float
+    """Charged for pilots that have ended."""
+    wasted: float | None = None
+    """Of what is used: idle slots, killed attempts, losing replicas. None: not told apart."""
+    reserved: float
+    """The most that pilots queued and running can cost."""
+    left: float | None = None
+
+
+class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a site's time costs."""
+
+    site: str
+    explicit: float
+    """Credits per processor-hour of formal requests."""
+    donated: float
+    """Of preemptible time on idle nodes."""
+    charging_unit: int
+    """Seconds; a begun one counts whole."""
+
+
+class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
+    """`adaptor credits`."""
+
+    sites: list[CreditLine]
+    bags: list[CreditLine]
+    prices: list[SitePrice]
+    """Known to the running daemon only."""
+
+
 class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     """`adaptor report BAG`: every request that ran its tasks or was issued for it."""
 
     bag: BagView
     requests: list[PilotRecord]
     totals: Totals
+    credits: CreditLine | None = None
+    """None: it has cost nothing yet and has no budget."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):

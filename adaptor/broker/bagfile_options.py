@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ class BagOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sites: list[str] | None = None
     cwd: str | None = None
     output: str | None = None
+    budget: float | None = None
+    """Credits that it may cost."""
 
     def under(self, stronger: BagOptions) -> BagOptions:
         """These options, with those of `stronger` in their place where it says something."""
@@ -73,6 +76,16 @@ def _memory(text: str) -> int:
     return size
 
 
+def _credits(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 1e-6):
+        raise ValueError(f"{text!r} is not a number of credits above 0, such as 500 or 2.5")
+    return number
+
+
 def _sites(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     return [_label(name) for name in names]
@@ -88,6 +101,7 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sites": ("sites", _sites),
     "cwd": ("cwd", _path),
     "output": ("output", _path),
+    "budget": ("budget", _credits),
 }
 
 

@@ -49,6 +49,10 @@ class Books:
         """Processors that each bag holds at each site."""
         self.reserved: dict[int, str] = {}
         """For a bag that holds nothing: the worker that is kept from other bags until it fits."""
+        self.alone: set[int] = set()
+        """Bags that run in pilots of their own only, since each pays for itself."""
+        self.owners: dict[int, int] = {}
+        """By pilot: the only bag that it serves; those that are not named serve all others."""
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
         self.changes = Changes()
@@ -77,6 +81,11 @@ class Books:
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
                 self.learners[bag, site] = _new_learner(terms, learner.learned)
+
+    def serves(self, worker: Worker, bag: Bag) -> bool:
+        """Whether the tasks of a bag may run there, room and time aside."""
+        own = bag.id if bag.id in self.alone else None
+        return bag.spec.allows(worker.site) and self.owners.get(worker.pilot) == own
 
     def processors(self, site: str) -> int:
         """Processors of all workers at a site."""

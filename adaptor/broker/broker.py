@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books, SiteTerms
 from adaptor.broker.changes import Changes
-from adaptor.broker.demanding import demands_of, groups_of
+from adaptor.broker.demanding import demands_of, groups_of, sharers_of
 from adaptor.broker.leasing import dispatch, feed
 from adaptor.broker.outbox import Draft
 from adaptor.broker.settling import give_up, settle
@@ -76,6 +76,18 @@ class Broker:
         """What has to be divided among the sites: the tasks by their shape and the sites they may run at."""
         return groups_of(self.books)
 
+    def sharers(self, site: str, demand: Demand) -> dict[int, float]:
+        """The bags whose waiting tasks make a demand, and how many each has."""
+        return sharers_of(self.books, site, demand)
+
+    def keep_apart(self, bag: int) -> None:
+        """From now on a bag runs in pilots of its own only, since it pays for itself."""
+        self.books.alone.add(bag)
+
+    def own_pilot(self, pilot: int, bag: int) -> None:
+        """A pilot serves this bag alone."""
+        self.books.owners[pilot] = bag
+
     def started(self, bag: int) -> int:
         """Tasks of a bag that run; a worker may hold others in reserve."""
         tasks = {
@@ -98,6 +110,16 @@ class Broker:
     def has_work_for(self, site: str) -> bool:
         """Whether an unfinished task may run at this site."""
         return any(not bag.ended and bag.spec.allows(site) for bag in self.books.bags.values())
+
+    def has_work_in(self, pilot: int, site: str) -> bool:
+        """Whether an unfinished task may run in a pilot."""
+        owner = self.books.owners.get(pilot)
+        return any(
+            not bag.ended
+            and bag.spec.allows(site)
+            and owner == (bag.id if bag.id in self.books.alone else None)
+            for bag in self.books.bags.values()
+        )
 
     # --- workers -------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from adaptor.broker.books import Books
 from adaptor.crafting.situation import Demand, Group
 from adaptor.model import TaskState
 
-_Shape = tuple[int, int | None]
-"""Processors and memory of a task."""
+_Shape = tuple[int, int | None, int | None]
+"""Processors and memory of a task; its bag, where that has pilots of its own."""
 
 
 def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
@@ -19,7 +19,7 @@ def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
     by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
     for bag in _unfinished(books):
         if bag.spec.allows(site):
-            by_shape[_shape(bag)].append(bag)
+            by_shape[_shape(books, bag)].append(bag)
     return tuple(
         _demand(books, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
         for bags in by_shape.values()
@@ -30,7 +30,7 @@ def groups_of(books: Books) -> tuple[Group, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
     for bag in _unfinished(books):
-        together[_shape(bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
+        together[_shape(books, bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
     return tuple(
         Group(
             waiting=_waiting(bags),
@@ -44,8 +44,19 @@ def _unfinished(books: Books) -> Iterable[Bag]:
     return (bag for bag in books.bags.values() if not bag.ended)
 
 
-def _shape(bag: Bag) -> _Shape:
-    return bag.spec.cpus, bag.spec.memory
+def sharers_of(books: Books, site: str, demand: Demand) -> dict[int, float]:
+    """The bags whose waiting tasks make a demand, and how many each has."""
+    shape = demand.processors_per_task, demand.memory_per_task, demand.bag
+    waiting = {
+        bag.id: float(bag.count(TaskState.WAITING))
+        for bag in _unfinished(books)
+        if bag.spec.allows(site) and _shape(books, bag) == shape
+    }
+    return {bag: tasks for bag, tasks in waiting.items() if tasks}
+
+
+def _shape(books: Books, bag: Bag) -> _Shape:
+    return bag.spec.cpus, bag.spec.memory, bag.id if bag.id in books.alone else None
 
 
 def _waiting(bags: list[Bag]) -> int:
@@ -59,7 +70,7 @@ def _running(books: Books, site: str, bags: list[Bag]) -> int:
 
 def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
     estimates = [estimate for bag in bags for estimate in _estimates(books, bag, site)]
-    cpus, memory = _shape(bags[0])
+    cpus, memory, bag = _shape(books, bags[0])
     return Demand(
         processors_per_task=cpus,
         memory_per_task=memory,
@@ -67,6 +78,7 @@ def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
         running=running,
         runtime=max(estimates),
         shortest=min(estimates),
+        bag=bag,
     )
 
 

@@ -17,7 +17,7 @@ def feed_the_end(books: Books, worker: Worker, now: float) -> None:
     if _call_back(books, worker):
         return
     for bag in list(books.bags.values()):
-        while bag.spec.allows(worker.site) and bag.fits(worker.free_processors, worker.free_memory):
+        while books.serves(worker, bag) and bag.fits(worker.free_processors, worker.free_memory):
             chosen = _straggler(books, bag, worker, now)
             if chosen is None:
                 break
@@ -32,10 +32,15 @@ def _call_back(books: Books, idle: Worker) -> bool:
             continue
         unstarted = [key for key in other.unstarted if not other.held[key].give_back_sent]
         for key in unstarted[len(unstarted) // 2 :]:
-            if other.queued and other.held[key].cpus <= idle.free_processors:
+            if other.queued and _could_have(books, idle, key):
                 other.held[key].give_back_sent = asked = True
                 books.outbox.of(other.id).give_back.append(key)
     return asked
+
+
+def _could_have(books: Books, idle: Worker, key: AttemptKey) -> bool:
+    bag = books.bags.get(key.bag)
+    return bag is not None and bag.spec.cpus <= idle.free_processors and books.serves(idle, bag)
 
 
 def _straggler(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -25,6 +25,8 @@ from adaptor.link.messages import AttemptKey
 from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
 
 _pack = msgspec.msgpack.Encoder().encode
+_Also = Callable[[sqlite3.Connection, int], None]
+
 _unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 
 
@@ -41,6 +43,8 @@ class PilotRow(msgspec.Struct, frozen=True):
     submitted: float
     predicted_start: float | None
     started: float | None
+    bag: int | None
+    """The only bag that it serves; None: all that share their pilots."""
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -82,8 +86,13 @@ class Journal:
 
     # --- bags ----------------------------------------------------------------------------------
 
-    def add_bag(self, spec: BagSpec, tasks: Sequence[TaskInput], now: float) -> int:
-        """Write a new bag down; its id. The output folder `{bag}` in the spec becomes the id."""
+    def add_bag(
+        self, spec: BagSpec, tasks: Sequence[TaskInput], now: float, also: _Also | None = None
+    ) -> int:
+        """Write a new bag down; its id. The output folder `{bag}` in the spec becomes the id.
+
+        `also` is told the id and writes in the same transaction.
+        """
         with self.transaction() as db:
             row = db.execute(
                 "INSERT INTO bag (spec, name, tasks, submitted, waiting) VALUES (x'', ?, ?, ?, ?)",
@@ -96,6 +105,8 @@ class Journal:
                 "INSERT INTO task (bag, number, input) VALUES (?, ?, ?)",
                 ((bag, number, _pack(task)) for number, task in enumerate(tasks)),
             )
+            if also is not None:
+                also(db, bag)
         return bag
 
     def bag_spec(self, bag: int) -> BagSpec:
@@ -132,12 +143,23 @@ class Journal:
 
     # --- pilots --------------------------------------------------------------------------------
 
-    def add_pilot(self, site: str, tag_prefix: str, crafted: CraftedRequest, now: float) -> int:
-        """Write the intent to submit a request down, before it is submitted; the pilot's id."""
+    def add_pilot(
+        self,
+        site: str,
+        tag_prefix: str,
+        crafted: CraftedRequest,
+        now: float,
+        bag: int | None = None,
+        also: _Also | None = None,
+    ) -> int:
+        """Write the intent to submit a request down, before it is submitted; the pilot's id.
+
+        `bag` is the only one that it will serve. `also` is told the id and writes in the same transaction.
+        """
         with self.transaction() as db:
             row = db.execute(
-                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason)"
-                " VALUES (?, '', ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason, bag)"
+                " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?)",
                 (
                     site,
                     PilotState.SUBMITTING.value,
@@ -146,10 +168,13 @@ class Journal:
                     now,
                     crafted.predicted_start,
                     crafted.reason,
+                    bag,
                 ),
             )
             pilot = int(row.lastrowid or 0)
             db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+            if also is not None:
+                also(db, pilot)
         return pilot
 
     def pilots_in_system(self) -> list[PilotRow]:
@@ -158,7 +183,7 @@ class Journal:
         marks = ",".join("?" * len(states))
         with guarded(self.path):
             rows = self.connection.execute(
-                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started FROM pilot"  # noqa: S608
+                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag FROM pilot"  # noqa: S608
                 f" WHERE state IN ({marks})",
                 states,
             )

@@ -41,7 +41,7 @@ def feed(books: Books, worker: Worker, now: float) -> None:
 
 
 def _waiting_bags(books: Books, worker: Worker) -> list[Bag]:
-    return [bag for bag in books.bags.values() if bag.waiting and bag.spec.allows(worker.site)]
+    return [bag for bag in books.bags.values() if bag.waiting and books.serves(worker, bag)]
 
 
 def _lease_next(books: Books, worker: Worker, processors: int, memory: int, now: float) -> bool:

@@ -11,8 +11,11 @@ from pathlib import Path
 import msgspec
 
 from adaptor.broker.bag import BagSpec
+from adaptor.broker.credit_entries import entries
+from adaptor.broker.credit_views import bag_line, credits_view
 from adaptor.broker.database import FILE, guarded, open_for_reading
 from adaptor.broker.selectors import select
+from adaptor.budget.ledger import Ledger
 from adaptor.errors import UsageError
 from adaptor.link import control
 from adaptor.model import IN_SYSTEM, PilotState
@@ -20,6 +23,7 @@ from adaptor.views import BagReport, BagState, BagView, Explanation, PilotRecord
 
 READING = (
     control.GetBags | control.GetTasks | control.GetPilots | control.GetReport | control.GetWhy
+    | control.GetCredits
 )  # fmt: skip
 """The questions that the journal alone can answer."""
 
@@ -50,6 +54,9 @@ def answer(db: sqlite3.Connection, question: READING) -> control.Answer:
             return control.Pilots(pilots(db, where, [state.value for state in states]))
         case control.GetReport():
             return control.Report(report(db, question.bag))
+        case control.GetCredits():
+            wanted = [bag.id for bag in bags(db, question.bags)]
+            return control.Credits(credits_view(Ledger(entries(db)), wanted, time.time(), priced=False))
         case control.GetWhy():
             return control.Why(why(db, question))
 
@@ -258,6 +265,7 @@ def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
     first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag_id,)).fetchone()[0]
     used = sum(request.used for request in requests)
     wasted = sum(request.wasted for request in requests)
+    ledger = Ledger(entries(db))
     return BagReport(
         bag=bag,
         requests=requests,
@@ -269,6 +277,7 @@ def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
             turnaround=bag.ended - bag.submitted if bag.ended is not None else None,
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
+        credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.books import SiteTerms
 from adaptor.broker.broker import Broker
+from adaptor.broker.credit_entries import budgets_of_bags, read_entries
 from adaptor.broker.database import guarded
 from adaptor.broker.journal import Journal
 from adaptor.broker.workers import Held, Worker
@@ -34,6 +35,11 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             broker.books.bags[bag_id] = bag
             _recall_runtimes(db, broker, bag)
         _await_workers(db, broker, now)
+    for row in journal.pilots_in_system():
+        if row.bag is not None:
+            broker.own_pilot(row.id, row.bag)
+    for budgeted in budgets_of_bags(read_entries(journal)):
+        broker.keep_apart(budgeted)
     return broker
 
 

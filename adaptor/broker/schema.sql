@@ -41,7 +41,8 @@ CREATE TABLE pilot (
     freed           INTEGER NOT NULL DEFAULT 0, -- processors that it gave back before its end
     freed_at        REAL NOT NULL DEFAULT 0,    -- the sum over them of when that was
     reason          TEXT NOT NULL,
-    end_reason      TEXT NOT NULL DEFAULT ''
+    end_reason      TEXT NOT NULL DEFAULT '',
+    bag             INTEGER                 -- the only one that it serves; NULL: all that share
 );
 CREATE TABLE attempt (
     bag         INTEGER NOT NULL,
@@ -72,4 +73,8 @@ CREATE TABLE decision (
     kind    TEXT NOT NULL,
     text    TEXT NOT NULL
 );
-PRAGMA user_version = 1;
+CREATE TABLE credit (                       -- the ledger: its entries in their order
+    id      INTEGER PRIMARY KEY,
+    entry   BLOB NOT NULL                   -- msgpack Entry
+);
+PRAGMA user_version = 2;

@@ -41,6 +41,7 @@ class Accounts:
         self.used_by_bag: dict[int, int] = defaultdict(int)
         self.wasted_by_bag: dict[int, int] = defaultdict(int)
         self.latest = -math.inf
+        self.wasted_by_site: dict[str, int] = defaultdict(int)
         self._used_by_site: dict[str, int] = defaultdict(int)
         self._reserved_by_bag: dict[int, int] = defaultdict(int)
         self._reserved_by_site: dict[str, int] = defaultdict(int)
@@ -70,8 +71,19 @@ class Accounts:
             used = self._by_period(site, budget.calendar).get(label, 0)
         return Balance(budget, used, self._reserved_by_site.get(site, 0))
 
+    def used_at(self, site: str) -> int:
+        return self._used_by_site.get(site, 0)
+
+    def reserved_at(self, site: str) -> int:
+        return self._reserved_by_site.get(site, 0)
+
     def reserved_by_bag(self, bag: int) -> int:
         return self._reserved_by_bag.get(bag, 0)
+
+    @property
+    def places(self) -> set[str]:
+        """The sites at which anything was reserved."""
+        return set(self._reserved_by_site)
 
     def of_site(self, site: str) -> list[Budget]:
         return [budget for budget in self.budgets.values() if budget.site == site]
@@ -109,6 +121,7 @@ class Accounts:
         for part in settled.parts:
             self.used_by_bag[part.bag] += part.amount
             self.wasted_by_bag[part.bag] += part.wasted
+            self.wasted_by_site[site] += part.wasted
         self._bills[site].append((settled.billed, amount))
         for (of, calendar), used in self._used_in.items():
             if of == site:

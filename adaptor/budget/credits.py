@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from adaptor.budget.errors import BudgetError
 
@@ -26,6 +26,13 @@ def millionths(credits: float, what: str) -> int:
 def in_credits(amount: int) -> float:
     """For calculations that need no exactness."""
     return amount / MILLION
+
+
+def rounded_up(amount: int) -> str:
+    """A number of credits to be typed in: three digits that count, never less than the amount."""
+    exact = Decimal(amount) / MILLION
+    step = Decimal(1).scaleb(max(-6, exact.adjusted() - 2))
+    return f"{(exact / step).to_integral_value(ROUND_CEILING) * step:f}"
 
 
 def format_credits(amount: int) -> str:

@@ -33,6 +33,15 @@ class Use(msgspec.Struct, frozen=True):
     """Killed attempts and losing replicas."""
 
 
+class Standing(msgspec.Struct, frozen=True):
+    """What something has cost, in millionths of a credit."""
+
+    used: int
+    wasted: int
+    """Of what is used: idle slots, killed attempts, losing replicas."""
+    reserved: int
+
+
 class Ledger:
     """Used + reserved ≤ budget at every instant, for bags, sites and periods.
 
@@ -63,6 +72,10 @@ class Ledger:
                 f"the budget of {budget.name} cannot be {format_credits(budget.amount)}: "
                 f"{format_credits(balance.used + balance.reserved)} credits are used or reserved already"
             )
+        return self._written(Budgeted(budget, now))
+
+    def impose(self, budget: Budget, now: float) -> Budgeted:
+        """As `set_budget`, however much is used already: where that is more, nothing more is given."""
         return self._written(Budgeted(budget, now))
 
     def set_price(self, site: str, tariff: Tariff, now: float) -> Priced:
@@ -162,6 +175,42 @@ class Ledger:
         """What is set aside for a bag's pilots, queued and running."""
         return self._accounts.reserved_by_bag(bag)
 
+    def at_site(self, site: str) -> Standing:
+        """What a site has cost since the journal began."""
+        accounts = self._accounts
+        wasted = accounts.wasted_by_site.get(site, 0)
+        return Standing(accounts.used_at(site), wasted, accounts.reserved_at(site))
+
+    def of_bag(self, bag: int) -> Standing:
+        """What a bag has cost so far."""
+        spent = self.spent(bag)
+        return Standing(spent.amount, spent.wasted, self.reserved(bag))
+
+    @property
+    def bags(self) -> set[int]:
+        """All that were ever charged, or that anything is reserved for, or that have a budget."""
+        budgeted = {budget.bag for budget in self._accounts.budgets.values() if budget.bag is not None}
+        reserved = {part.bag for each in self._accounts.open.values() for part in each.parts}
+        return budgeted | reserved | set(self._accounts.used_by_bag)
+
+    @property
+    def sites(self) -> set[str]:
+        """All that were ever paid or reserved at, or that have a price."""
+        return set(self._accounts.tariffs) | self._accounts.places
+
+    def budget_of(self, bag: int) -> Balance | None:
+        """Where the budget of a bag stands; None: it has none."""
+        budget = self._accounts.of_bag(bag)
+        return None if budget is None else self._accounts.balance(budget, -math.inf)
+
+    def budgets_at(self, site: str, now: float) -> list[Balance]:
+        """Where the budgets of a site stand."""
+        return [self._accounts.balance(budget, now) for budget in self._accounts.of_site(site)]
+
+    def tariff(self, site: str) -> Tariff:
+        """What is reserved at a site now costs this. Raises BudgetError: it has no prices."""
+        return self._tariff(site)
+
     @property
     def open_pilots(self) -> Mapping[int, Reserved]:
         """The pilots that have not been settled."""
@@ -174,7 +223,7 @@ class Ledger:
     def _tariff(self, site: str) -> Tariff:
         tariff = self._accounts.tariffs.get(site)
         if tariff is None:
-            raise BudgetError(f"site {site} has no prices; give it price_explicit and price_donated")
+            raise BudgetError(f"site {site} has no prices; give it `price` in the configuration")
         return tariff
 
     def _site_rooms(self, site: str, now: float) -> list[tuple[int, str]]:

@@ -72,6 +72,7 @@ _OPTIONS = (
     _option("--retries", metavar="N", help="How often a failed task is tried again (default 3)."),
     _option("--replicas", metavar="N", help="Extra attempts at the end, on idle processors (default 1)."),
     _option("--site", "sites", metavar="NAME", multiple=True, help="Only this site (may be repeated)."),
+    _option("--budget", metavar="CREDITS", help="What the bag may cost at most (default: no limit)."),
     _option("--cwd", metavar="DIR", help="Where the tasks run (default: here)."),
     _option("--output", metavar="DIR", help="Where their output goes (default: adaptor-BAG in --cwd)."),
 )

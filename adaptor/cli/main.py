@@ -20,6 +20,8 @@ COMMANDS = {
     "results": "adaptor.cli.results:results",
     "why": "adaptor.cli.why:why",
     "report": "adaptor.cli.report:report",
+    "credits": "adaptor.cli.credits:credits",
+    "budget": "adaptor.cli.budget:budget",
     "cancel": "adaptor.cli.cancel:cancel",
     "retry": "adaptor.cli.retry:retry",
     "daemon": "adaptor.cli.daemon:daemon",

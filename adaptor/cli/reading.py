@@ -20,6 +20,7 @@ _NOTHING: dict[type[msgspec.Struct], msgspec.Struct] = {
     control.GetBags: control.Bags([]),
     control.GetPilots: control.Pilots([]),
     control.GetWhy: control.Why([]),
+    control.GetCredits: control.Credits(views.CreditsView(sites=[], bags=[], prices=[])),
 }
 """The answers where nothing was ever submitted."""
 

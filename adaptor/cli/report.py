@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from adaptor import views
+from adaptor.cli.credit_words import credit_line
 from adaptor.cli.jsonout import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
@@ -37,6 +38,8 @@ def report(selector: str, as_json: bool) -> None:
         click.echo(line)
     for line in totals(found.totals):
         click.echo(line)
+    if found.credits is not None:
+        click.echo(credit_line(found.credits))
 
 
 def totals(sums: views.Totals) -> list[str]:

@@ -56,6 +56,9 @@ def _print_bags(bags: list[views.BagView]) -> None:
         return
     for line in layout(_TITLES, [_row(bag) for bag in bags]):
         click.echo(line)
+    for bag in bags:
+        if bag.paused:
+            click.echo(printable(bag.paused))
 
 
 def _row(bag: views.BagView) -> tuple[str, ...]:

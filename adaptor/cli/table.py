@@ -13,7 +13,7 @@ from adaptor.cli.words import coloured
 NUMBERS = frozenset(
     {"bag", "task", "pilot", "p", "done", "running", "waiting", "failed", "cancelled", "tries"}
     | {"tr", "mean", "took", "wall", "cpu", "memory", "used", "wasted", "workers", "processors", "queued"}
-    | {"max_pending_requests", "max_proc", "max_tr", "held", "late"}
+    | {"budget", "reserved", "left", "max_pending_requests", "max_proc", "max_tr", "held", "late"}
 )
 """Columns that are aligned to the right."""
 

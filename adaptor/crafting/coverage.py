@@ -94,7 +94,9 @@ class _Handout:
         there = pilot.processors if pilot.state is PilotState.RUNNING else None
         processors = pilot.request.p if there is None else there
         return [
-            task_slots(processors, demand.processors_per_task, rules.granularity) if demand else 0
+            task_slots(processors, demand.processors_per_task, rules.granularity)
+            if demand and demand.bag == pilot.bag
+            else 0
             for demand in self._demands[site]
         ]
 
@@ -115,8 +117,8 @@ class _Handout:
 
 
 def holds(pilot: PilotView, demand: Demand) -> bool:
-    """Whether the pilot is long enough for the shortest waiting task."""
-    return pilot.request.tr >= demand.shortest
+    """Whether the pilot serves these tasks, and is long enough for the shortest that waits."""
+    return pilot.bag == demand.bag and pilot.request.tr >= demand.shortest
 
 
 def _times(slots: list[float], rounds: Sequence[float]) -> list[float]:

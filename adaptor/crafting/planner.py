@@ -63,9 +63,10 @@ def _withdrawals(view: SiteView, needless: list[int]) -> list[Withdraw]:
 
 
 def _why_needless(view: SiteView, pilot: PilotView) -> str:
-    demands = [demand for demand in view.demands if demand.waiting]
+    served = [demand for demand in view.demands if demand.bag == pilot.bag]
+    demands = [demand for demand in served if demand.waiting]
     if not demands:
-        return f"no task waits ({sum(demand.running for demand in view.demands)} running)"
+        return f"no task waits ({sum(demand.running for demand in served)} running)"
     if not any(holds(pilot, demand) for demand in demands):
         shortest = min(demand.shortest for demand in demands)
         return (

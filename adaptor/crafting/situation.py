@@ -60,6 +60,8 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds."""
     predicted_start: float | None = None
     """As it was forecast when the request was crafted; None where that does not look at the queue."""
+    bag: int | None = None
+    """The only bag that it serves; None: all that have no pilots of their own."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +77,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated runtime in seconds of the longest of the waiting tasks."""
     shortest: float = 0.0
     """The estimated runtime in seconds of the shortest of the waiting tasks."""
+    bag: int | None = None
+    """Their bag, where it has pilots of its own; None: bags that share theirs."""
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import time
 
 from adaptor.broker.workers import Worker
+from adaptor.budget.ledger import Shares
 from adaptor.crafting.situation import Demand, Issue, Withdraw
+from adaptor.daemon.affording import billed
 from adaptor.daemon.far.machines import python_of
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
@@ -18,13 +21,14 @@ from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncer
 log = logging.getLogger(__name__)
 
 
-async def issue(site: SiteState, decision: Issue) -> bool:
-    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
+async def issue(site: SiteState, decision: Issue, shares: Shares) -> bool:
+    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError.
+
+    `shares` are those of the bags that pay for it.
+    """
     crafted = decision.crafted
     now = time.time()
-    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now)
-    pilot = Pilot(id, f"{site.tag_prefix}{id}", crafted.request, now, crafted.predicted_start)
-    site.pilots[id] = pilot
+    pilot = _intend(site, decision, shares, now)
     site.withheld = Withheld()
     try:
         pilot.job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, decision.demand)))
@@ -46,11 +50,28 @@ async def issue(site: SiteState, decision: Issue) -> bool:
     return True
 
 
+def _intend(site: SiteState, decision: Issue, shares: Shares, now: float) -> Pilot:
+    """Write down that a request is about to be submitted, and reserve what it may cost."""
+    crafted, bag = decision.crafted, decision.demand.bag
+    request = crafted.request
+
+    def reserve(db: sqlite3.Connection, id: int) -> None:
+        site.core.treasury.reserve(db, id, site.name, billed(site, request), shares, now)
+
+    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve)
+    pilot = Pilot(id, f"{site.tag_prefix}{id}", request, now, crafted.predicted_start, bag=bag)
+    site.pilots[id] = pilot
+    if bag is not None:
+        site.core.broker.own_pilot(id, bag)
+    return pilot
+
+
 def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
     """The request is certainly not in the queue."""
     pilot.end(PilotState.REFUSED, time.time(), str(error))
     site.note_change(pilot)
     site.pilots.pop(pilot.id, None)
+    site.core.treasury.settle([pilot.id])
     kind = "refused" if isinstance(error, SubmitRefused) else "problem"
     site.explain(kind, str(error), pilot)
 

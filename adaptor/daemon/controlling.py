@@ -12,6 +12,7 @@ from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.queries import READING, answer
 from adaptor.broker.recovery import load_bag
 from adaptor.daemon.showing import read_slots, site_view
+from adaptor.daemon.spending import budget_writer, change_budget, live_credits, why_paused
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.link import control
 from adaptor.views import BagView, PilotRecord
@@ -68,6 +69,11 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
             return control.Changed(await _cancel(service, question.bags))
         case control.Retry():
             return control.Changed(await _retry(service, question.bags))
+        case control.SetBudget():
+            sites = service.sites.values()
+            changed = change_budget(service.core, sites, question.bag, question.credits)
+            service.wake_sites()
+            return control.Credits(changed)
     raise UsageError("the daemon does not know this question")
 
 
@@ -85,7 +91,10 @@ async def _submit(service: Service, given: control.BagInput) -> int:
         sites=tuple(given.sites),
     )
     now = time.time()
-    id = service.core.journal.add_bag(spec, given.tasks, now)
+    with_budget = budget_writer(service.core, service.sites.values(), spec, given.budget)
+    id = service.core.journal.add_bag(spec, given.tasks, now, with_budget)
+    if with_budget is not None:
+        service.core.broker.keep_apart(id)
     bag = Bag(id, service.core.journal.bag_spec(id), len(given.tasks))
     bag.fill()
     service.core.broker.add_bag(bag, now)
@@ -140,13 +149,17 @@ def _live(service: Service, told: control.Answer) -> control.Answer:
             requests = [_live_pilot(service, record) for record in told.report.requests]
             bag = _live_bag(service, told.report.bag)
             return control.Report(msgspec.structs.replace(told.report, requests=requests, bag=bag))
+        case control.Credits():
+            return control.Credits(live_credits(service.core, told.credits))
     return told
 
 
 def _live_bag(service: Service, bag: BagView) -> BagView:
     """A task that a worker holds in reserve still waits, as its user sees it."""
     started = min(bag.running, service.core.broker.started(bag.id))
-    return msgspec.structs.replace(bag, running=started, waiting=bag.waiting + bag.running - started)
+    paused = why_paused(service.sites, bag)
+    waiting = bag.waiting + bag.running - started
+    return msgspec.structs.replace(bag, running=started, waiting=waiting, paused=paused)
 
 
 def _live_pilot(service: Service, record: PilotRecord) -> PilotRecord:

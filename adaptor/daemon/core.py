@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.broker.books import SiteTerms
@@ -14,7 +15,9 @@ from adaptor.broker.changes import Changes
 from adaptor.broker.journal import Journal
 from adaptor.broker.outbox import Draft, Grant
 from adaptor.broker.recovery import recover
+from adaptor.daemon.pricing import Costs
 from adaptor.daemon.server import Server
+from adaptor.daemon.treasury import Treasury
 from adaptor.link.messages import BagContext, Lease, Orders, ToWorker, encode
 from adaptor.model import AttemptOutcome
 
@@ -23,13 +26,20 @@ log = logging.getLogger(__name__)
 
 class Core:
     def __init__(
-        self, directory: Path, journal: Journal, server: Server, terms: dict[str, SiteTerms]
+        self,
+        directory: Path,
+        journal: Journal,
+        server: Server,
+        terms: dict[str, SiteTerms],
+        costs: Mapping[str, Costs] | None = None,
     ) -> None:
+        self._costs = costs or {}
         self.directory = directory
         self.journal = journal
         self.server = server
         self.terms = terms
         self.broker = recover(journal, terms, time.time())
+        self.treasury = self._open_treasury()
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self._sent_bags: dict[str, set[int]] = {}
@@ -38,8 +48,15 @@ class Core:
     def recover(self) -> None:
         """Forget everything in memory and begin again from the journal. Raises JournalError."""
         self.broker = recover(self.journal, self.terms, time.time())
+        self.treasury = self._open_treasury()
         self.losses.clear()
         self._sent_bags.clear()
+
+    def _open_treasury(self) -> Treasury:
+        """What the journal says of credits; pilots that ended unnoticed are settled."""
+        treasury = Treasury(self.journal, self.terms, self._costs, time.time())
+        treasury.settle_all()
+        return treasury
 
     async def commit(self) -> Changes:
         """Write what the broker has changed, then tell the workers.

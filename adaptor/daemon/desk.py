@@ -129,7 +129,7 @@ class Desk:
         self._core.forget_worker(id)
         broker = self._core.broker
         broker.hello(id, hello, site.name, now)
-        if not broker.has_work_for(site.name):
+        if not broker.has_work_in(hello.pilot, site.name):
             broker.tell_to_leave(id, _ALL_ENDED)
         return Welcome(
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
@@ -168,7 +168,7 @@ class Desk:
         broker = self._core.broker
         for site in self._sites.values():
             site.wake.set()
-            if not broker.has_work_for(site.name):
-                for worker in broker.of_site(site.name):
+            for worker in broker.of_site(site.name):
+                if not broker.has_work_in(worker.pilot, site.name):
                     broker.tell_to_leave(worker.id, _ALL_ENDED)
         await self._core.commit()

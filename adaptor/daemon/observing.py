@@ -34,11 +34,13 @@ async def observe_pilots(site: SiteState) -> None:
     by_tag = {report.tag: report for report in reports}
     await _hear_last_words(site, by_tag)
     left = await _evidence(site, by_tag)
+    before = set(site.pilots)
     for pilot in list(site.pilots.values()):
         # What cannot be read now is read the next time: an end is judged with all that there is.
         if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None:
             _observe(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id) or NOTHING)
     await site.core.commit()
+    site.core.treasury.settle(before - set(site.pilots))
     if left:
         await _prune(site)
     await _cancel_strays(site, reports)

@@ -133,6 +133,7 @@ def _intended(site: SiteState, now: float) -> list[PilotView]:
             request=issue.crafted.request,
             submitted=now,
             predicted_start=issue.crafted.predicted_start,
+            bag=issue.demand.bag,
         )
         for number, issue in enumerate(site.intended)
     ]

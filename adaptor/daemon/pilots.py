@@ -32,9 +32,12 @@ class Pilot:
         job: str | None = None,
         started: float | None = None,
         known_since: float | None = None,
+        bag: int | None = None,
     ) -> None:
         self.id = id
         self.tag = tag
+        self.bag = bag
+        """The only one that it serves; None: all that share their pilots."""
         self.request = request
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
@@ -75,6 +78,7 @@ class Pilot:
             job=row.job,
             started=row.started,
             known_since=now,
+            bag=row.bag,
         )
 
     @property
@@ -98,6 +102,7 @@ class Pilot:
             processors=processors,
             submitted=self.submitted,
             predicted_start=self.predicted_start,
+            bag=self.bag,
         )
 
     def hello(self, now: float) -> None:

@@ -27,6 +27,7 @@ from adaptor.daemon.lock import LOCK
 from adaptor.daemon.mail.mailing import hire_postman, mailbox_of, open_room
 from adaptor.daemon.mail.postman import Postman
 from adaptor.daemon.peers import acquaint
+from adaptor.daemon.pricing import costs_of
 from adaptor.daemon.reachable import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.reception import Reception
 from adaptor.daemon.seeing_off import end_pilots
@@ -72,7 +73,7 @@ class Service:
             client_port=last_port(directory / CLIENT_ACCESS),
         )
         terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
-        self.core = Core(directory, Journal(directory), self.server, terms)
+        self.core = Core(directory, Journal(directory), self.server, terms, costs_of(config.sites))
         self.sites = {
             name: SiteState(name, config.sites[name], backend, limits[name], self.core, machines[name])
             for name, backend in backends.items()

@@ -11,6 +11,7 @@ from adaptor.crafting.dividing.standing import Part
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
+from adaptor.daemon.affording import Affordable, TooDear, within_budgets
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.late_limits import learn_limits
 from adaptor.daemon.observing import observe_pilots
@@ -90,7 +91,7 @@ async def _act(site: SiteState, decisions: list[Decision], part: Part | None) ->
             match decision:
                 case Issue():
                     site.intended = site.intended[1:]
-                    if not await issue(site, decision):
+                    if not await _issue(site, decision):
                         break
                 case Withdraw():
                     withdraw(site, decision)
@@ -98,6 +99,18 @@ async def _act(site: SiteState, decisions: list[Decision], part: Part | None) ->
                     _withhold(site, decision.reason)
     finally:
         site.intended = ()
+
+
+async def _issue(site: SiteState, wanted: Issue) -> bool:
+    """Make a request as far as the budgets reach; whether others may follow."""
+    match within_budgets(site, wanted):
+        case Affordable(decision, shares):
+            site.paused.pop(wanted.demand.bag, None)
+            return await issue(site, decision, shares)
+        case TooDear(reason):
+            site.paused[wanted.demand.bag] = reason
+            _withhold(site, reason)
+    return True
 
 
 def _withhold(site: SiteState, reason: str) -> None:

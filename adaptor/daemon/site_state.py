@@ -86,6 +86,8 @@ class SiteState:
         self.refusals = Backoff(first=30, most=900)
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
+        self.paused: dict[int | None, str] = {}
+        """By bag: why its budget, or that of the site, holds no request; None: for all that share pilots."""
         self.intended: tuple[Issue, ...] = ()
         """Requests that are decided and not yet submitted."""
         self.waits = recall_waits(core.journal, name)

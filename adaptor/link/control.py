@@ -36,6 +36,8 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """Extra attempts of a running task that may run at the end of the bag; 0: none."""
     sites: list[str] = []
     """Empty: any."""
+    budget: float | None = None
+    """Credits that it may cost at most; None: it is only counted."""
     tasks: list[TaskInput]
 
 
@@ -144,6 +146,23 @@ class Changed(msgspec.Struct, frozen=True, tag=True):
     tasks: int
 
 
+class GetCredits(msgspec.Struct, frozen=True, tag=True):
+    """What sites and bags have cost. `bags` is a selector."""
+
+    bags: str = "all"
+
+
+class Credits(msgspec.Struct, frozen=True, tag=True):
+    credits: views.CreditsView
+
+
+class SetBudget(msgspec.Struct, frozen=True, tag=True):
+    """Set or change the budget of a bag; answered by its Credits."""
+
+    bag: int
+    credits: float
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """End the daemon. `pilots`: cancel its pilots too; otherwise they go on and are met again."""
 
@@ -174,10 +193,13 @@ Question = (
     | GetDaemon
     | Cancel
     | Retry
+    | GetCredits
+    | SetBudget
     | Stop
 )
 Answer = (
-    Submitted | Bags | Tasks | Pilots | Report | Why | Sites | Slots | Daemon | Changed | Stopping | Failure
+    Submitted | Bags | Tasks | Pilots | Report | Why | Sites | Slots | Daemon | Changed | Credits
+    | Stopping | Failure
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -65,8 +65,8 @@ def by_demand(part: Part, site: str, groups: Sequence[Group], demands: Sequence[
     return msgspec.structs.replace(part, uncovered=uncovered)
 
 
-def _shape_of(demand: Demand) -> tuple[int, int | None]:
-    return demand.processors_per_task, demand.memory_per_task
+def _shape_of(demand: Demand) -> tuple[int, int | None, int | None]:
+    return demand.processors_per_task, demand.memory_per_task, demand.bag
 
 
 class _Work:
@@ -122,7 +122,7 @@ class _Work:
         if pilot is None:
             return {}
         for index, group in enumerate(self._groups):
-            if name in group.at and group.waiting:
+            if name in group.at and group.waiting and group.at[name].bag == pilot.bag:
                 held = self._sites[name].holds(pilot, group.at[name])
                 tasks = min(group.waiting, held + self._uncovered[index])
                 elsewhere = self._elsewhere(name, group, tasks)

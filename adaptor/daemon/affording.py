@@ -1,0 +1,98 @@
+"""Cutting the requests that a heuristic wants to what the budgets leave. It decides nothing else."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from adaptor.budget.allowance import Afforded, Allowance, afford
+from adaptor.budget.credits import format_credits, rounded_up
+from adaptor.budget.ledger import Shares
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import Demand, Issue
+from adaptor.crafting.words import counted
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.viewing import rules_of
+from adaptor.model import Request
+from adaptor.units import round_down, round_up
+
+
+class Affordable(msgspec.Struct, frozen=True):
+    """A request within the budgets, and who pays for it."""
+
+    issue: Issue
+    shares: Shares
+
+
+class TooDear(msgspec.Struct, frozen=True):
+    """Not even the smallest request is within the budgets."""
+
+    reason: str
+
+
+def within_budgets(site: SiteState, wanted: Issue) -> Affordable | TooDear | None:
+    """The request as it may be made; None: the tasks for which it was wanted have gone meanwhile."""
+    shares = site.core.broker.sharers(site.name, wanted.demand)
+    if not shares:
+        return None
+    allowance = site.core.treasury.allowance(site.name, shares, time.time())
+    shape = shape_of(site, wanted.demand)
+    request = wanted.crafted.request
+    found = afford(allowance, billed(site, request), smallest(site, shape, wanted.demand))
+    if found.request is None:
+        return TooDear(_too_dear(site, allowance, found, wanted.demand))
+    if found.request == billed(site, request):
+        return Affordable(wanted, shares)
+    return Affordable(_cut(wanted, found, shape), shares)
+
+
+def billed(site: SiteState, request: Request) -> Request:
+    """The request as the scheduler takes it, with tr in its resolution."""
+    return Request(request.p, round_up(request.tr, site.backend.time_resolution))
+
+
+def shape_of(site: SiteState, demand: Demand) -> Shape:
+    return Shape(
+        rules=rules_of(site),
+        site_processors=site.seen.processors if site.seen else 0,
+        processors_per_task=demand.processors_per_task,
+        runtime=demand.runtime,
+    )
+
+
+def smallest(site: SiteState, shape: Shape, demand: Demand) -> Request:
+    """The least that is of any use: the processors of one task, or of a node, for the shortest task."""
+    needed = round_up(demand.shortest + shape.rules.pad, site.backend.time_resolution)
+    return Request(shape.unit, min(needed, billed(site, Request(1, shape.rules.limits.max_tr)).tr))
+
+
+def _cut(wanted: Issue, found: Afforded, shape: Shape) -> Issue:
+    assert found.request is not None
+    request = Request(found.request.p, round_down(found.request.tr, shape.rules.time_resolution))
+    tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
+    crafted = msgspec.structs.replace(
+        wanted.crafted,
+        request=request,
+        tasks=min(wanted.crafted.tasks, tasks),
+        reason=f"{wanted.crafted.reason}; {found.reason}",
+    )
+    return msgspec.structs.replace(wanted, crafted=crafted)
+
+
+def _too_dear(site: SiteState, allowance: Allowance, found: Afforded, demand: Demand) -> str:
+    """Why nothing is requested, what the rest would cost, and the way out."""
+    work = demand.waiting * demand.processors_per_task * demand.runtime
+    rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
+    reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
+    if demand.bag is None:
+        return reason
+    known = site.core.treasury.ledger.of_bag(demand.bag)
+    if known.reserved:
+        return f"bag {demand.bag} waits until its pilots end and give credits back: {reason}"
+    if allowance.budget != f"bag {demand.bag}":
+        return f"bag {demand.bag} is paused: {reason}"
+    return (
+        f"bag {demand.bag} is paused: {reason}: adaptor budget {demand.bag} --set "
+        f"{rounded_up(known.used + rest)}"
+    )

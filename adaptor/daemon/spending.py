@@ -1,0 +1,93 @@
+"""Budgets as the command line asks for them and is told of them."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from adaptor.broker.bag import BagSpec
+from adaptor.broker.credit_views import bag_line, credits_view
+from adaptor.budget.credits import format_credits, millionths
+from adaptor.budget.errors import BudgetError
+from adaptor.crafting.situation import Demand
+from adaptor.daemon.affording import billed, shape_of, smallest
+from adaptor.daemon.core import Core
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.treasury import EXPLICIT
+from adaptor.errors import UsageError
+from adaptor.model import Request
+from adaptor.units import format_duration
+from adaptor.views import BagView, CreditsView
+
+
+def budget_writer(
+    core: Core, sites: Iterable[SiteState], spec: BagSpec, credits: float | None
+) -> Callable[[sqlite3.Connection, int], None] | None:
+    """What writes a new bag's budget down together with the bag; None: it has none.
+
+    Raises:
+        UsageError: it holds no request.
+    """
+    if credits is None:
+        return None
+    amount = millionths(credits, "a budget")
+    _check_holds_a_request(core, [site for site in sites if spec.allows(site.name)], spec, amount)
+    return lambda db, bag: core.treasury.give(db, bag, amount)
+
+
+def _check_holds_a_request(core: Core, sites: list[SiteState], spec: BagSpec, amount: int) -> None:
+    needed, site, request = min(_first_request(core, site, spec) for site in sites)
+    if amount < needed:
+        raise UsageError(
+            f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
+            f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
+            "need initial_tr before any has finished, the end of a pilot may be late, and begun charging "
+            "units count whole)"
+        )
+
+
+def _first_request(core: Core, site: SiteState, spec: BagSpec) -> tuple[int, str, Request]:
+    """The least that the first request of a bag costs at a site."""
+    terms = core.terms[site.name]
+    runtime = min(terms.initial_tr, terms.longest)
+    demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
+    request = billed(site, smallest(site, shape_of(site, demand), demand))
+    return (
+        core.treasury.ledger.tariff(site.name).reservation(EXPLICIT, request.p, request.tr),
+        site.name,
+        request,
+    )
+
+
+def change_budget(core: Core, sites: Iterable[SiteState], bag: int, credits: float) -> CreditsView:
+    """Raises UsageError: there is no such bag, or that much is used and reserved already."""
+    try:
+        core.journal.bag_spec(bag)
+    except KeyError as error:
+        raise UsageError(f"there is no bag {bag}") from error
+    try:
+        core.treasury.set_budget(bag, millionths(credits, "a budget"))
+    except BudgetError as error:
+        raise UsageError(str(error)) from error
+    core.broker.keep_apart(bag)
+    for site in sites:
+        site.paused.pop(bag, None)
+    return CreditsView(sites=[], bags=[bag_line(core.treasury.ledger, bag)], prices=[])
+
+
+def live_credits(core: Core, told: CreditsView) -> CreditsView:
+    """What the journal tells, with the prices and the budgets of the configuration."""
+    bags = [line.bag for line in told.bags if line.bag is not None]
+    return credits_view(core.treasury.ledger, bags, time.time(), priced=True)
+
+
+def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:
+    """Why nothing is bought for a bag at any site; empty: something is, or it has no need."""
+    if bag.state != "running" or not bag.waiting:
+        return ""
+    allowed = [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    reasons = [site.paused.get(bag.id, "") for site in allowed]
+    if not all(reasons) or any(pilot.bag == bag.id for site in allowed for pilot in site.pilots.values()):
+        return ""
+    return reasons[0] if reasons else ""

@@ -1,0 +1,84 @@
+"""The ledger of the running daemon: what the journal says of credits, at the prices of the configuration."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping
+
+from adaptor.broker.credit_entries import ended_pilots, read_entries, uses_of, write_entry
+from adaptor.broker.journal import Journal
+from adaptor.budget.allowance import Allowance
+from adaptor.budget.charging import Allocation
+from adaptor.budget.entries import Budget
+from adaptor.budget.ledger import Ledger, Shares
+from adaptor.daemon.pricing import DEFAULT, Costs
+from adaptor.model import Request
+
+EXPLICIT: Allocation = "explicit"
+
+
+class Treasury:
+    """Whatever it changes stands in the journal. After a JournalError it has to be made anew.
+
+    Prices and the budgets of sites are the configuration's, so they are not written down; pilots keep
+    the prices at which they were reserved.
+    """
+
+    def __init__(
+        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], now: float
+    ) -> None:
+        """Raises JournalError: the entries cannot be read."""
+        self._journal = journal
+        self.ledger = Ledger(read_entries(journal))
+        for site in sites:
+            of_site = costs.get(site, DEFAULT)
+            self.ledger.set_price(site, of_site.tariff, now)
+            if of_site.budget is not None:
+                self.ledger.impose(of_site.budget, now)
+
+    def allowance(self, site: str, shares: Shares, now: float) -> Allowance:
+        """What a pilot that these bags share may cost at most."""
+        return self.ledger.allowance(site, EXPLICIT, shares, now)
+
+    def reserve(
+        self, db: sqlite3.Connection, pilot: int, site: str, request: Request, shares: Shares, now: float
+    ) -> None:
+        """Set the most that a pilot can cost aside, in the transaction that writes its intent.
+
+        Raises:
+            OverBudgetError: a budget does not hold it.
+        """
+        write_entry(db, self.ledger.reserve(pilot, site, request, EXPLICIT, shares, now))
+
+    def settle_all(self) -> None:
+        """As `settle`, for whatever has ended unnoticed. Raises JournalError."""
+        self.settle(self.ledger.open_pilots)
+
+    def settle(self, pilots: Iterable[int]) -> None:
+        """Charge those of these pilots that have ended, and give the rest back. Raises JournalError.
+
+        A pilot stays reserved until this is written, so one whose daemon is killed before that is settled
+        by the next one.
+        """
+        unsettled = sorted(self.ledger.open_pilots.keys() & set(pilots))
+        if not unsettled:
+            return
+        now = time.time()
+        with self._journal.transaction() as db:
+            for pilot, end in ended_pilots(db, unsettled).items():
+                uses = uses_of(db, pilot)
+                write_entry(db, self.ledger.settle(pilot, end.started, end.ended, uses, now))
+
+    def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
+        """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.
+
+        Raises:
+            BudgetError: it is below what is used and reserved already.
+        """
+        write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), time.time()))
+
+    def set_budget(self, bag: int, amount: int) -> None:
+        """As `give`, by itself. Raises JournalError too."""
+        with self._journal.transaction() as db:
+            self.give(db, bag, amount)

@@ -1,0 +1,71 @@
+"""`adaptor credits`, `adaptor budget`, and what status and report say of credits."""
+
+from __future__ import annotations
+
+import json
+
+from adaptor.link import control
+from adaptor.views import BagReport, CreditLine, CreditsView, SitePrice, Totals
+from tests.cli.fake_control import bag_view, running_bag
+from tests.cli.invoking import Cli, Serve
+
+LINE = CreditLine(bag=7, budget=10.0, used=1.25, wasted=0.35, reserved=0.5, left=8.25)
+SITES = [
+    CreditLine(site="hpc", used=3.5, wasted=0.5, reserved=1.0),
+    CreditLine(site="hpc", period="2026-11", budget=1000.0, used=2.5, reserved=1.0, left=996.5),
+]
+PRICE = SitePrice(site="hpc", explicit=2.0, donated=0.5, charging_unit=600)
+ALL = control.Credits(CreditsView(sites=SITES, bags=[LINE], prices=[PRICE]))
+
+
+def test_credits_of_sites_and_bags(cli: Cli, serve: Serve) -> None:
+    serve({control.GetCredits: ALL})
+    lines = cli("credits").lines
+    assert lines[0].split() == ["of", "period", "budget", "used", "wasted", "reserved", "left"]
+    assert lines[1].split() == ["site", "hpc", "-", "3.5", "0.5", "1", "-"]
+    assert lines[2].split() == ["site", "hpc", "2026-11", "1,000", "2.5", "-", "1", "996.5"]
+    assert lines[3].split() == ["bag", "7", "10", "1.25", "0.35", "0.5", "8.25"]
+    assert lines[4] == "hpc: 2 a processor-hour, 0.5 where it is donated, charged in units of 10m"
+
+
+def test_credits_as_json(cli: Cli, serve: Serve) -> None:
+    served = serve({control.GetCredits: ALL})
+    told = json.loads(cli("credits", "7", "--json").out)
+    assert told["bags"][0]["left"] == 8.25
+    assert told["sites"][1]["period"] == "2026-11"
+    assert served.asked(control.GetCredits)[0].bags == "7"
+
+
+def test_nothing_was_ever_paid(cli: Cli) -> None:
+    assert "nothing has cost anything yet" in cli("credits").out
+
+
+def test_a_budget_is_changed(cli: Cli, serve: Serve) -> None:
+    answer = control.Credits(CreditsView(sites=[], bags=[LINE], prices=[]))
+    served = serve({control.GetBags: control.Bags([bag_view()]), control.SetBudget: answer})
+    told = cli("budget", "7", "--set", "10")
+    assert served.asked(control.SetBudget) == [control.SetBudget(7, 10.0)]
+    assert told.lines == [
+        "bag 7: credits: used 1.25 (0.9 for results, 0.35 wasted), reserved 0.5, left 8.25 of 10"
+    ]
+
+
+def test_a_bag_that_has_none(cli: Cli, serve: Serve) -> None:
+    empty = control.Credits(CreditsView(sites=[], bags=[], prices=[]))
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetCredits: empty})
+    told = cli("budget", "7")
+    assert told.code == 2
+    assert "has no budget" in told.err
+
+
+def test_a_paused_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
+    paused = running_bag(8, paused="bag 8 is paused: 0.1 credits are left")
+    serve({control.GetBags: control.Bags([paused]), control.GetPilots: control.Pilots([])})
+    assert "bag 8 is paused: 0.1 credits are left" in cli("status").lines
+
+
+def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
+    sums = Totals(requests=0, paid=0, used=0, wasted=0, turnaround=None, first_result=None)
+    report = BagReport(bag=bag_view(), requests=[], totals=sums, credits=LINE)
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(report)})
+    assert cli("report", "7").lines[-1].startswith("credits: used 1.25 (0.9 for results, 0.35 wasted)")

@@ -1,0 +1,51 @@
+"""A site played by the test, with bags that have budgets, and what its ledger says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from adaptor.broker.credit_entries import read_entries
+from adaptor.budget.credits import MILLION
+from adaptor.budget.ledger import Ledger
+from adaptor.daemon.site import step
+from adaptor.daemon.spending import change_budget
+from tests.daemon.fake_site import FakeSite
+
+
+def submit_budgeted(site: FakeSite, tasks: int, credits: float) -> int:
+    """The number of the new bag."""
+    site.submit_bag(tasks)
+    bag = max(site.state.core.broker.books.bags)
+    set_budget(site, bag, credits)
+    return bag
+
+
+def set_budget(site: FakeSite, bag: int, credits: float) -> None:
+    change_budget(site.state.core, [site.state], bag, credits)
+
+
+def steps(site: FakeSite, count: int = 1) -> None:
+    for _ in range(count):
+        asyncio.run(step(site.state))
+
+
+def told_of(ledger: Ledger) -> object:
+    """All that a ledger can say."""
+    bags = {bag: (ledger.of_bag(bag), ledger.budget_of(bag)) for bag in sorted(ledger.bags)}
+    sites = {site: ledger.at_site(site) for site in sorted(ledger.sites)}
+    return bags, sites, dict(ledger.open_pilots)
+
+
+def in_every_past(site: FakeSite) -> None:
+    """At no entry of the journal is more used and reserved than a bag's budget."""
+    entries = read_entries(site.journal)
+    for until in range(len(entries) + 1):
+        for balance in Ledger(entries[:until]).balances(time.time()):
+            assert balance.left >= 0, f"after entry {until}: {balance}"
+
+
+def credits_of(site: FakeSite, bag: int) -> tuple[float, float]:
+    """Used and reserved."""
+    known = site.state.core.treasury.ledger.of_bag(bag)
+    return known.used / MILLION, known.reserved / MILLION

@@ -1,0 +1,112 @@
+"""A budget on the local site, with `kill -9` of the daemon in between."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from adaptor.broker.credit_entries import entries
+from adaptor.budget.ledger import Ledger
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+PRICE = 10
+SITE = f"""
+    sites:
+      here:
+        backend: local
+        processors: 3
+        limits: {{max_pending_requests: 2, max_proc: 2, max_tr: 2m}}
+        initial_tr: 5
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        price: {{explicit: {PRICE}, donated: 2}}
+"""
+
+
+@pytest.fixture
+def priced(lab: Lab) -> Lab:
+    lab.configure(SITE)
+    lab.bag("sleep 0.4" for _ in range(40))
+    return lab
+
+
+def has_done(lab: Lab, results: int) -> bool:
+    return int(lab.status()["done"]) >= results
+
+
+def used(lab: Lab, bag: int = 1) -> dict[str, float]:
+    (line,) = lab.ask("credits", str(bag))["bags"]
+    return dict(line)
+
+
+def recount(lab: Lab) -> float:
+    """Credits by the times that the scheduler told of each pilot."""
+    with closing(sqlite3.connect(lab.state / "journal.sqlite")) as db:
+        rows = db.execute("SELECT p, started, ended FROM pilot WHERE started IS NOT NULL").fetchall()
+    seconds = [p * math.ceil(round(ended - started, 3)) for p, started, ended in rows]
+    return float(sum(math.ceil(each * PRICE * 1e6 / 3600) for each in seconds)) / 1e6
+
+
+def never_above_budget(path: Path) -> None:
+    """By every entry that was ever written."""
+    with closing(sqlite3.connect(path)) as db:
+        written = entries(db)
+    for until_now in range(len(written) + 1):
+        for balance in Ledger(written[:until_now]).balances(time.time()):
+            assert balance.left >= 0
+
+
+def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_a_recount(priced: Lab) -> None:
+    priced.submit("tasks.bag", "--budget", "0.06")
+    for results in (3, 10):
+        until(partial(has_done, priced, results), "the bag goes on")
+        priced.kill_daemon()
+        priced.run("daemon", "start")
+    paused = until(lambda: priced.status()["paused"], "the budget is spent")
+    assert "is paused" in paused
+    assert priced.status()["done"] < 40
+    line = used(priced)
+    assert line["reserved"] == 0
+    assert 0 < line["used"] <= line["budget"]
+    assert "is paused" in priced.run("status").stdout
+    assert "is paused" in priced.run("why").stdout
+    assert "above 0" in priced.run("budget", "1", "--set", "-3", expect=2).stderr
+    priced.run("budget", "1", "--set", paused.rpartition("--set ")[2])
+    priced.wait()
+    exactly_one_result_each(priced, 1, 40)
+    until(lambda: used(priced)["reserved"] == 0, "all pilots have ended")
+    line = used(priced)
+    told = priced.run("report", "1").stdout
+    assert "for results" in told
+    assert "left" in told
+    priced.run("daemon", "stop")
+    assert line["used"] == pytest.approx(recount(priced), abs=1e-6)
+    assert 0 < line["wasted"] < line["used"]
+    assert used(priced) == line, "the journal alone says the same"
+    never_above_budget(priced.state / "journal.sqlite")
+
+
+def test_a_budget_that_holds_no_request_is_refused_with_the_number_needed(priced: Lab) -> None:
+    refused = priced.run("submit", "tasks.bag", "--budget", "0.001", expect=2).stderr
+    needed = math.ceil((5 + 3 + 2) * PRICE / 3600 * 1e6) / 1e6
+    assert f"{needed:g}" in refused
+    priced.bag(["#ADAPTOR budget=0.001", "true"], "in-file.bag")
+    assert f"{needed:g}" in priced.run("submit", "in-file.bag", expect=2).stderr
+    for wrong in ("0", "-4", "nan", "much"):
+        assert "credits" in priced.run("submit", "tasks.bag", "--budget", wrong, expect=2).stderr
+    assert priced.ask("status")["bags"] == []
+
+
+def test_without_a_budget_credits_are_only_counted(priced: Lab) -> None:
+    priced.submit("tasks.bag")
+    priced.wait()
+    line = until(lambda: used(priced) if used(priced)["used"] else None, "a pilot has been charged")
+    assert line["budget"] is None
+    assert line["left"] is None
