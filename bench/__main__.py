@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench import crowd, planning, replay, throughput, worker_start
+from bench import crowd, donation, planning, replay, throughput, worker_start
 from bench.table import show
 
 
@@ -12,6 +12,7 @@ def main() -> None:
     show("A worker", worker_start.rows())
     print("One planning step with 1,000 jobs in the queue (target: ≤ 50 ms)")
     planning.main()
+    show("Donation", donation.rows())
     replay.main()
 
 

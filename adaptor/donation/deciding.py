@@ -1,0 +1,205 @@
+"""One step of the donation at a site: which nodes to lend and which to take back. Pure.
+
+It keeps as many nodes lent as are idle now and until a useful time from now, for tasks that are
+likely to finish there, within the rules (De Rose §3: "priority to local users"). What a local job
+wants is taken back at once, whatever runs there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from adaptor.crafting.words import counted
+from adaptor.donation.fitting import least_probability, room
+from adaptor.donation.hours import closes
+from adaptor.donation.idleness import Hazard
+from adaptor.donation.situation import (
+    DonationDecision,
+    DonationDemand,
+    DonationView,
+    Keep,
+    Lease,
+    Lend,
+    NodeUse,
+    NodeView,
+    TakeBack,
+)
+from adaptor.units import format_duration
+
+
+def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:
+    """What to do now: what is taken back first, then what is lent, then why no more is.
+
+    Of nodes that would do, those are lent that stay idle for the longest: planned last, idle for the
+    longest, then the last by position (schedulers fill nodes from the front). Of leases that are too
+    many, the youngest are taken back, where the least work is lost.
+
+    Args:
+        hazard: of this site's nodes, from its `IdleLearner`.
+    """
+    if view.nodes is None:
+        return [Keep("the scheduler does not answer")] if _waiting(view) else []
+    return _Step(view, view.nodes, hazard).decisions()
+
+
+def _waiting(view: DonationView) -> int:
+    return sum(demand.waiting for demand in view.demands if demand.allocation != "explicit")
+
+
+class _Step:
+    def __init__(self, view: DonationView, nodes: Sequence[NodeView], hazard: Hazard) -> None:
+        self._view, self._rules, self._now, self._hazard = view, view.rules, view.now, hazard
+        self._closes = closes(view.rules.hours, view.now, view.midnight)
+        self._demands = [each for each in view.demands if each.waiting and each.allocation != "explicit"]
+        self._least = {
+            each.allocation: least_probability(each.allocation, view.rules) for each in self._demands
+        }
+        self._back: dict[str, list[str]] = defaultdict(list)
+        self._lent: list[NodeView] = []
+        self._idle: list[tuple[float, float, int, NodeView]] = []
+        """The best to lend comes first."""
+        self._room: dict[tuple[float, float], float] = {}
+        for position, node in enumerate(nodes):
+            if node.lease is not None:
+                self._keep_or_take(node, node.lease)
+            elif node.use is NodeUse.IDLE:
+                self._idle.append((-node.planned, node.since, -position, node))
+
+    def decisions(self) -> list[DonationDecision]:
+        self._trim()
+        lends, why_not = self._lend()
+        found: list[DonationDecision] = [
+            TakeBack(tuple(nodes), f"{counted(len(nodes), 'node')}: {why}")
+            for why, nodes in self._back.items()
+        ]
+        return [*found, *lends, *([Keep(why_not)] if why_not else [])]
+
+    def _keep_or_take(self, node: NodeView, lease: Lease) -> None:
+        """What ends a lease whatever the others do."""
+        if node.use is NodeUse.TAKEN:
+            self._back["a local job takes it"].append(node.name)
+        elif node.use is NodeUse.AWAY:
+            self._back["down, drained, reserved or unknown to the scheduler"].append(node.name)
+        elif self._closes <= self._now:
+            self._back["outside the hours in which nodes may be lent"].append(node.name)
+        elif not lease.busy and not self._any_fits(node):
+            self._back["no task is left that may run there"].append(node.name)
+        else:
+            self._lent.append(node)
+
+    def _trim(self) -> None:
+        """Leases beyond max_nodes, and those that the reserve wants back."""
+        most, reserve = self._rules.max_nodes, self._rules.reserve_nodes
+        over = len(self._lent) - most if most is not None else 0
+        short = reserve - len(self._idle)
+        self._lent.sort(key=lambda node: node.lease.since if node.lease else 0.0)
+        for count, why in ((over, f"max_nodes is {most}"), (short, f"reserve_nodes is {reserve}")):
+            for _ in range(min(count, len(self._lent))):
+                self._back[why].append(self._lent.pop().name)
+
+    def _lend(self) -> tuple[list[Lend], str]:
+        """The leases, and why there are not more although tasks wait."""
+        if not self._demands:
+            return [], ""
+        if self._closes <= self._now:
+            return [], "outside the hours in which nodes may be lent"
+        least = self._now + self._rules.useful_time
+        useful = [place for place in self._idle if -place[0] > least] if self._closes > least else []
+        useful.sort()
+        allowed = len(self._idle) - self._rules.reserve_nodes
+        if self._rules.max_nodes is not None:
+            allowed = min(allowed, self._rules.max_nodes - len(self._lent))
+        chosen, left = self._choose([place[-1] for place in useful], allowed)
+        return self._leases(chosen), self._why_not(len(chosen), len(useful), allowed) if left > 0 else ""
+
+    def _choose(self, nodes: list[NodeView], allowed: int) -> tuple[list[NodeView], int]:
+        """The nodes on which waiting tasks fit, as many as they need, and how many tasks are left."""
+        left = [demand.waiting for demand in self._demands]
+        for node in self._lent:
+            # Idle processors that are lent already come first.
+            self._give(node, left, node.lease.busy if node.lease else 0)
+        waiting = sum(left)
+        chosen: list[NodeView] = []
+        for node in nodes:
+            if waiting == 0 or len(chosen) >= allowed:
+                break
+            tasks = self._give(node, left, 0)
+            if tasks:
+                waiting -= tasks
+                chosen.append(node)
+        return chosen, waiting
+
+    def _give(self, node: NodeView, left: list[int], busy: int) -> int:
+        """Hand tasks to a node; how many it takes."""
+        taken = 0
+        free = node.processors - busy
+        for index, demand in enumerate(self._demands):
+            slots = free // demand.processors_per_task
+            if slots > 0 and left[index] and self._fits(node, demand):
+                count = min(slots, left[index])
+                left[index] -= count
+                free -= count * demand.processors_per_task
+                taken += count
+        return taken
+
+    def _any_fits(self, node: NodeView) -> bool:
+        return any(
+            demand.processors_per_task <= node.processors and self._fits(node, demand)
+            for demand in self._demands
+        )
+
+    def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
+        key = (node.since, self._least[demand.allocation])
+        longest = self._room.get(key)
+        if longest is None:  # nodes come free together, when a job ends
+            longest = self._room[key] = room(self._hazard, self._now - node.since, math.inf, key[1])
+        until_planned = self._end(node) - self._now
+        return until_planned > 0 < longest and longest >= demand.needs <= until_planned
+
+    def _end(self, node: NodeView) -> float:
+        return node.planned if node.planned < self._closes else self._closes
+
+    def _leases(self, nodes: list[NodeView]) -> list[Lend]:
+        """One decision for all nodes that are lent until the same time."""
+        if not nodes:
+            return []
+        by_end: dict[float, list[str]] = defaultdict(list)
+        for node in nodes:
+            by_end[self._end(node)].append(node.name)
+        why = self._why(nodes)
+        return [
+            Lend(tuple(names), end, f"{counted(len(names), 'idle node')}, {self._how_long(end)}; {why}")
+            for end, names in by_end.items()
+        ]
+
+    def _how_long(self, end: float) -> str:
+        return "nothing is planned there" if math.isinf(end) else f"for {format_duration(end - self._now)}"
+
+    def _why(self, nodes: list[NodeView]) -> str:
+        """What is common to all leases of a step."""
+        age = self._now - max(node.since for node in nodes)
+        half = self._hazard.longest(age, 0.5)
+        return (
+            f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
+            f"{counted(sum(each.waiting for each in self._demands), 'task')} may run on lent nodes"
+        )
+
+    def _why_not(self, chosen: int, useful: int, allowed: int) -> str:
+        shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes
+        if chosen >= allowed and chosen < useful:
+            return (
+                f"{counted(len(self._lent) + chosen, 'node')} lent of {'all' if most is None else most}"
+                f" (max_nodes), {self._rules.reserve_nodes} left in reserve (reserve_nodes)"
+            )
+        if chosen < useful:
+            return (
+                f"the shortest waiting task needs {format_duration(shortest)}: too long to finish on "
+                f"{counted(useful - chosen, 'idle node')} with enough probability"
+            )
+        soon = len(self._idle) - useful
+        return (
+            f"{counted(useful, 'idle node')} besides, free for {format_duration(self._rules.useful_time)} "
+            f"(useful_time), and {soon} planned sooner"
+        )

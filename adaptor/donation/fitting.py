@@ -1,0 +1,44 @@
+"""Which tasks may be started on a lent node, and which are better kept for formal requests."""
+
+from __future__ import annotations
+
+from adaptor.donation.idleness import Hazard
+from adaptor.donation.situation import Allocation, DonationRules
+
+
+def least_probability(allocation: Allocation, rules: DonationRules) -> float:
+    """With which a task of such a bag must finish before its node is taken; above 1: never there."""
+    return {"explicit": 2.0, "mixed": rules.fit, "transparent": rules.last_fit}[allocation]
+
+
+def room(hazard: Hazard, age: float, until_planned: float, probability: float) -> float:
+    """The estimated seconds of the longest task that may be started on a lent node; 0: none.
+
+    Args:
+        age: seconds since the node became idle.
+        until_planned: seconds until a job is planned there, or until the hours end.
+        probability: with which it must finish (`least_probability`).
+    """
+    if probability > 1.0:
+        return 0.0
+    return max(0.0, min(until_planned, hazard.longest(age, probability)))
+
+
+def held(preempted: int, rules: DonationRules) -> bool:
+    """Whether a task was preempted so often that a lent node is no place for it.
+
+    In a `mixed` bag it waits for a pilot of a formal request. In a `transparent` one it has no other
+    place: it goes on after all others.
+    """
+    return preempted >= rules.patience
+
+
+def known_need(estimate: float | None, ran: float) -> float:
+    """Seconds that a task is taken to need: what was learned of its bag, and more than it ran in vain.
+
+    Args:
+        estimate: of the bag's learner; None before any of its tasks has finished or was cut, when it is
+            the default, which says nothing. The task is started anywhere then.
+        ran: the longest time that the task ran before it was preempted.
+    """
+    return max(estimate or 0.0, ran)

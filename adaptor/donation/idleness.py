@@ -1,0 +1,95 @@
+"""How long nodes stay idle: learned per site from the idle periods that were seen.
+
+The hazard (the rate at which idle nodes are taken) is estimated piece by piece of the age of an idle
+period, as ends over node-seconds at risk (occurrence over exposure; for one piece this is the estimate
+of an exponential law, with fine pieces it tends to that of Kaplan and Meier 1958). Periods that are not
+over count for as long as they were seen (censoring), and those that had begun before they were seen
+count from then on. Ages matter: the longer a node has been idle, the longer it usually stays so.
+
+Before there is data, each piece has one end at the rate 1 / (age + an hour): a node is expected to
+stay idle as long as it has been, and an hour, with a probability of one half.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+
+import msgspec
+
+EDGES = (0.0, *(15.0 * math.sqrt(2.0) ** step for step in range(36)))
+"""Ages in seconds at which pieces of the hazard begin; the last piece lasts for ever (from 32 days on)."""
+PRIOR_AGE = 3600.0
+
+
+class Hazard(msgspec.Struct, frozen=True):
+    """What is known at an instant: plain numbers, by piece."""
+
+    cumulative: tuple[float, ...]
+    """The integral of the hazard from age 0 to each of `EDGES`."""
+    rates: tuple[float, ...]
+    """The hazard in each piece, per second."""
+
+    def survival(self, age: float, more: float) -> float:
+        """The probability that a node that has been idle for `age` seconds stays so for `more`."""
+        return math.exp(self._up_to(age) - self._up_to(age + more))
+
+    def longest(self, age: float, probability: float) -> float:
+        """The seconds for which a node of this age stays idle with at least this probability."""
+        level = self._up_to(age) - math.log(probability)
+        piece = bisect_right(self.cumulative, level) - 1
+        return EDGES[piece] + (level - self.cumulative[piece]) / self.rates[piece] - age
+
+    def _up_to(self, age: float) -> float:
+        piece = bisect_right(EDGES, age) - 1
+        return self.cumulative[piece] + self.rates[piece] * (age - EDGES[piece])
+
+
+class Idleness(msgspec.Struct, frozen=True, kw_only=True):
+    """All that an `IdleLearner` knows, to go on from later; by piece."""
+
+    ends: tuple[int, ...] = (0,) * len(EDGES)
+    seconds: tuple[float, ...] = (0.0,) * len(EDGES)
+
+
+class IdleLearner:
+    """The learning of one site's idle periods. Each call tells of a part of one that has not been told."""
+
+    def __init__(self, known: Idleness | None = None) -> None:
+        known = known or Idleness()
+        self._ends, self._seconds = list(known.ends), list(known.seconds)
+        self._total = sum(self._ends)
+        self._hazard: Hazard | None = None
+        self._at = 0
+
+    @property
+    def idleness(self) -> Idleness:
+        return Idleness(ends=tuple(self._ends), seconds=tuple(self._seconds))
+
+    def saw(self, before: float, age: float, *, taken: bool, nodes: int = 1) -> None:
+        """Nodes were seen to be idle from the age of `before` seconds to `age`, and then taken or not."""
+        if age <= before and not taken:
+            return
+        first, last = bisect_right(EDGES, before) - 1, bisect_right(EDGES, age) - 1
+        for piece in range(first, last + 1):
+            end = EDGES[piece + 1] if piece < last else age
+            self._seconds[piece] += nodes * max(0.0, end - max(before, EDGES[piece]))
+        if taken:
+            self._ends[last] += nodes
+            self._total += nodes
+
+    @property
+    def hazard(self) -> Hazard:
+        """Made anew when a hundredth more ends have been seen, so that asking costs nothing."""
+        if self._hazard is None or self._total > 1.01 * self._at:
+            self._hazard, self._at = self._estimate(), self._total
+        return self._hazard
+
+    def _estimate(self) -> Hazard:
+        rates, cumulative = [], [0.0]
+        for piece, begin in enumerate(EDGES):
+            end = EDGES[piece + 1] if piece + 1 < len(EDGES) else 2 * begin
+            supposed = (begin + end) / 2 + PRIOR_AGE
+            rates.append((self._ends[piece] + 1) / (self._seconds[piece] + supposed))
+            cumulative.append(cumulative[-1] + rates[-1] * (end - begin))
+        return Hazard(tuple(cumulative[:-1]), tuple(rates))

@@ -1,0 +1,124 @@
+"""What the donation is told of a site, and what it decides. Frozen types, no behaviour.
+
+Transparent allocation (De Rose et al. 2008, §3): what local users leave idle is lent to bags, and given
+back the moment a local job wants it. Times are epoch seconds (in replay: of the trace), durations
+seconds.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Literal
+
+import msgspec
+
+Allocation = Literal["explicit", "transparent", "mixed"]
+"""Where the tasks of a bag may run: in formal requests, on lent nodes, or on both."""
+
+
+class Hours(msgspec.Struct, frozen=True):
+    """A part of each day, in seconds since local midnight; one that ends before it begins spans midnight."""
+
+    begin: float
+    end: float
+
+
+class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the operator, or the user, of a site allows."""
+
+    max_nodes: int | None = None
+    """Nodes lent at any instant; None: as many as there are."""
+    reserve_nodes: int = 0
+    """Idle nodes that are always left unlent, so that a small local job finds one untouched."""
+    useful_time: float = 600.0
+    """A node that is planned for a job within so many seconds is not worth a lease."""
+    hours: tuple[Hours, ...] = ()
+    """When nodes may be lent; empty: always."""
+    fit: float = 0.5
+    """Least probability with which a task must finish before its node is taken back, to be started there."""
+    last_fit: float = 0.1
+    """The same for tasks that have no other place (bags with `allocation: transparent`): to be tried ten
+    times at the most, in expectation."""
+    patience: int = 3
+    """A task that was preempted so often waits for a pilot of a formal request, or for the end of its bag."""
+
+
+class NodeUse(enum.Enum):
+    """What local users and the operator do with a node; our own leases do not count."""
+
+    IDLE = "idle"
+    TAKEN = "taken"
+    """A local job runs there, starts there or waits for us to leave."""
+    AWAY = "away"
+    """Down, drained, reserved or unknown: nothing may run there."""
+
+
+class Lease(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that is lent."""
+
+    since: float
+    holder: str = ""
+    """The pilot or worker that has it, for whoever acts on the decisions."""
+    busy: int = 0
+    """Its processors on which tasks run."""
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as it is now."""
+
+    name: str
+    processors: int
+    use: NodeUse
+    since: float = 0.0
+    """Since when it has been idle: free of local jobs."""
+    planned: float = math.inf
+    """When the scheduler plans a job on it, as far as it says; `math.inf`: it plans none."""
+    lease: Lease | None = None
+
+
+class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
+    """Waiting tasks of one kind that may run on lent nodes; held ones (see `Patience`) are not among them."""
+
+    waiting: int
+    processors_per_task: int = 1
+    needs: float = 0.0
+    """Estimated seconds of the shortest of them; 0 while nothing is known."""
+    allocation: Allocation = "mixed"
+
+
+class DonationView(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one step of the donation decides on."""
+
+    now: float
+    nodes: tuple[NodeView, ...] | None
+    """None while the scheduler does not answer: nothing is lent then, and nothing is taken back."""
+    rules: DonationRules
+    demands: tuple[DonationDemand, ...] = ()
+    midnight: float = 0.0
+    """Some local midnight; the hours of the day are counted from it."""
+
+
+class Lend(msgspec.Struct, frozen=True):
+    """Lend these idle nodes."""
+
+    nodes: tuple[str, ...]
+    until: float
+    """When they are planned for a job, or the hours end; `math.inf`: not known."""
+    reason: str
+
+
+class TakeBack(msgspec.Struct, frozen=True):
+    """End the leases of these nodes, at once; what runs there is aborted and waits again."""
+
+    nodes: tuple[str, ...]
+    reason: str
+
+
+class Keep(msgspec.Struct, frozen=True):
+    """Nothing more is lent for now although tasks wait."""
+
+    reason: str
+
+
+DonationDecision = Lend | TakeBack | Keep

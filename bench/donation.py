@@ -1,0 +1,50 @@
+"""How long one step of the donation takes with 5,000 nodes."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from functools import partial
+
+from adaptor.donation.deciding import decide
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationDemand, DonationRules, DonationView, Lease, NodeUse, NodeView
+from bench.stopwatch import median_seconds
+from bench.table import Row
+
+NODES = 5000
+NOW = 1e6
+
+
+def rows() -> Iterator[Row]:
+    for lent, busy in ((0.0, 0.0), (0.2, 0.7), (1.0, 0.0)):
+        view = _view(lent, busy)
+        hazard = IdleLearner().hazard
+        took = 1000 * median_seconds(partial(decide, view, hazard))
+        what = f"donation step, {NODES:,} nodes, {lent:.0%} lent, {busy:.0%} with local jobs"
+        yield Row(what, f"{took:.1f} ms", "10 ms")
+
+
+def _view(lent: float, busy: float) -> DonationView:
+    draw = random.Random(1)  # noqa: S311 (not for secrets)
+    # Jobs have several nodes, which come free together.
+    planned = [NOW + draw.uniform(0, 86400) for _ in range(200)]
+    freed = [NOW - draw.uniform(0, 86400) for _ in range(500)]
+    nodes = []
+    for number in range(NODES):
+        kind = draw.random()
+        nodes.append(
+            NodeView(
+                name=f"n{number}",
+                processors=64,
+                use=NodeUse.TAKEN if lent <= kind < lent + busy else NodeUse.IDLE,
+                since=draw.choice(freed),
+                planned=draw.choice(planned) if draw.random() < 0.5 else math.inf,
+                lease=Lease(since=NOW - 60, busy=64) if kind < lent else None,
+            )
+        )
+    demands = tuple(
+        DonationDemand(waiting=1_000_000, processors_per_task=cpus, needs=600.0) for cpus in (1, 4)
+    )
+    return DonationView(now=NOW, nodes=tuple(nodes), rules=DonationRules(), demands=demands)

@@ -1,0 +1,210 @@
+"""Which nodes are lent and which are taken back."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.donation.deciding import decide
+from adaptor.donation.fitting import held, known_need, least_probability, room
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import (
+    DonationDemand,
+    DonationRules,
+    DonationView,
+    Hours,
+    Keep,
+    Lease,
+    Lend,
+    NodeUse,
+    NodeView,
+    TakeBack,
+)
+
+NOW = 100_000.0
+HAZARD = IdleLearner().hazard
+TASKS = DonationDemand(waiting=100, needs=60.0)
+
+
+def node(name="n1", use=NodeUse.IDLE, **more) -> NodeView:
+    return NodeView(**{"name": name, "processors": 4, "use": use, "since": NOW - 3600, **more})
+
+
+def lent(name="n1", use=NodeUse.IDLE, since=NOW - 100, busy=4, **more) -> NodeView:
+    return node(name, use, lease=Lease(since=since, holder=f"pilot-{name}", busy=busy), **more)
+
+
+def step(*nodes, demands=(TASKS,), midnight=0.0, **rules):
+    view = DonationView(
+        now=NOW, nodes=nodes, rules=DonationRules(**rules), demands=demands, midnight=midnight
+    )
+    return decide(view, HAZARD)
+
+
+def of(kind, decisions) -> list[str]:
+    return [name for each in decisions if isinstance(each, kind) for name in each.nodes]
+
+
+def test_idle_nodes_are_lent_until_they_are_planned():
+    decisions = step(node("n1"), node("n2", planned=NOW + 7200), node("n3", use=NodeUse.TAKEN))
+    assert of(Lend, decisions) == ["n1", "n2"]
+    assert {each.until for each in decisions if isinstance(each, Lend)} == {math.inf, NOW + 7200}
+
+
+def test_a_node_that_is_planned_in_five_minutes_is_not_worth_a_lease():
+    decisions = step(node(planned=NOW + 300))
+    assert of(Lend, decisions) == []
+    assert "1 planned sooner" in decisions[-1].reason
+
+
+@pytest.mark.parametrize(
+    ("use", "says"), [(NodeUse.TAKEN, "a local job takes it"), (NodeUse.AWAY, "down, drained, reserved")]
+)
+def test_what_a_local_job_or_the_operator_wants_is_taken_back_at_once(use, says):
+    decisions = step(lent("n1", use), lent("n2"))
+    assert of(TakeBack, decisions) == ["n1"]
+    assert says in decisions[0].reason
+
+
+def test_two_local_jobs_that_want_the_same_nodes_take_each_back_once():
+    decisions = step(*(lent(f"n{i}", NodeUse.TAKEN) for i in range(4)), demands=())
+    assert of(TakeBack, decisions) == ["n0", "n1", "n2", "n3"]
+
+
+def test_nothing_is_lent_to_nobody_and_idle_leases_end():
+    decisions = step(node("n1"), lent("n2", busy=0), lent("n3"), demands=())
+    assert of(Lend, decisions) == []
+    assert of(TakeBack, decisions) == ["n2"]
+
+
+@pytest.mark.parametrize("allocation", ["explicit"])
+def test_nothing_is_lent_to_bags_that_ask_for_requests(allocation):
+    assert step(node(), demands=(msgspec.structs.replace(TASKS, allocation=allocation),)) == []
+
+
+def test_the_limits_of_the_rules():
+    nodes = [node(f"n{i}") for i in range(10)]
+    assert len(of(Lend, step(*nodes, max_nodes=3))) == 3
+    assert len(of(Lend, step(*nodes, reserve_nodes=4))) == 6
+    assert of(Lend, step(*nodes, max_nodes=0)) == []
+    assert "0 nodes lent of 0 (max_nodes)" in step(*nodes, max_nodes=0)[-1].reason
+
+
+def test_the_youngest_lease_goes_first_when_the_rules_want_some_back():
+    nodes = [lent("old", since=NOW - 900), lent("young", since=NOW - 9), lent("middle", since=NOW - 90)]
+    assert of(TakeBack, step(*nodes, max_nodes=1)) == ["young", "middle"]
+    assert of(TakeBack, step(*nodes, reserve_nodes=1)) == ["young"]
+
+
+def test_outside_the_hours_nothing_is_lent():
+    night = (Hours(20 * 3600.0, 7 * 3600.0),)
+    noon, evening = NOW - 12 * 3600, NOW - 21 * 3600
+    assert of(Lend, step(node(), hours=night, midnight=noon)) == []
+    assert of(TakeBack, step(lent(), hours=night, midnight=noon)) == ["n1"]
+    (lend,) = step(node("n1"), demands=(TASKS,), hours=night, midnight=evening)[:1]
+    assert lend.until == NOW + 10 * 3600
+
+
+def test_no_more_nodes_than_tasks_need_and_the_steadiest_of_them():
+    nodes = [node("young", since=NOW - 60), node("old", since=NOW - 90_000), node("soon", planned=NOW + 9000)]
+    few = (DonationDemand(waiting=4, needs=60.0),)
+    assert of(Lend, step(*nodes, demands=few)) == ["old"]
+    assert of(Lend, step(*nodes, lent("n9", busy=0), demands=few)) == []
+
+
+def test_tasks_that_would_rarely_fit_lend_nothing():
+    longer = HAZARD.longest(3600, 0.5) + 60
+    assert of(Lend, step(node(), demands=(DonationDemand(waiting=9, needs=longer),))) == []
+    alone = DonationDemand(waiting=9, needs=longer, allocation="transparent")
+    assert of(Lend, step(node(), demands=(alone,))) == ["n1"]
+    assert of(Lend, step(node(), demands=(DonationDemand(waiting=9),))) == ["n1"]
+
+
+def test_a_task_that_spans_more_than_a_node_has_no_place():
+    assert of(Lend, step(node(), demands=(DonationDemand(waiting=1, processors_per_task=5),))) == []
+
+
+def test_a_scheduler_that_does_not_answer_changes_nothing():
+    view = DonationView(now=NOW, nodes=None, rules=DonationRules(), demands=(TASKS,))
+    (keep,) = decide(view, HAZARD)
+    assert isinstance(keep, Keep)
+    assert decide(msgspec.structs.replace(view, demands=()), HAZARD) == []
+
+
+def test_patience_and_needs():
+    rules = DonationRules()
+    assert [held(times, rules) for times in (0, 2, 3)] == [False, False, True]
+    assert (known_need(None, 0.0), known_need(None, 9.0), known_need(50.0, 9.0)) == (0.0, 9.0, 50.0)
+    assert room(HAZARD, 0.0, 10.0, least_probability("mixed", rules)) == 10.0
+    assert room(HAZARD, 0.0, 1e9, least_probability("explicit", rules)) == 0.0
+    assert room(HAZARD, 0.0, -5.0, 0.5) == 0.0
+
+
+@st.composite
+def views(draw: st.DrawFn) -> DonationView:
+    leases = st.none() | st.builds(
+        Lease, since=st.floats(0, NOW), holder=st.just("w"), busy=st.integers(0, 1)
+    )
+    count = draw(st.integers(0, 12))
+    nodes = tuple(
+        NodeView(
+            name=f"n{i}",
+            processors=draw(st.integers(1, 4)),
+            use=draw(st.sampled_from(NodeUse)),
+            since=draw(st.floats(0, NOW)),
+            planned=draw(st.just(math.inf) | st.floats(NOW - 100, NOW + 1e5)),
+            lease=draw(leases),
+        )
+        for i in range(count)
+    )
+    rules = DonationRules(
+        max_nodes=draw(st.none() | st.integers(0, 8)),
+        reserve_nodes=draw(st.integers(0, 4)),
+        hours=draw(st.sampled_from([(), (Hours(0, 40_000),)])),
+    )
+    demand = st.builds(
+        DonationDemand,
+        waiting=st.integers(0, 20),
+        processors_per_task=st.integers(1, 3),
+        needs=st.floats(0, 1e5),
+        allocation=st.sampled_from(["explicit", "transparent", "mixed"]),
+    )
+    return DonationView(now=NOW, nodes=nodes, rules=rules, demands=tuple(draw(st.lists(demand, max_size=3))))
+
+
+@given(views())
+def test_what_holds_in_every_step(view):
+    decisions = decide(view, HAZARD)
+    lends, takes = of(Lend, decisions), of(TakeBack, decisions)
+    by_name = {each.name: each for each in view.nodes}
+    assert len({*lends, *takes}) == len(lends) + len(takes)
+    assert all(by_name[name].use is NodeUse.IDLE and by_name[name].lease is None for name in lends)
+    assert all(by_name[name].planned - NOW > view.rules.useful_time for name in lends)
+    wanted = {each.name for each in view.nodes if each.lease and each.use is not NodeUse.IDLE}
+    assert wanted <= {*takes}
+    after = {each.name for each in view.nodes if each.lease} - {*takes} | {*lends}
+    assert view.rules.max_nodes is None or len(after) <= view.rules.max_nodes
+    idle = [each for each in view.nodes if each.use is NodeUse.IDLE and each.lease is None]
+    if lends:
+        assert len(idle) - len(lends) >= view.rules.reserve_nodes
+        assert any(each.waiting and each.allocation != "explicit" for each in view.demands)
+    assert all(each.reason for each in decisions)
+    # A second step that sees the first one done lends nothing new.
+    assert of(Lend, decide(_done(view, lends, takes), HAZARD)) == []
+
+
+def _done(view, lends, takes):
+    """The view after the decisions, the lent nodes not yet at work."""
+    nodes = tuple(
+        msgspec.structs.replace(each, lease=Lease(since=NOW))
+        if each.name in lends
+        else msgspec.structs.replace(each, lease=None, use=NodeUse.TAKEN)
+        if each.name in takes
+        else each
+        for each in view.nodes
+    )
+    return msgspec.structs.replace(view, nodes=nodes)

@@ -1,0 +1,94 @@
+"""How long nodes stay idle, learned from whole and unfinished periods."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.donation.idleness import PRIOR_AGE, IdleLearner, Idleness
+
+ages = st.floats(0, 1e7)
+periods = st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6), st.booleans()), max_size=30)
+
+
+def learner_of(seen) -> IdleLearner:
+    learner = IdleLearner()
+    for before, length, taken in seen:
+        learner.saw(before, before + length, taken=taken)
+    return learner
+
+
+@given(st.floats(0, 1e6))
+def test_before_there_is_data_a_node_stays_idle_as_long_as_it_has_been_and_an_hour(age):
+    assert IdleLearner().hazard.longest(age, 0.5) == pytest.approx(age + PRIOR_AGE, rel=0.6)
+
+
+@given(periods, ages, ages, ages)
+def test_survival_falls_with_time_and_parts_multiply(seen, age, first, second):
+    hazard = learner_of(seen).hazard
+    assert 1 >= hazard.survival(age, first) >= hazard.survival(age, first + second)
+    parts = hazard.survival(age, first) * hazard.survival(age + first, second)
+    assert hazard.survival(age, first + second) == pytest.approx(parts, abs=1e-9)
+
+
+@given(periods, ages, st.floats(0.01, 1))
+def test_the_longest_is_where_the_probability_is_reached(seen, age, probability):
+    hazard = learner_of(seen).hazard
+    longest = hazard.longest(age, probability)
+    assert longest >= -1e-6
+    assert hazard.survival(age, longest) == pytest.approx(probability, rel=1e-6)
+
+
+@given(periods)
+def test_a_period_told_in_parts_is_the_same_period(seen):
+    whole, parts = learner_of(seen), IdleLearner()
+    for before, length, taken in seen:
+        parts.saw(before, before + length / 3, taken=False)
+        parts.saw(before + length / 3, before + length, taken=taken)
+    one, two = whole.idleness, parts.idleness
+    assert one.ends == two.ends
+    assert one.seconds == pytest.approx(two.seconds)
+
+
+@given(periods)
+def test_it_goes_on_from_what_it_knew(seen):
+    learner = learner_of(seen)
+    assert IdleLearner(learner.idleness).hazard == learner_of(seen).hazard
+
+
+@given(st.integers(1, 5), ages, ages, st.booleans())
+def test_many_nodes_at_once_are_many_nodes(nodes, before, length, taken):
+    together, one_by_one = IdleLearner(), IdleLearner()
+    together.saw(before, before + length, taken=taken, nodes=nodes)
+    for _ in range(nodes):
+        one_by_one.saw(before, before + length, taken=taken)
+    assert together.idleness.ends == one_by_one.idleness.ends
+    assert together.idleness.seconds == pytest.approx(one_by_one.idleness.seconds)
+
+
+def test_an_exponential_law_is_found_again_through_censoring():
+    draw, learner = random.Random(1), IdleLearner()
+    for _ in range(20_000):
+        length, seen = draw.expovariate(1 / 1800), draw.uniform(0, 5000)
+        learner.saw(0.0, min(length, seen), taken=length <= seen)
+    for age in (0, 600, 1800):
+        assert learner.hazard.longest(age, 0.5) == pytest.approx(1800 * 0.693, rel=0.1)
+
+
+def test_unfinished_periods_alone_make_nodes_look_steady():
+    learner = IdleLearner(Idleness())
+    for _ in range(100):
+        learner.saw(0.0, 86400.0, taken=False)
+    assert learner.hazard.survival(0.0, 43200.0) > 0.7
+    assert learner.hazard.survival(0.0, 43200.0) > IdleLearner().hazard.survival(0.0, 43200.0)
+
+
+def test_the_hazard_follows_new_data():
+    learner = IdleLearner()
+    first = learner.hazard
+    for _ in range(10):
+        learner.saw(0.0, 60.0, taken=True)
+    assert learner.hazard.longest(0.0, 0.5) < first.longest(0.0, 0.5)
