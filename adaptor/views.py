@@ -14,6 +14,20 @@ BagState = Literal["running", "done", "failed", "cancelled"]
 """`failed`: ended, and some tasks have no result."""
 
 
+class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bag will cost and when it will end; each lies in its interval with probability 0.9."""
+
+    cost: float
+    """Credits in the end."""
+    cost_low: float
+    cost_high: float
+    end: float | None
+    """None while nothing is there or asked for that could end it."""
+    end_low: float | None
+    end_high: float | None
+    deadline: float | None
+
+
 class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """One bag in `adaptor status`."""
 
@@ -38,6 +52,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """The folder of the tasks' output."""
     paused: str = ""
     """Empty, or why nothing is bought for it and what it would need."""
+    forecast: ForecastView | None = None
+    """Of a running bag with a budget, a deadline or a preference, once enough is known."""
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,15 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Extra attempts of a running task that may run at the end of the bag."""
     sites: tuple[str, ...] = ()
     """Empty: any."""
+    deadline: float | None = None
+    """Epoch seconds by which all tasks are to be done."""
+    prefer: str | None = None
+    """A word of `Preference`: how many processors are bought at a time; None: as many as can be had."""
+
+    @property
+    def aims(self) -> bool:
+        """Whether it is said how it shall be bought for."""
+        return self.deadline is not None or self.prefer is not None
 
     def allows(self, site: str) -> bool:
         return not self.sites or site in self.sites
@@ -68,6 +77,8 @@ class Bag:
         """Failed attempts that were tried again."""
         self.runtime = 0.0
         """Seconds that the done tasks took, in sum."""
+        self.squares = 0.0
+        """The sum of their squares."""
         self.first_done: float | None = None
         self._states = bytearray(total)
         self._attempts = array("H", bytes(2 * total))
@@ -154,6 +165,7 @@ class Bag:
     def credit(self, wall: float, at: float) -> None:
         """Count a result."""
         self.runtime += wall
+        self.squares += wall * wall
         self.first_done = at if self.first_done is None else min(at, self.first_done)
 
     def end(self, task: int, state: TaskState) -> set[int]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import difflib
 import math
+import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from adaptor.units import parse_size
+from adaptor.budget.presets import PREFERENCES
+from adaptor.units import parse_duration, parse_size
 
 
 class BagOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -26,6 +29,9 @@ class BagOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output: str | None = None
     budget: float | None = None
     """Credits that it may cost."""
+    deadline: float | None = None
+    """Epoch seconds."""
+    prefer: str | None = None
 
     def under(self, stronger: BagOptions) -> BagOptions:
         """These options, with those of `stronger` in their place where it says something."""
@@ -86,6 +92,24 @@ def _credits(text: str) -> float:
     return number
 
 
+def _deadline(text: str) -> float:
+    """From now, or an instant in local time."""
+    try:
+        return time.time() + parse_duration(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{text!r} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
+
+
+def _preference(text: str) -> str:
+    if text not in PREFERENCES:
+        raise ValueError(f"{text!r} is not one of {', '.join(PREFERENCES)}")
+    return text
+
+
 def _sites(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     return [_label(name) for name in names]
@@ -102,6 +126,8 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "cwd": ("cwd", _path),
     "output": ("output", _path),
     "budget": ("budget", _credits),
+    "deadline": ("deadline", _deadline),
+    "prefer": ("prefer", _preference),
 }
 
 

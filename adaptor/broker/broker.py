@@ -88,6 +88,15 @@ class Broker:
         """A pilot serves this bag alone."""
         self.books.owners[pilot] = bag
 
+    def starts(self, bag: int) -> list[float]:
+        """When the tasks of a bag that run were started, as far as workers have said so."""
+        first: dict[int, float] = {}
+        for worker in self.books.workers.values():
+            for key, held in worker.held.items():
+                if key.bag == bag and held.started is not None:
+                    first[key.task] = min(held.started, first.get(key.task, held.started))
+        return list(first.values())
+
     def started(self, bag: int) -> int:
         """Tasks of a bag that run; a worker may hold others in reserve."""
         tasks = {

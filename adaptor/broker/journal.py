@@ -131,6 +131,16 @@ class Journal:
                 found.update(((bag, number), packed) for number, packed in rows)
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
+    def runtimes(self, bag: int, every: int = 1) -> list[float]:
+        """Seconds that the finished tasks of a bag took; of every so many tasks one."""
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT wall FROM attempt"
+                " WHERE bag = ? AND outcome = ? AND wall IS NOT NULL AND task % ? = 0",
+                (bag, AttemptOutcome.DONE.value, every),
+            )
+            return [wall for (wall,) in rows]
+
     def write(self, changes: Changes, now: float) -> None:
         """Write a step of the broker down. Raises JournalError, and then nothing is written."""
         if not changes:

@@ -33,6 +33,8 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
         for (bag_id,) in open_bags:
             bag = _read_bag(db, bag_id)
             broker.books.bags[bag_id] = bag
+            if bag.spec.aims:
+                broker.keep_apart(bag_id)
             _recall_runtimes(db, broker, bag)
         _await_workers(db, broker, now)
     for row in journal.pilots_in_system():
@@ -64,6 +66,8 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     for number, state, attempts, charged in tasks:
         bag.restore(number, TaskState(state), attempts, charged)
     _read_attempts(db, bag)
+    done = "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?"
+    bag.squares = db.execute(done, (bag_id, AttemptOutcome.DONE.value)).fetchone()[0] or 0.0
     return bag
 
 

@@ -49,6 +49,9 @@ AGGRESSIVE_2008 = Preset(
 FRUGAL = Preset(name="frugal", certainty=0.8)
 """The certainty was set on other bags than those of the experiments (see `adaptor replay budget-check`)."""
 
+PREFERENCES = {"cheap": FRUGAL, "balanced": CONSERVATIVE, "fast": AGGRESSIVE}
+"""What a user prefers, and how boldly hosts are bought for that."""
+
 PRESETS = {
     preset.name: preset for preset in (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
 }

@@ -73,6 +73,8 @@ _OPTIONS = (
     _option("--replicas", metavar="N", help="Extra attempts at the end, on idle processors (default 1)."),
     _option("--site", "sites", metavar="NAME", multiple=True, help="Only this site (may be repeated)."),
     _option("--budget", metavar="CREDITS", help="What the bag may cost at most (default: no limit)."),
+    _option("--deadline", metavar="TIME", help="By when it shall be done: 12h, or 2026-11-22T08:00."),
+    _option("--prefer", metavar="WORD", help="cheap, balanced or fast (default: all that can be had)."),
     _option("--cwd", metavar="DIR", help="Where the tasks run (default: here)."),
     _option("--output", metavar="DIR", help="Where their output goes (default: adaptor-BAG in --cwd)."),
 )

@@ -9,7 +9,8 @@ import click
 import msgspec
 
 _TIMES = frozenset(
-    {"time", "submitted", "predicted_start", "started", "ended", "observed", "since", "start", "end"}
+    {"deadline", "end_low", "end_high"}
+    | {"time", "submitted", "predicted_start", "started", "ended", "observed", "since", "start", "end"}
 )
 _DURATIONS = frozenset({"tr", "max_tr"})
 """Durations that are integers in the views."""

@@ -6,6 +6,7 @@ import click
 
 from adaptor import views
 from adaptor.cli.client import ask
+from adaptor.cli.credit_words import forecast_line
 from adaptor.cli.jsonout import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
@@ -57,6 +58,8 @@ def _print_bags(bags: list[views.BagView]) -> None:
     for line in layout(_TITLES, [_row(bag) for bag in bags]):
         click.echo(line)
     for bag in bags:
+        if bag.forecast is not None:
+            click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
         if bag.paused:
             click.echo(printable(bag.paused))
 

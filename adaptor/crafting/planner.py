@@ -16,6 +16,7 @@ from adaptor.crafting.situation import (
     Demand,
     Issue,
     PilotView,
+    SiteRules,
     SiteView,
     Situation,
     Withdraw,
@@ -95,20 +96,43 @@ def _requests(view: SiteView, queue: QueueState, uncovered: list[int], allowed: 
     for turn, index in enumerate(urgent):
         part = math.ceil(allowed / (len(urgent) - turn))
         situation = _situation(view, queue, view.demands[index], uncovered[index], part)
-        crafted = HEURISTICS[view.heuristic](situation)
+        crafted = _within(HEURISTICS[view.heuristic](situation), view.demands[index])
         if crafted:
             decisions += [Issue(each, view.demands[index]) for each in crafted]
         else:
-            decisions.append(Withhold(nothing_possible(situation)))
+            decisions.append(Withhold(view.demands[index].why_most or nothing_possible(situation)))
         allowed -= len(crafted)
         queue = _with_crafted(queue, crafted)
     return decisions
 
 
+def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:
+    """The first requests that are together within the processors that may be asked for."""
+    if demand.most is None:
+        return crafted
+    kept: list[CraftedRequest] = []
+    left = demand.most
+    for each in crafted:
+        left -= each.request.p
+        if left < 0:
+            break
+        kept.append(msgspec.structs.replace(each, reason=f"{each.reason}; {demand.why_most}"))
+    return kept
+
+
+def _rules(view: SiteView, demand: Demand) -> SiteRules:
+    """The site's rules, with no request wider than what may be asked for."""
+    if demand.most is None:
+        return view.rules
+    limits = view.rules.limits
+    narrow = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
+    return msgspec.structs.replace(view.rules, limits=narrow)
+
+
 def _situation(view: SiteView, queue: QueueState, demand: Demand, remaining: int, part: int) -> Situation:
     return Situation(
         queue=queue,
-        rules=view.rules,
+        rules=_rules(view, demand),
         in_system=view.rules.limits.max_pending_requests - part,
         remaining_tasks=remaining,
         runtime=demand.runtime,

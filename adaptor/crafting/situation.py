@@ -79,6 +79,10 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated runtime in seconds of the shortest of the waiting tasks."""
     bag: int | None = None
     """Their bag, where it has pilots of its own; None: bags that share theirs."""
+    most: int | None = None
+    """Processors that may be asked for now; None: as many as the limits allow."""
+    why_most: str = ""
+    """Why no more than `most`, in one sentence with the numbers."""
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -12,7 +12,14 @@ from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.queries import READING, answer
 from adaptor.broker.recovery import load_bag
 from adaptor.daemon.showing import read_slots, site_view
-from adaptor.daemon.spending import budget_writer, change_budget, live_credits, why_paused
+from adaptor.daemon.spending import (
+    budget_writer,
+    change_budget,
+    check_aims,
+    forecast_of,
+    live_credits,
+    why_paused,
+)
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.link import control
 from adaptor.views import BagView, PilotRecord
@@ -89,11 +96,14 @@ async def _submit(service: Service, given: control.BagInput) -> int:
         retries=given.retries,
         replicas=given.replicas,
         sites=tuple(given.sites),
+        deadline=given.deadline,
+        prefer=given.prefer,
     )
     now = time.time()
+    check_aims(given.deadline, given.prefer, now)
     with_budget = budget_writer(service.core, service.sites.values(), spec, given.budget)
     id = service.core.journal.add_bag(spec, given.tasks, now, with_budget)
-    if with_budget is not None:
+    if with_budget is not None or spec.aims:
         service.core.broker.keep_apart(id)
     bag = Bag(id, service.core.journal.bag_spec(id), len(given.tasks))
     bag.fill()
@@ -157,9 +167,9 @@ def _live(service: Service, told: control.Answer) -> control.Answer:
 def _live_bag(service: Service, bag: BagView) -> BagView:
     """A task that a worker holds in reserve still waits, as its user sees it."""
     started = min(bag.running, service.core.broker.started(bag.id))
-    paused = why_paused(service.sites, bag)
+    paused, forecast = why_paused(service.sites, bag), forecast_of(service.sites, bag)
     waiting = bag.waiting + bag.running - started
-    return msgspec.structs.replace(bag, running=started, waiting=waiting, paused=paused)
+    return msgspec.structs.replace(bag, running=started, waiting=waiting, paused=paused, forecast=forecast)
 
 
 def _live_pilot(service: Service, record: PilotRecord) -> PilotRecord:

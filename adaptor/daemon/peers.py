@@ -47,6 +47,10 @@ class Peers:
         """Since when the others have wanted to know the queue of a site."""
         self._profiles: dict[str, tuple[QueueState, tuple[PendingJob, ...], Profile]] = {}
 
+    @property
+    def sites(self) -> Mapping[str, SiteState]:
+        return self._sites
+
     def part(self, name: str, demands: Sequence[Demand]) -> Part:
         """What the division leaves to a site, by its demands."""
         now = time.time()

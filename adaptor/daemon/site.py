@@ -12,6 +12,7 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
 from adaptor.daemon.affording import Affordable, TooDear, within_budgets
+from adaptor.daemon.aiming import aimed
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.late_limits import learn_limits
 from adaptor.daemon.observing import observe_pilots
@@ -78,6 +79,8 @@ async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -
             return
         demands = site.core.broker.demands(site.name)
         part = site.peers.part(site.name, demands)
+    site.paused.clear()
+    demands = aimed(site, demands, now)
     await _act(site, plan(view_of(site, site.queue, now, demands), part), part)
 
 
@@ -105,7 +108,6 @@ async def _issue(site: SiteState, wanted: Issue) -> bool:
     """Make a request as far as the budgets reach; whether others may follow."""
     match within_budgets(site, wanted):
         case Affordable(decision, shares):
-            site.paused.pop(wanted.demand.bag, None)
             return await issue(site, decision, shares)
         case TooDear(reason):
             site.paused[wanted.demand.bag] = reason

@@ -10,15 +10,17 @@ from adaptor.broker.bag import BagSpec
 from adaptor.broker.credit_views import bag_line, credits_view
 from adaptor.budget.credits import format_credits, millionths
 from adaptor.budget.errors import BudgetError
+from adaptor.budget.presets import PREFERENCES
 from adaptor.crafting.situation import Demand
 from adaptor.daemon.affording import billed, shape_of, smallest
 from adaptor.daemon.core import Core
+from adaptor.daemon.foresight import look_ahead
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.treasury import EXPLICIT
 from adaptor.errors import UsageError
 from adaptor.model import Request
 from adaptor.units import format_duration
-from adaptor.views import BagView, CreditsView
+from adaptor.views import BagView, CreditsView, ForecastView
 
 
 def budget_writer(
@@ -80,6 +82,37 @@ def live_credits(core: Core, told: CreditsView) -> CreditsView:
     """What the journal tells, with the prices and the budgets of the configuration."""
     bags = [line.bag for line in told.bags if line.bag is not None]
     return credits_view(core.treasury.ledger, bags, time.time(), priced=True)
+
+
+def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | None:
+    """Of a running bag with pilots of its own; None where too little is known yet."""
+    allowed = [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    if bag.state != "running" or not allowed:
+        return None
+    books = allowed[0].core.broker.books
+    known = books.bags.get(bag.id)
+    if known is None or bag.id not in books.alone:
+        return None
+    ahead = look_ahead(allowed[0], known, time.time())
+    if ahead is None:
+        return None
+    return ForecastView(
+        cost=ahead.cost.value,
+        cost_low=ahead.cost.low,
+        cost_high=ahead.cost.high,
+        end=ahead.end.value if ahead.end else None,
+        end_low=ahead.end.low if ahead.end else None,
+        end_high=ahead.end.high if ahead.end else None,
+        deadline=known.spec.deadline,
+    )
+
+
+def check_aims(deadline: float | None, prefer: str | None, now: float) -> None:
+    """Raises UsageError: the deadline is in the past, or nobody knows the preference."""
+    if deadline is not None and not deadline > now:
+        raise UsageError(f"the deadline is {format_duration(now - deadline)} in the past")
+    if prefer is not None and prefer not in PREFERENCES:
+        raise UsageError(f"prefer is {prefer!r}; it can be {', '.join(PREFERENCES)}")
 
 
 def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:

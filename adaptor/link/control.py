@@ -38,6 +38,10 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: any."""
     budget: float | None = None
     """Credits that it may cost at most; None: it is only counted."""
+    deadline: float | None = None
+    """Epoch seconds by which all tasks are to be done."""
+    prefer: str | None = None
+    """`cheap`, `balanced` or `fast`; None: as many processors as can be had."""
     tasks: list[TaskInput]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 
 from adaptor.link import control
-from adaptor.views import BagReport, CreditLine, CreditsView, SitePrice, Totals
+from adaptor.views import BagReport, CreditLine, CreditsView, ForecastView, SitePrice, Totals
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
@@ -69,3 +71,34 @@ def test_a_report_splits_what_was_spent(cli: Cli, serve: Serve) -> None:
     report = BagReport(bag=bag_view(), requests=[], totals=sums, credits=LINE)
     serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(report)})
     assert cli("report", "7").lines[-1].startswith("credits: used 1.25 (0.9 for results, 0.35 wasted)")
+
+
+def test_the_forecast_of_a_bag_is_told_in_status(cli: Cli, serve: Serve) -> None:
+    ahead = ForecastView(
+        cost=12.3,
+        cost_low=11.0,
+        cost_high=14.25,
+        end=1e9,
+        end_low=1e9 - 60,
+        end_high=1e9 + 60,
+        deadline=1e9 - 600,
+    )
+    bag = running_bag(8, forecast=ahead)
+    serve({control.GetBags: control.Bags([bag]), control.GetPilots: control.Pilots([])})
+    line = next(line for line in cli("status").lines if line.startswith("bag 8:"))
+    assert "will cost about 12.3 credits (11 to 14.25)" in line
+    assert line.endswith("about 10m late")
+    assert json.loads(cli("status", "--json").out)["bags"][0]["forecast"]["deadline"].startswith("2001-09-")
+
+
+def test_a_new_bag_says_what_it_wants(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    served = serve({control.Submit: control.Submitted(1)})
+    file = tmp_path / "b.bag"
+    file.write_text("#ADAPTOR budget=500 prefer=cheap\ntrue\n")
+    before = time.time()
+    assert cli("submit", str(file), "--deadline", "12h").code == 0
+    (asked,) = served.asked(control.Submit)
+    assert (asked.bag.budget, asked.bag.prefer) == (500.0, "cheap")
+    assert before + 12 * 3600 <= asked.bag.deadline <= time.time() + 12 * 3600
+    for wrong in (["--deadline", "soon"], ["--prefer", "somehow"], ["--budget", "0"]):
+        assert cli("submit", str(file), *wrong).code == 2

@@ -33,7 +33,7 @@ SITE = f"""
 @pytest.fixture
 def priced(lab: Lab) -> Lab:
     lab.configure(SITE)
-    lab.bag("sleep 0.4" for _ in range(40))
+    lab.bag("sleep 0.3" for _ in range(40))
     return lab
 
 
@@ -110,3 +110,15 @@ def test_without_a_budget_credits_are_only_counted(priced: Lab) -> None:
     line = until(lambda: used(priced) if used(priced)["used"] else None, "a pilot has been charged")
     assert line["budget"] is None
     assert line["left"] is None
+
+
+def test_a_cheap_bag_begins_with_one_processor_and_tells_what_it_will_cost(priced: Lab) -> None:
+    assert "in the past" in priced.run("submit", "tasks.bag", "--deadline", "2020-01-01", expect=2).stderr
+    bag = priced.submit("tasks.bag", "--prefer", "cheap", "--deadline", "10m")
+    ahead = until(lambda: priced.status(bag)["forecast"], "enough is known for a forecast")
+    assert 0 < ahead["cost_low"] <= ahead["cost"] <= ahead["cost_high"]
+    assert "will cost about" in priced.run("status").stdout
+    priced.wait(bag)
+    assert priced.pilots()[0]["p"] == 1
+    assert "(cheap with a deadline)" in priced.pilots()[0]["reason"]
+    assert priced.status(bag)["forecast"] is None

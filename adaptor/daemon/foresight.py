@@ -1,0 +1,78 @@
+"""What a bag with pilots of its own will cost and when it will end, by what is known now."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from adaptor.broker.bag import Bag
+from adaptor.budget.credits import MILLION, in_credits
+from adaptor.budget.outlook import Outlook, Seen, outlook, worth_telling
+from adaptor.crafting.shape import task_slots
+from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.treasury import EXPLICIT
+from adaptor.daemon.viewing import rules_of
+from adaptor.model import PilotState, TaskState
+
+_SAMPLE = 1000
+"""Runtimes that a forecast looks at, at most; they lie evenly among all."""
+
+
+def tasks_of(bag: Bag) -> int:
+    """Tasks that have a result or may still have one."""
+    return bag.total - bag.count(TaskState.FAILED) - bag.count(TaskState.CANCELLED)
+
+
+def sites_of(site: SiteState, bag: Bag) -> list[SiteState]:
+    """All at which the bag may run, this one and its peers."""
+    known = [site] if site.peers is None else list(site.peers.sites.values())
+    return [each for each in known if bag.spec.allows(each.name)]
+
+
+def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
+    """None where too little is known yet. `site` is any at which the bag may run. Raises JournalError."""
+    finished = bag.count(TaskState.DONE)
+    if not worth_telling(finished, tasks_of(bag)):
+        return None
+    sites = sites_of(site, bag)
+    running = [max(0.0, now - start) for start in site.core.broker.starts(bag.id)]
+    runtimes = site.core.journal.runtimes(bag.id, -(-finished // _SAMPLE))
+    if len(runtimes) < 2 or not sites:
+        return None
+    pilots = [(each, pilot) for each in sites for pilot in each.pilots.values() if pilot.bag == bag.id]
+    tariffs = [site.core.treasury.ledger.tariff(each.name) for each in sites]
+    price, unit = min((tariff.price(EXPLICIT), tariff.charging_unit) for tariff in tariffs)
+    return outlook(
+        Seen(
+            now=now,
+            tasks=tasks_of(bag),
+            finished=runtimes,
+            running=running,
+            waiting=max(0, tasks_of(bag) - finished - len(running)),
+            slots=sum(
+                task_slots(pilot.request.p, bag.spec.cpus, rules_of(at).granularity) for at, pilot in pilots
+            ),
+            starts=_first_start(pilots, now),
+            charged=_charged(site, bag, pilots, now),
+            rate=bag.spec.cpus * price / MILLION / 3600,
+            unit=float(unit),
+            startup=max(each.pad for each in sites),
+        )
+    )
+
+
+def _first_start(pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
+    starts = (pilot.started or pilot.predicted_start or now for _, pilot in pilots)
+    return min(starts, default=math.inf)
+
+
+def _charged(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
+    """Credits for what has ended, and for what runs as if it ended now."""
+    ledger = site.core.treasury.ledger
+    total = ledger.of_bag(bag.id).used
+    for _, pilot in pilots:
+        reserved = ledger.open_pilots.get(pilot.id)
+        if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
+            total += reserved.tariff.charge(reserved.kind, reserved.p, now - pilot.started)
+    return in_credits(total)

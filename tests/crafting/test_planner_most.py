@@ -1,0 +1,52 @@
+"""No more is asked for than a demand may have."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Demand, Issue, SiteRules, SiteView, Withhold
+from adaptor.model import Limits, QueueState
+
+WHY = "bag 3 (cheap): 40 of 40 tasks remain"
+
+
+def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteView:
+    demand = Demand(
+        waiting=40,
+        runtime=60.0,
+        processors_per_task=cpus,
+        bag=3,
+        most=most,
+        why_most=WHY if most is not None else "",
+    )
+    return SiteView(
+        now=0.0,
+        queue=QueueState(now=0.0, processors=64),
+        rules=SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=3600)),
+        heuristic=heuristic,
+        demands=(demand,),
+    )
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive"])
+@given(most=st.integers(0, 80), cpus=st.integers(1, 4))
+def test_all_requests_together_are_within_it(heuristic: str, most: int, cpus: int) -> None:
+    decisions = plan(view(most, heuristic, cpus))
+    issued = [each for each in decisions if isinstance(each, Issue)]
+    assert sum(each.crafted.request.p for each in issued) <= most
+    assert bool(issued) == (most >= cpus)
+    assert all(WHY in each.crafted.reason for each in issued)
+
+
+def test_where_nothing_may_be_asked_for_it_says_why() -> None:
+    assert plan(view(0)) == [Withhold(WHY)]
+
+
+def test_fewer_processors_are_asked_for_longer() -> None:
+    (wide, *_), (narrow, *_) = plan(view(None)), plan(view(2))
+    assert isinstance(wide, Issue)
+    assert isinstance(narrow, Issue)
+    assert narrow.crafted.request.tr > wide.crafted.request.tr

@@ -1,0 +1,136 @@
+"""Deadlines and preferences in the daemon: what may be asked for, and when a bag pauses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.broker.bag import Bag, BagSpec
+from adaptor.broker.recovery import load_bag
+from adaptor.daemon.foresight import look_ahead
+from adaptor.daemon.spending import check_aims
+from adaptor.errors import UsageError
+from adaptor.link.control import TaskInput
+from adaptor.model import TaskState
+from backends.base import JobState
+from tests.daemon.budgeted_site import set_budget, steps
+from tests.daemon.fake_site import FakeSite
+
+SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def submit(site: FakeSite, tasks: int, *, deadline: float | None = None, prefer: str | None = None) -> Bag:
+    spec = msgspec.structs.replace(SPEC, deadline=deadline, prefer=prefer)
+    id = site.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
+    site.restart()
+    return site.state.core.broker.books.bags[id]
+
+
+def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
+    """So many tasks were done by a pilot that is gone."""
+    with site.journal.transaction() as db:
+        for task in range(tasks):
+            db.execute(
+                "INSERT INTO attempt (bag, task, number, pilot, node, worker, leased, outcome, started,"
+                " ended, wall) VALUES (?, ?, 1, 0, 'n', 'w', 0, 'done', 0, ?, ?)",
+                (bag.id, task, seconds, seconds),
+            )
+            db.execute(
+                "UPDATE task SET state = 'done', result = 1 WHERE bag = ? AND number = ?", (bag.id, task)
+            )
+        db.execute(
+            "UPDATE bag SET waiting = waiting - ?, done = ?, runtime = ? WHERE id = ?",
+            (tasks, tasks, tasks * seconds, bag.id),
+        )
+    site.restart()
+
+
+def asked(site: FakeSite) -> int:
+    return sum(order.request.p for order in site.backend.orders)
+
+
+def test_a_cheap_bag_begins_with_few_and_says_why(site: FakeSite) -> None:
+    submit(site, 20, prefer="cheap")
+    steps(site)
+    assert asked(site) == 1
+    assert "(cheap): the first hosts find out" in site.told("issued")[0]
+
+
+def test_a_deadline_makes_it_ask_for_more(site: FakeSite) -> None:
+    submit(site, 20, deadline=time.time() + 300)
+    steps(site)
+    assert asked(site) == 4, "two requests of two processors are allowed"
+    assert "the deadline in" in site.told("issued")[0]
+
+
+def test_the_sums_survive_a_restart(site: FakeSite) -> None:
+    bag = submit(site, 20, prefer="cheap")
+    finish(site, bag, 10, 7.0)
+    loaded = load_bag(site.journal, bag.id)
+    assert (loaded.runtime, loaded.squares) == (70.0, 490.0)
+    assert loaded.count(TaskState.DONE) == 10
+
+
+def test_it_goes_on_late_where_only_the_deadline_fails(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 30)
+    finish(site, bag, 20, 60.0)
+    steps(site)
+    assert asked(site) == 4
+    assert "cannot be kept: as fast as can be" in site.told("issued")[0]
+
+
+def test_it_pauses_where_neither_can_be_kept_and_goes_on_with_the_budget_it_names(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 30)
+    finish(site, bag, 20, 60.0)
+    set_budget(site, bag.id, 0.05)
+    steps(site)
+    assert asked(site) == 0
+    told = site.told("withheld")[-1]
+    assert "neither its budget nor its deadline can be kept" in told
+    assert site.state.paused == {bag.id: told}
+    set_budget(site, bag.id, float(told.rpartition("--set ")[2].split()[0]))
+    steps(site)
+    assert asked(site) > 0
+    assert site.state.paused == {}
+
+
+def test_the_forecast_counts_what_runs(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 9000)
+    finish(site, bag, 20, 60.0)
+    bag = site.state.core.broker.books.bags[bag.id]
+    before = look_ahead(site.state, bag, time.time())
+    assert before is not None
+    assert before.end is None, "nothing is asked for yet"
+    assert before.cost.low == pytest.approx(20 * 60 / 3600)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+    steps(site)
+    after = look_ahead(site.state, bag, time.time())
+    assert after is not None
+    assert after.end is not None
+    assert after.cost.low > before.cost.low
+
+
+def test_too_little_is_known_for_a_forecast(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="fast")
+    finish(site, bag, 1, 60.0)
+    assert look_ahead(site.state, site.state.core.broker.books.bags[bag.id], time.time()) is None
+
+
+def test_a_deadline_in_the_past_is_refused() -> None:
+    with pytest.raises(UsageError, match="1h in the past"):
+        check_aims(1000.0, None, 4600.0)
+    with pytest.raises(UsageError, match="cheap, balanced, fast"):
+        check_aims(None, "somehow", 0.0)
+    check_aims(5000.0, "fast", 4600.0)
