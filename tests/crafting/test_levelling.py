@@ -115,16 +115,14 @@ def test_time_only_adds(
         assert each.by(each.first - 1e-4) == 0
 
 
-@given(profiles(), rules(), st.floats(0.5, 40), st.integers(1, 4), st.integers(0, 9), st.floats(0, 30))
+@given(profiles(), rules(), st.floats(0.5, 40), st.integers(1, 4), st.floats(0, 30))
 def test_a_faster_site_could_have_done_more_at_every_instant(
-    profile: Profile, site_rules: SiteRules, runtime: float, requests: int, more: int, delay: float
+    profile: Profile, site_rules: SiteRules, runtime: float, requests: int, delay: float
 ) -> None:
     slow = Shape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
     base = Capacity(profile, slow, now=0, requests=requests, delay=delay)
-    wider = Profile.of_steps([(time, processors + more) for time, processors in profile.steps()])
     assume(slow.rounds(site_rules.limits.max_tr))
     for faster in (
-        Capacity(wider, slow, now=0, requests=requests, delay=delay),
         Capacity(profile, slow, now=0, requests=requests, delay=delay / 2),
         Capacity(profile, slow, now=0, requests=requests + 1, delay=delay),
         Capacity(
@@ -133,6 +131,18 @@ def test_a_faster_site_could_have_done_more_at_every_instant(
     ):
         assert all(faster.by(time) >= base.by(time) for time in range(0, 300, 5))
         assert faster.total >= base.total
+
+
+@given(profiles(), rules(), st.floats(0.5, 40), st.integers(0, 9))
+def test_more_processors_could_have_done_more_at_every_instant(
+    profile: Profile, site_rules: SiteRules, runtime: float, more: int
+) -> None:
+    """Where the limits do not cut the profile: a strip that they cut may be tiled with less waste."""
+    kind = Shape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
+    wider = Profile.of_steps([(time, processors + more) for time, processors in profile.steps()])
+    narrow, wide = (Capacity(each, kind, now=0, requests=100) for each in (profile, wider))
+    assert all(wide.by(time) >= narrow.by(time) for time in range(0, 300, 5))
+    assert wide.total >= narrow.total
 
 
 @st.composite
