@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from adaptor.replay.derose.campaign import Piece
     from adaptor.replay.derose.design import Settings
     from adaptor.replay.derose.store import Store
+    from adaptor.replay.derose.table_file import TableFormat
 
 TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -64,6 +65,14 @@ def some_of(*choices: int) -> Callable[[click.Context, click.Parameter, str | No
 @click.option("--static-maximum", is_flag=True, help="Static always asks for the whole machine.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
 @click.option("--processes", type=click.IntRange(1), default=2, show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["csv", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="Of the tables of results and cells.",
+)
 @click.option("--quick", is_flag=True, help="A fair sample: 6 submission times, max-pending 1 and 6.")
 def derose(
     output: Path,
@@ -71,6 +80,7 @@ def derose(
     names: tuple[str, ...],
     samples: int | None,
     processes: int,
+    kind: Any,
     quick: bool,
     **part: Any,
 ) -> None:
@@ -89,6 +99,8 @@ def derose(
     from adaptor.replay.extra import require_extra
 
     require_extra("numpy", "numba", "matplotlib")
+    if kind == "parquet":
+        require_extra("pyarrow", extra="parquet")
     from adaptor.replay.derose.campaign import pieces
     from adaptor.replay.derose.design import WORKLOADS, Settings
     from adaptor.replay.derose.store import Store
@@ -100,7 +112,7 @@ def derose(
     wanted = pieces(workloads, _folder(traces), settings, samples or (6 if quick else 100))
     store = Store(output, settings)
     _run(wanted, store, processes, settings)
-    _report(wanted, store, settings)
+    _report(wanted, store, settings, kind)
 
 
 def _folder(traces: Path | None) -> Path:
@@ -123,12 +135,12 @@ def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) 
         run_missing(wanted, store, processes, lambda: progress.advance(task, each))
 
 
-def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
+def _report(wanted: list[Piece], store: Store, settings: Settings, kind: TableFormat) -> None:
     from adaptor.cli.table import layout
     from adaptor.replay.derose.page import table_3
     from adaptor.replay.derose.report import write_report
 
     click.echo("Table 3: average speedup of adaptive over static, with 95 % confidence intervals")
-    for line in layout(*table_3(write_report(wanted, store, settings))):
+    for line in layout(*table_3(write_report(wanted, store, settings, kind))):
         click.echo(line)
     click.echo(f"The page: {store.folder / 'report.html'}")

@@ -134,10 +134,11 @@ def _lines(found: TraceInfo) -> list[str]:
         ("damaged lines", f"{found.skipped_lines:,} skipped"),
     ]
     lines = [f"{name:<18}{value}" for name, value in pairs]
-    lines += [
-        "",
-        "usable jobs                     min      25 %    median      75 %      95 %       max      mean",
-    ]
+    if found.spreads:
+        lines += [
+            "",
+            "usable jobs                     min      25 %    median      75 %      95 %       max      mean",
+        ]
     lines += [f"  {name:<24}" + _spread_cells(name, spread) for name, spread in found.spreads.items()]
     touched = {name: count for name, count in found.repairs.items() if count}
     lines += [

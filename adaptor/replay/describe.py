@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from adaptor.replay.errors import TraceError
 from adaptor.replay.normalise import machine_size, normalise
-from adaptor.replay.repairs import Choices, Repairs, Rule
+from adaptor.replay.repairs import Choices, NoUsableJobError, Repairs, Rule
 from adaptor.replay.swf import Field, Status, Trace
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -69,8 +69,8 @@ def describe(trace: Trace, processors: int | None = None, choices: Choices | Non
     size, source = _size(trace, processors)
     try:
         jobs, repairs = normalise(trace, size or 1, choices)
-    except TraceError:
-        return _info(trace, size, source, None, {}, None)
+    except NoUsableJobError as empty:
+        return _info(trace, size, source, empty.repairs, {}, None)
     between = np.diff(jobs.submit)
     spreads = {
         "run time": _spread(jobs.run),
@@ -96,7 +96,7 @@ def _info(
     trace: Trace,
     size: int | None,
     source: str,
-    repairs: Repairs | None,
+    repairs: Repairs,
     spreads: dict[str, Spread],
     load: float | None,
 ) -> TraceInfo:
@@ -107,7 +107,7 @@ def _info(
     return TraceInfo(
         name=trace.name,
         rows=rows,
-        usable_jobs=repairs.kept if repairs else 0,
+        usable_jobs=repairs.kept,
         skipped_lines=trace.skipped,
         computer=header.text("Computer"),
         installation=header.text("Installation"),
@@ -122,7 +122,7 @@ def _info(
         repeated_numbers=rows - len(np.unique(trace.column(Field.NUMBER))),
         largest_gap=int(np.diff(submits).max(initial=0)),
         spreads=spreads,
-        repairs={rule.value: repairs.jobs[rule] for rule in Rule} if repairs else {},
+        repairs={rule.value: repairs.jobs[rule] for rule in Rule},
         notes=header.notes,
     )
 

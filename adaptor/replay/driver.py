@@ -69,6 +69,7 @@ class _Driver:
         self._pilots: dict[int, _Pilot] = {}
         self._ended: list[GridRequest] = []
         self._withheld = ""
+        self._changes = cluster.changes
 
     def run(self) -> GridResult:
         self._settle(wanted=True)
@@ -120,6 +121,14 @@ class _Driver:
         return changed
 
     def _take_in(self) -> bool:
+        changed = self._cluster.changes != self._changes and self._look()
+        if changed:
+            self._execution.fill(self._cluster.now)
+        return self._leave() or changed
+
+    def _look(self) -> bool:
+        """Look at the pilots in the cluster; whether one has started or ended."""
+        self._changes = self._cluster.changes
         changed = False
         for pilot in list(self._pilots.values()):
             job = self._cluster.outside_job(pilot.request.job)
@@ -130,13 +139,13 @@ class _Driver:
             if pilot.row >= 0 and job.ended is not None:
                 self._end(pilot, self._execution.remove_pilot(pilot.row, job.ended))
                 changed = True
-        if changed:
-            self._execution.fill(self._cluster.now)
-        return self._leave() or changed
+        return changed
 
     def _leave(self) -> bool:
         """Pilots without a task leave; whether there were any."""
         idle = self._execution.idle_pilots()
+        if not idle:
+            return False
         leaving = [pilot for pilot in self._pilots.values() if pilot.row in idle]
         for pilot in leaving:
             self._cluster.end(pilot.request.job, self._cluster.now)
@@ -148,6 +157,8 @@ class _Driver:
 
     def _decide(self) -> bool:
         """Ask the planner and do as it says; whether a request was taken back."""
+        if not self._can_act():
+            return False
         withdrawn = False
         for decision in plan(self._view()):
             match decision:
@@ -160,6 +171,11 @@ class _Driver:
                 case Withhold():
                     self._withheld = decision.reason
         return withdrawn
+
+    def _can_act(self) -> bool:
+        """Whether there is a request to take back or one more allowed: the planner has no other means."""
+        queued = any(pilot.row < 0 for pilot in self._pilots.values())
+        return queued or len(self._pilots) < self._terms.rules.limits.max_pending_requests
 
     def _issue(self, decision: Issue) -> None:
         crafted = decision.crafted

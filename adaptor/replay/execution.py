@@ -51,15 +51,15 @@ class Execution:
             estimates.append(estimate)
         return Demand(
             waiting=fresh + back,
-            running=int(self._pilots[:, k.BUSY].sum()),
+            running=sum(pilot[k.BUSY] for pilot in self._pilots.tolist()),
             runtime=max(estimates),
             shortest=min(estimates),
         )
 
     def next_deadline(self) -> int:
         """The earliest deadline of a running pilot; NEVER where none runs."""
-        deadlines = self._pilots[self._pilots[:, k.P] > 0, k.DEADLINE]
-        return int(deadlines.min(initial=NEVER))
+        deadlines = [pilot[k.DEADLINE] for pilot in self._pilots.tolist() if pilot[k.P]]
+        return min(deadlines, default=NEVER)
 
     def add_pilot(self, processors: int, deadline: int) -> int:
         """A pilot has started; returns the row by which it is known."""
@@ -109,15 +109,17 @@ class Execution:
 
     def learn(self) -> bool:
         """Learn from the tasks that are done; whether that has changed the estimate."""
-        s = self._scalars
-        count = int(s[k.COUNT])
-        if not count:
+        s = self._scalars.tolist()
+        if not s[k.COUNT]:
             return False
-        self.done += count
-        self._learner.finished_together(count, *map(float, s[[k.TOTAL, k.SQUARES, k.LONGEST]].tolist()))
+        self.done += s[k.COUNT]
+        self._learner.finished_together(
+            s[k.COUNT], float(s[k.TOTAL]), float(s[k.SQUARES]), float(s[k.LONGEST])
+        )
         for task in self._over[: s[k.OVER]].tolist():
             self._learner.forget(task)
-        s[[k.COUNT, k.TOTAL, k.SQUARES, k.OVER]] = 0
+        for sum_until_now in (k.COUNT, k.TOTAL, k.SQUARES, k.OVER):
+            self._scalars[sum_until_now] = 0
         return self._estimate()
 
     def save(self) -> list[Array]:

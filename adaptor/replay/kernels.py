@@ -16,7 +16,7 @@ starts   (n,) the start of each job of the trace, -1 while it waits
 grid     (g, 6) the jobs from outside, numbered from n: the same four, START, END
 profile  (2, …) the availability profile: TIME and FREE, columns LO to HI, the last one lasts for ever
 running  (…, 3) sorted by end, then by the order of starting: rows RUN_LO to RUN_HI
-waiting  (…, 5) in the order of submission: rows 0 to WAITING; under EASY a start of NEVER is undecided
+waiting  (…, 7) in the order of submission: rows 0 to WAITING; under EASY a start of NEVER is undecided
 """
 
 from __future__ import annotations
@@ -60,14 +60,24 @@ NEXT_START = 10  # the earliest reservation of a waiting job
 LEFT_OVER = 11  # the end of the latest hole that the last compression left to jobs it had passed
 RELEASED = 12  # EASY: processors came free by the passing of time since the last pass
 TOUCHED = 13  # a job from outside started or ended
-PASSES = 14  # counter of compressions
-REACHED = 15  # the column at which the last search for an earlier time ended
-FOUND = 16  # and the column that it found
-SEEN = 17  # from here on SHAPES rows: jobs that could not move in this compression, see `compress`
-SHAPES, SEEN_WIDTH = 64, 5
-SCALARS = SEEN + SHAPES * SEEN_WIDTH
-# a row of SEEN
-S_NEED, S_LIMIT, S_START, S_PASS, S_COLUMN = 0, 1, 2, 3, 4
+CHANGES = 14  # how often one did
+FOUND, REACHED = 15, 16  # the columns at which the last search for an earlier time began and ended
+# from here on one number for each width, see `compress`
+WIDTHS = 24
+# of the stretches in which something came free since the waiting jobs were looked at: the earliest begin,
+HOLE_BEGIN = 17
+HOLE_END = HOLE_BEGIN + WIDTHS  # the latest end,
+HOLE_LONGEST = HOLE_END + WIDTHS  # the longest of those that end,
+HOLE_TAIL = HOLE_LONGEST + WIDTHS  # and the earliest begin of those that last for ever
+LEFT_BEGIN = HOLE_TAIL + WIDTHS  # the same of what came free in this compression, for the next one
+LEFT_END = LEFT_BEGIN + WIDTHS
+LEFT_LONGEST = LEFT_END + WIDTHS
+LEFT_TAIL = LEFT_LONGEST + WIDTHS
+TRIED_NEED = LEFT_TAIL + WIDTHS  # what found no stretch in this compression: a need,
+TRIED_LIMIT = TRIED_NEED + WIDTHS  # a limit
+TRIED_UNTIL = TRIED_LIMIT + WIDTHS  # and how far was looked
+COLUMN = TRIED_UNTIL + WIDTHS  # near which column it was looked last
+SCALARS = COLUMN + WIDTHS
 # jobs and grid
 SUBMIT, RUN, LIMIT, NEED, START, END = 0, 1, 2, 3, 4, 5
 # profile
@@ -76,6 +86,15 @@ TIME, FREE = 0, 1
 RUN_END, RUN_JOB, RUN_ORDER = 0, 1, 2
 # waiting
 W_JOB, W_START, W_RESERVED, W_NEED, W_LIMIT = 0, 1, 2, 3, 4
+W_WIDTH = 5  # of the need
+W_COLUMN = 6  # near which column the reservation began when it was looked at last
+WAITING_COLUMNS = 7
+
+
+@inlined
+def at(i: int) -> Any:
+    """An index that is not negative. Numba would look for negative ones, which takes half of the time."""
+    return np.uint64(i)
 
 
 @kernel
@@ -103,50 +122,79 @@ def has_room(s: Array, profile: Array, running: Array, waiting: Array) -> bool:
 def roll(s: Array, profile: Array) -> None:
     """Let the profile begin now."""
     low = s[LO]
-    while low + 1 < s[HI] and profile[TIME, low + 1] <= s[NOW]:
+    while low + 1 < s[HI] and profile[TIME, at(low + 1)] <= s[NOW]:
         low += 1
         s[RELEASED] = 1
-    profile[TIME, low] = s[NOW]
+    profile[TIME, at(low)] = s[NOW]
     s[LO] = low
 
 
 @inlined
-def _break_at(s: Array, profile: Array, low: int, at: int) -> int:
-    """The column that begins at this time, made where there is none; `low` begins no later."""
-    high = s[HI]
-    i = low
-    while i < high and profile[TIME, i] < at:
-        i += 1
-    if i < high and profile[TIME, i] == at:
-        return i
-    for k in range(high, i, -1):
-        profile[TIME, k] = profile[TIME, k - 1]
-        profile[FREE, k] = profile[FREE, k - 1]
-    profile[TIME, i] = at
-    profile[FREE, i] = profile[FREE, i - 1]
-    s[HI] = high + 1
-    return i
+def _shift(profile: Array, first: int, end: int, by: int) -> None:
+    """Move columns [first, end) by so many places."""
+    if by > 0:
+        for i in range(end - 1, first - 1, -1):
+            profile[TIME, at(i + by)] = profile[TIME, at(i)]
+            profile[FREE, at(i + by)] = profile[FREE, at(i)]
+    elif by < 0:
+        for i in range(first, end):
+            profile[TIME, at(i + by)] = profile[TIME, at(i)]
+            profile[FREE, at(i + by)] = profile[FREE, at(i)]
 
 
 @inlined
-def _join(s: Array, profile: Array, i: int) -> None:
-    """Drop column i where it is free to the same number as the one before."""
-    if i > s[LO] and profile[FREE, i] == profile[FREE, i - 1]:
-        s[HI] -= 1
-        for k in range(i, s[HI]):
-            profile[TIME, k] = profile[TIME, k + 1]
-            profile[FREE, k] = profile[FREE, k + 1]
+def _borders(
+    s: Array, profile: Array, first: int, last: int, begin: int, end: int, by: int
+) -> tuple[int, int]:
+    """What adding to [begin, end) does to its two borders: a column more (1), one less (-1) or neither.
+
+    The interval begins in column `first` and ends in `last`.
+    """
+    at_begin, at_end = 0, 0
+    if profile[TIME, at(first)] < begin:
+        at_begin = 1
+    elif first > s[LO] and profile[FREE, at(first - 1)] == profile[FREE, at(first)] + by:
+        at_begin = -1
+    if last + 1 == s[HI] or profile[TIME, at(last + 1)] > end:
+        at_end = 1
+    elif profile[FREE, at(last + 1)] == profile[FREE, at(last)] + by:
+        at_end = -1
+    return at_begin, at_end
 
 
 @kernel
-def add_free(s: Array, profile: Array, low: int, begin: int, end: int, by: int) -> None:
-    """Add `by` free processors in [begin, end); now <= begin < end, column `low` begins no later."""
-    first = _break_at(s, profile, low, begin)
-    last = _break_at(s, profile, first, end)
-    for i in range(first, last):
-        profile[FREE, i] += by
-    _join(s, profile, last)
-    _join(s, profile, first)
+def add_free(s: Array, profile: Array, low: int, begin: int, end: int, by: int) -> int:
+    """Add `by` free processors in [begin, end); now <= begin < end, column `low` begins no later.
+
+    Columns are made where there is no border, and joined where there is none any more; what lies behind
+    moves once. Returns the column in which the interval begins now.
+    """
+    high = s[HI]
+    first = low
+    while first + 1 < high and profile[TIME, at(first + 1)] <= begin:
+        first += 1
+    last = first
+    while last + 1 < high and profile[TIME, at(last + 1)] < end:
+        last += 1
+    free = profile[FREE, at(last)]
+    at_begin, at_end = _borders(s, profile, first, last, begin, end, by)
+    rest = last + 2 if at_end < 0 else last + 1
+    if at_begin < 0:
+        _shift(profile, first + 1, last + 1, -1)
+    _shift(profile, rest, high, at_begin + at_end)
+    if at_begin > 0:
+        _shift(profile, first, last + 1, 1)
+        profile[TIME, at(first + 1)] = begin
+    s[HI] = high + at_begin + at_end
+    last += at_begin
+    if at_begin > 0:
+        first += 1
+    for i in range(first, last + 1):
+        profile[FREE, at(i)] += by
+    if at_end > 0:
+        profile[TIME, at(last + 1)] = end
+        profile[FREE, at(last + 1)] = free
+    return first - 1 if at_begin < 0 else first
 
 
 @kernel
@@ -155,130 +203,188 @@ def _earliest(s: Array, profile: Array, need: int, limit: int) -> int:
     start = -1
     last = s[HI] - 1
     for i in range(s[LO], last):
-        if profile[FREE, i] < need:
+        if profile[FREE, at(i)] < need:
             start = -1
         else:
             if start < 0:
-                start = profile[TIME, i]
-            if profile[TIME, i + 1] - start >= limit:
+                start = profile[TIME, at(i)]
+            if profile[TIME, at(i + 1)] - start >= limit:
                 return start
-    return profile[TIME, last] if start < 0 else start
+    return profile[TIME, at(last)] if start < 0 else start
 
 
-@kernel
-def _earlier(
-    s: Array, profile: Array, need: int, limit: int, start: int, horizon: int, not_before: int, near: int
-) -> int:
-    """The earliest time before `start` and `horizon` to which a reservation can move; -1: none.
-
-    The reservation itself is in the profile, so [t, min(t + limit, start)) must be free. No time before
-    `not_before`, which is near that column, will do.
-    """
-    found = -1
-    i = s[LO]
-    if not_before > s[NOW]:
-        i = min(max(near, i), s[HI] - 1)
-        while profile[TIME, i] > not_before:
-            i -= 1
-        while i + 1 < s[HI] and profile[TIME, i + 1] <= not_before:
-            i += 1
-    while profile[TIME, i] < start:
-        if profile[FREE, i] < need:
-            found = -1
-            if profile[TIME, i + 1] >= horizon:
-                break
-        else:
-            if found < 0:
-                found = profile[TIME, i]
-                s[FOUND] = i
-            if profile[TIME, i + 1] - found >= limit:
-                break
+@inlined
+def _near(s: Array, profile: Array, near: int, time: int) -> int:
+    """The column in which a time from now on lies; it is looked for from another one on."""
+    low, last = s[LO], s[HI] - 1
+    i = min(max(near, low), last)
+    while profile[TIME, at(i)] > time:
+        i -= 1
+    while i < last and profile[TIME, at(i + 1)] <= time:
         i += 1
-    s[REACHED] = i
-    return found
+    return int(i)
 
 
 @inlined
-def _earlier_than_seen(s: Array, profile: Array, need: int, limit: int, start: int, horizon: int) -> int:
-    """As `_earlier`, with what is known and will be known from other jobs of the same shape."""
-    seen = SEEN + SEEN_WIDTH * ((need * 7 + limit // 60) % SHAPES)
-    not_before, near = s[NOW], s[LO]
-    if (
-        s[seen + S_PASS] == s[PASSES]
-        and s[seen + S_NEED] <= need
-        and s[seen + S_LIMIT] <= limit
-        and s[seen + S_START] <= start
-    ):
-        not_before, near = s[seen + S_START], s[seen + S_COLUMN]
-    earlier = -1
-    if not_before < horizon:
-        earlier = _earlier(s, profile, need, limit, start, horizon, not_before, near)
-        near = s[REACHED]
-    if earlier < 0:
-        s[seen + S_NEED], s[seen + S_LIMIT], s[seen + S_START] = need, limit, start
-        s[seen + S_PASS], s[seen + S_COLUMN] = s[PASSES], near
-    return earlier
+def width_of(need: int) -> int:
+    """The whole part of the binary logarithm of a number of processors, at most WIDTHS - 1."""
+    width = 0
+    while need > 1 and width < WIDTHS - 1:
+        need >>= 1
+        width += 1
+    return width
 
 
 @inlined
-def _forget_seen(s: Array, freed: int) -> None:
-    """Processors came free from this second on."""
-    for row in range(SEEN, SEEN + SEEN_WIDTH * SHAPES, SEEN_WIDTH):
-        if s[row + S_START] > freed:
-            s[row + S_PASS] = 0
+def _note(s: Array, rows: int, begin: int, end: int) -> None:
+    """Enter a stretch into the four numbers of HOLE or LEFT, which begin at `rows`."""
+    s[at(rows)] = min(s[at(rows)], begin)
+    s[at(rows + WIDTHS)] = max(s[at(rows + WIDTHS)], end)
+    if end < NEVER:
+        s[at(rows + 2 * WIDTHS)] = max(s[at(rows + 2 * WIDTHS)], end - begin)
+    else:
+        s[at(rows + 3 * WIDTHS)] = min(s[at(rows + 3 * WIDTHS)], begin)
 
 
 @kernel
-def _most_free(s: Array, profile: Array, horizon: int) -> int:
-    most = 0
-    for i in range(s[LO], s[HI]):
-        if profile[TIME, i] >= horizon:
+def _came_free(s: Array, profile: Array, first: int, end: int) -> None:
+    """Note for each width the stretch around what came free from column `first` on until `end`.
+
+    It is never shorter than the real one, the longest interval with 2 ** width free processors.
+    """
+    low, last = s[LO], s[HI] - 1
+    left, right, most = first, first, profile[FREE, at(first)]
+    while right < last and profile[TIME, at(right + 1)] < end:
+        right += 1
+        most = max(most, profile[FREE, at(right)])
+    width = width_of(most) if most > 0 else -1
+    while width >= 0:
+        level = 1 << width
+        while left > low and profile[FREE, at(left)] >= level and profile[FREE, at(left - 1)] >= level:
+            left -= 1
+        while right < last and profile[FREE, at(right + 1)] >= level:
+            right += 1
+        begin = profile[TIME, at(left)]
+        until = NEVER if right == last else profile[TIME, at(right + 1)]
+        _note(s, HOLE_BEGIN + width, begin, until)
+        _note(s, LEFT_BEGIN + width, begin, until)
+        if until - begin >= s[at(TRIED_LIMIT + width)]:
+            s[at(TRIED_NEED + width)] = NEVER
+        width -= 1
+
+
+@inlined
+def _earlier(s: Array, profile: Array, width: int, need: int, limit: int, since: int, until: int) -> int:
+    """The earliest time in [since, until) from which `need` are free for `limit` seconds; -1: none."""
+    if need >= s[at(TRIED_NEED + width)] and limit >= s[at(TRIED_LIMIT + width)]:
+        since = max(since, s[at(TRIED_UNTIL + width)])
+    if since >= until:
+        return -1
+    i = _near(s, profile, s[LO] if since == s[NOW] else s[at(COLUMN + width)], since)
+    s[at(COLUMN + width)] = i
+    while True:
+        while profile[FREE, at(i)] < need and profile[TIME, at(i + 1)] < until:
+            i += 1
+        found = profile[TIME, at(i)]
+        s[FOUND] = i
+        while profile[FREE, at(i)] >= need:
+            if profile[TIME, at(i + 1)] - found >= limit:
+                s[REACHED] = i
+                return int(found)
+            i += 1
+        if profile[TIME, at(i)] >= until or profile[TIME, at(i + 1)] >= until:
             break
-        most = max(most, profile[FREE, i])
-    return most
+    s[at(TRIED_NEED + width)], s[at(TRIED_LIMIT + width)] = need, limit
+    s[at(TRIED_UNTIL + width)] = until
+    return -1
+
+
+@inlined
+def _just_before(s: Array, profile: Array, waiting: Array, k: int) -> int:
+    """Since when the need of row k has been free when its reservation begins; -1: not before it."""
+    start, need = waiting[at(k), W_START], waiting[at(k), W_NEED]
+    i = _near(s, profile, waiting[at(k), W_COLUMN], start - 1)
+    waiting[at(k), W_COLUMN] = i
+    if profile[FREE, at(i)] < need:
+        return -1
+    s[REACHED] = i + 1
+    low = s[LO]
+    while i > low and profile[FREE, at(i - 1)] >= need:
+        i -= 1
+    s[FOUND] = i
+    return int(profile[TIME, at(i)])
+
+
+@inlined
+def _look_earlier(s: Array, profile: Array, waiting: Array, k: int) -> int:
+    """The earliest time to which the reservation of row k can move, see `compress`; -1: none."""
+    start, limit, width = waiting[at(k), W_START], waiting[at(k), W_LIMIT], waiting[at(k), W_WIDTH]
+    since = max(s[NOW], s[at(HOLE_BEGIN + width)])
+    if since >= start:
+        return -1
+    end = s[at(HOLE_END + width)]
+    earlier = -1
+    if s[at(HOLE_LONGEST + width)] >= limit or s[at(HOLE_TAIL + width)] + limit <= start:
+        need, until = waiting[at(k), W_NEED], min(start, end) - limit + 1
+        earlier = _earlier(s, profile, width, need, limit, since, until)
+    if earlier < 0 and end >= start:
+        earlier = _just_before(s, profile, waiting, k)
+    return earlier
 
 
 @kernel
 def _move(s: Array, profile: Array, waiting: Array, k: int, earlier: int) -> None:
-    start, need, limit = waiting[k, W_START], waiting[k, W_NEED], waiting[k, W_LIMIT]
-    add_free(s, profile, max(s[LO], s[REACHED] - 1), max(start, earlier + limit), start + limit, need)
+    start, need, limit = waiting[at(k), W_START], waiting[at(k), W_NEED], waiting[at(k), W_LIMIT]
+    begin, end = max(start, earlier + limit), start + limit
+    column = add_free(s, profile, max(s[LO], s[REACHED] - 1), begin, end, need)
+    columns = s[HI]
     add_free(s, profile, s[FOUND], earlier, min(start, earlier + limit), -need)
-    waiting[k, W_START] = earlier
-    waiting[k, W_RESERVED] = s[RESERVATIONS]
+    column += s[HI] - columns
+    while profile[TIME, at(column)] > begin:
+        column -= 1
+    _came_free(s, profile, column, end)
+    waiting[at(k), W_START], waiting[at(k), W_COLUMN] = earlier, s[FOUND]
+    waiting[at(k), W_RESERVED] = s[RESERVATIONS]
     s[RESERVATIONS] += 1
 
 
 @kernel
-def compress(s: Array, profile: Array, waiting: Array, horizon: int) -> None:
+def compress(s: Array, profile: Array, waiting: Array, begin: int, end: int) -> None:
     """Move each reservation, in the order of submission, to its earliest time; one pass.
 
-    Nothing came free at or after `horizon` since the last pass. A hole that a late job leaves in this
-    pass is offered to the jobs before it in the next one only: LEFT_OVER remembers it.
+    Processors came free in [begin, end). A hole that a late job leaves in this pass is offered to the
+    jobs before it in the next one only: LEFT_OVER remembers it.
 
-    Where a job cannot move, another that needs no less for no shorter and starts no earlier cannot move
-    to before the start of the first: its window would hold one of the first. Queues are full of jobs of
-    the same shape, so SEEN keeps the last job of a shape that could not move. That holds until a move
-    frees processors before its start.
+    When a job was looked at last it could not move. If it can now, its new time ends in, or lasts
+    through, a stretch in which its need is free and something came free since then. Of these stretches
+    four numbers are kept for each width, that is for all needs from 2 ** width on below the next power
+    (HOLE, of this pass and the one before). They show where to look at all, which is for one of two things:
+    a stretch that holds the job whole (`_earlier`), rare in a full queue; and one that ends where its
+    reservation begins, so that it moves forward (`_just_before`).
+
+    Where one job found no whole stretch, none with a greater need and limit finds one as far as was
+    looked; queues are full of jobs of one shape. That holds until a stretch of that length comes free
+    (TRIED).
     """
-    left_over = 0
-    s[PASSES] += 1
-    next_start = NEVER
-    most = _most_free(s, profile, horizon)
+    if end > s[NOW]:
+        _came_free(s, profile, _near(s, profile, s[LO], begin), end)
+    for width in range(WIDTHS):
+        for rows in range(0, 4 * WIDTHS, WIDTHS):
+            s[at(HOLE_BEGIN + rows + width)] = s[at(LEFT_BEGIN + rows + width)]
+        s[at(LEFT_BEGIN + width)] = s[at(LEFT_TAIL + width)] = NEVER
+        s[at(LEFT_END + width)] = s[at(LEFT_LONGEST + width)] = 0
+        s[at(TRIED_NEED + width)] = NEVER
+    left_over, next_start = 0, NEVER
     for k in range(s[WAITING]):
         start = waiting[k, W_START]
-        if start > s[NOW] and waiting[k, W_NEED] <= most:
-            need, limit = waiting[k, W_NEED], waiting[k, W_LIMIT]
-            earlier = _earlier_than_seen(s, profile, need, limit, start, horizon)
+        if start > s[NOW]:
+            earlier = _look_earlier(s, profile, waiting, k)
             if earlier >= 0:
-                _forget_seen(s, max(start, earlier + limit))
+                left_over = max(left_over, start + waiting[k, W_LIMIT])
                 _move(s, profile, waiting, k, earlier)
-                left_over = max(left_over, start + limit)
-                horizon = max(horizon, left_over)
-                most = _most_free(s, profile, horizon)
                 start = earlier
         next_start = min(next_start, start)
-    s[LEFT_OVER] = left_over
-    s[NEXT_START] = next_start
+    s[LEFT_OVER], s[NEXT_START] = left_over, next_start
 
 
 @inlined
@@ -301,8 +407,8 @@ def drop(s: Array, waiting: Array, k: int) -> None:
     """Take row k out of the waiting jobs."""
     s[WAITING] -= 1
     for i in range(k, s[WAITING]):
-        for column in range(5):
-            waiting[i, column] = waiting[i + 1, column]
+        for column in range(WAITING_COLUMNS):
+            waiting[at(i), column] = waiting[at(i + 1), column]
 
 
 @inlined
@@ -357,6 +463,7 @@ def enter(s: Array, profile: Array, waiting: Array, job: int, need: int, limit: 
     s[WAITING] = k + 1
     waiting[k, W_JOB], waiting[k, W_NEED], waiting[k, W_LIMIT] = job, need, limit
     waiting[k, W_START] = NEVER
+    waiting[k, W_WIDTH], waiting[k, W_COLUMN] = width_of(need), s[LO]
     if s[POLICY] == CONSERVATIVE:
         _reserve(s, profile, waiting, k, _earliest(s, profile, need, limit))
     elif k > 0 and s[RELEASED] == 0 and waiting[0, W_START] == NEVER:
@@ -375,7 +482,7 @@ def leave(s: Array, profile: Array, waiting: Array, begin: int, end: int, need: 
     if s[POLICY] == EASY:
         easy_pass(s, profile, waiting)
     elif max(end, s[LEFT_OVER]) > s[NOW]:
-        compress(s, profile, waiting, max(end, s[LEFT_OVER]))
+        compress(s, profile, waiting, begin, end)
 
 
 @kernel
@@ -413,6 +520,7 @@ def _start_due(s: Array, jobs: Array, starts: Array, grid: Array, running: Array
         grid[job - n, START] = now
         run = grid[job - n, RUN]
         s[TOUCHED] = 1
+        s[CHANGES] += 1
     place(s, running, now + run, job, s[STARTED])
     s[STARTED] += 1
     drop(s, waiting, due)
@@ -431,6 +539,7 @@ def _end_first(
         k = job - n
         grid[k, END] = s[NOW]
         s[TOUCHED] = 1
+        s[CHANGES] += 1
         leave(s, profile, waiting, s[NOW], grid[k, START] + grid[k, LIMIT], grid[k, NEED])
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from adaptor.replay.errors import TraceError
 from adaptor.replay.jobs import Jobs
-from adaptor.replay.repairs import Choices, Repairs, Rule
+from adaptor.replay.repairs import Choices, NoUsableJobError, Repairs, Rule
 from adaptor.replay.swf import Field, Status, Trace
 
 Mask = npt.NDArray[np.bool_]
@@ -40,7 +40,8 @@ def normalise(trace: Trace, processors: int, choices: Choices | None = None) -> 
     """The jobs for a machine of so many processors, in the order of submission, and what was repaired.
 
     Raises:
-        TraceError: no job is left, or one is larger than the machine and `choices` refuses that.
+        NoUsableJobError: no job is left.
+        TraceError: a job is larger than the machine and `choices` refuses that.
     """
     return _Normaliser(trace, processors, choices or Choices()).result()
 
@@ -141,7 +142,7 @@ class _Normaliser:
     def _jobs(self) -> Jobs:
         rows = np.flatnonzero(self.kept)
         if not len(rows):
-            raise TraceError(f"{self.trace.name}: no job to simulate ({self._repairs().summary()})")
+            raise NoUsableJobError(self.trace.name, self._repairs())
         rows = rows[np.argsort(self.submit[rows], kind="stable")]
         return Jobs(
             number=_whole(self.trace.column(Field.NUMBER), rows),

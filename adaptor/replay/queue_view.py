@@ -44,7 +44,7 @@ def _pending(cluster: Simulation) -> tuple[PendingJob, ...]:
     planned = planned_starts(cluster)
     return tuple(
         PendingJob(str(job), need, float(limit), planned.get(job))
-        for job, _, _, need, limit in cluster.waiting_rows().tolist()
+        for job, need, limit in cluster.waiting_rows()[:, [k.W_JOB, k.W_NEED, k.W_LIMIT]].tolist()
     )
 
 

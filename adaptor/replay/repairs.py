@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.replay.errors import TraceError
+
 
 class Rule(enum.Enum):
     """Each value is a rule's name in the output. A job that is left out counts for its first rule only."""
@@ -70,3 +72,14 @@ class Repairs(msgspec.Struct, frozen=True, kw_only=True):
 
     def _lines(self) -> tuple[tuple[str, int], ...]:
         return ("damaged-line", self.skipped), ("more-than-18-fields", self.long_lines)
+
+
+class NoUsableJobError(TraceError):
+    """Nothing is left to simulate; `repairs` says which rules left the jobs out."""
+
+    def __init__(self, trace: str, repairs: Repairs) -> None:
+        hint = ""
+        if repairs.jobs[Rule.NO_REQUEST]:
+            hint = "; `adaptor replay trace --missing-request run` takes the run time for the request"
+        super().__init__(f"{trace}: no job to simulate ({repairs.summary()}){hint}")
+        self.repairs = repairs

@@ -65,10 +65,12 @@ class Simulation:
         self._count = 0
         self._scalars = np.zeros(k.SCALARS, np.int64)
         self._scalars[[k.POLICY, k.HI, k.NEXT_START]] = _POLICIES[policy], 1, k.NEVER
+        for begin in (k.LEFT_BEGIN, k.LEFT_TAIL):
+            self._scalars[begin : begin + k.WIDTHS] = k.NEVER
         self._profile = np.zeros((2, 256), np.int64)
         self._profile[k.FREE, 0] = processors
         self._running = np.zeros((128, 3), np.int64)
-        self._waiting = np.zeros((128, 5), np.int64)
+        self._waiting = np.zeros((128, k.WAITING_COLUMNS), np.int64)
 
     def fork(self) -> Simulation:
         """A copy that goes its own way from here on."""
@@ -94,6 +96,11 @@ class Simulation:
     @property
     def now(self) -> int:
         return int(self._scalars[k.NOW])
+
+    @property
+    def changes(self) -> int:
+        """How many starts and ends of jobs from outside there have been."""
+        return int(self._scalars[k.CHANGES])
 
     def next_event(self) -> int | None:
         """When something happens next; None where nothing will."""

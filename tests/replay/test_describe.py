@@ -46,6 +46,11 @@ def test_a_trace_without_usable_jobs_is_described(rows):
     assert (info.rows, info.usable_jobs, info.offered_load) == (len(rows), 0, None)
 
 
+def test_it_says_why_no_job_is_usable():
+    info = describe(trace_of(line(limit=-1), line(run=-1)))
+    assert (info.repairs["no-requested-time"], info.repairs["no-run-time"]) == (1, 1)
+
+
 def test_a_single_job_has_no_load():
     assert describe(trace_of(line())).offered_load is None
 

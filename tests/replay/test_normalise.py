@@ -101,6 +101,13 @@ def test_no_job_is_an_error(rows):
         normalise(trace_of(*rows), 8)
 
 
+def test_without_any_requested_time_the_way_out_is_named():
+    with pytest.raises(
+        TraceError, match=r"no-requested-time 1\); `adaptor replay trace --missing-request run`"
+    ):
+        normalise(trace_of(line(limit=-1)), 8)
+
+
 rough = st.builds(
     line,
     number=st.integers(1, 9),

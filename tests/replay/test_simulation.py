@@ -36,6 +36,28 @@ def test_every_start_equals_that_of_the_slow_cluster(jobs, policy):
     assert fast.starts().tolist() == expected(naive_of(jobs, policy), jobs)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_queue_that_never_empties_equals_that_of_the_slow_cluster(seed):
+    draw = np.random.default_rng(seed)
+    width, rows, now = 96, [], 0
+    for _ in range(80):
+        now += int(draw.integers(0, 6))
+        estimate = int(draw.choice([10, 30, 60, 90, 200]))
+        rows.append((now, int(draw.integers(1, estimate + 1)), estimate, int(2 ** draw.uniform(1, 6))))
+    jobs = Jobs(number=np.arange(len(rows)), **columns(rows))
+    fast, slow = Simulation(jobs, width, "conservative"), NaiveCluster(width, "conservative")
+    for submit, run, estimate, processors in rows:
+        slow.add(submit, processors, estimate, run)
+    fast.finish()
+    assert fast.starts().tolist() == expected(slow, jobs)
+    assert (fast.starts() > jobs.submit).mean() > 0.5
+
+
+def columns(rows: list[tuple[int, int, int, int]]) -> dict[str, np.ndarray]:
+    submit, run, estimate, processors = np.array(rows, np.int64).T
+    return {"submit": submit, "run": run, "estimate": estimate, "processors": processors}
+
+
 @given(traces(), policies, st.integers(0, 90), st.lists(requests, min_size=1, max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, asked):

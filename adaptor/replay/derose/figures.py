@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,12 +13,16 @@ from adaptor.replay.derose.summary import Cell, TraceSummary
 from adaptor.replay.errors import ReplayError
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-_MARKERS = "osD^vP*X<>hd"
-_LINES = {1: "-", 2: "--", 4: ":"}
+_COLOURS = dict(zip(TASKS, ("#0072b2", "#d55e00", "#009e73", "#7a5195"), strict=True))
+"""Of the number of tasks; told apart by those who see red and green alike."""
+_MARKERS = dict(zip(MEANS, "o^s", strict=True))
+_LINES = {1: "-", 2: (0, (5, 2)), 4: (0, (1, 1.5))}
 _HETEROGENEITY = {1: "homogeneous", 2: "heterogeneity 2x", 4: "heterogeneity 4x"}
+_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+_FINE_TICKS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.7, 2)
 
 
 class Panel(msgspec.Struct, frozen=True):
@@ -103,18 +107,17 @@ def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 
-    canvas = Canvas(figsize=(5.2 * len(panels) + 1.6, 4.6), layout="constrained")
+    canvas = Canvas(figsize=(4.6 * len(panels) + 2.4, 4.8), layout="constrained")
     FigureCanvasAgg(canvas)
     plots = canvas.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, chosen) in zip(plots, panels, strict=True):
-        _draw_panel(axes, panel.title, chosen)
-    plots[0].set_ylabel("speedup (static / adaptive)")
-    handles: dict[str, Artist] = {}
-    for axes in plots:
-        drawn, labels = axes.get_legend_handles_labels()
-        handles.update(zip(labels, drawn, strict=True))
-    canvas.legend(list(handles.values()), list(handles), loc="outside right center", fontsize="small")
-    canvas.suptitle(f"{figure.caption}\nsolid: homogeneous, dashed: 2x, dotted: 4x; bars: 95 %", size=10)
+        axes.set_yscale("log")
+        _draw_lines(axes, chosen)
+        _label(axes, panel.title)
+    plots[0].set_ylabel("speedup: turnaround by static / by adaptive")
+    shown = [cell for _, chosen in panels for cell in chosen]
+    canvas.legend(handles=_legend(shown), loc="outside right center", fontsize="small", frameon=False)
+    canvas.suptitle(figure.caption, size="large")
     path = folder / f"{figure.name}.svg"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,26 +128,54 @@ def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) 
     return path
 
 
-def _draw_panel(axes: Axes, title: str, cells: list[Cell]) -> None:
+def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
     lines: dict[tuple[int, int, int], list[Cell]] = {}
     for cell in cells:
         lines.setdefault((cell.tasks, cell.mean, cell.heterogeneity), []).append(cell)
-    for (tasks, mean, heterogeneity), points in sorted(lines.items()):
-        place = TASKS.index(tasks) * len(MEANS) + MEANS.index(mean)
+    axes.axhline(1, color="black", linewidth=0.9)
+    for place, ((tasks, mean, heterogeneity), points) in enumerate(sorted(lines.items())):
         values = [point.speedup for point in points]
+        aside = 0.24 * ((place + 0.5) / len(lines) - 0.5)  # so that no bar hides another
         axes.errorbar(
-            [point.max_pending for point in points],
+            [point.max_pending + aside for point in points],
             [each.value for each in values],
             yerr=[[each.value - each.low for each in values], [each.high - each.value for each in values]],
-            color=f"C{place % 10}",
-            marker=_MARKERS[place],
+            color=_COLOURS[tasks],
+            marker=_MARKERS[mean],
             linestyle=_LINES[heterogeneity],
-            markersize=4,
-            linewidth=1,
-            elinewidth=0.4,
-            label=f"{tasks:,} × {mean:,} s",
+            markersize=4.5,
+            linewidth=1.1,
+            elinewidth=0.6,
         )
-    axes.axhline(1, color="black", linewidth=0.8)
-    axes.set_yscale("log")
+
+
+def _label(axes: Axes, title: str) -> None:
+    low, high = axes.get_ylim()
+    ticks = _FINE_TICKS if high < 3 * low else _TICKS
+    axes.set_yticks([tick for tick in ticks if low < tick < high])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, fontsize="medium")
     axes.set_xlabel("max_pending_requests")
+
+
+def _legend(cells: Sequence[Cell]) -> list[Line2D]:
+    """Colour, marker and line by themselves, as each says one thing; only what is drawn."""
+    from matplotlib.lines import Line2D
+
+    def entry(label: str, **look: Any) -> Line2D:
+        return Line2D([], [], **{"color": "black", "linestyle": "none", **look}, label=label)
+
+    tasks, means, kinds = (
+        sorted({getattr(cell, name) for cell in cells}) for name in ("tasks", "mean", "heterogeneity")
+    )
+    return [
+        *(entry(f"{count:,} tasks", color=_COLOURS[count], linestyle="-", linewidth=3) for count in tasks),
+        *(entry(f"of {mean:,} s", marker=_MARKERS[mean]) for mean in means),
+        *(entry(_HETEROGENEITY[kind], linestyle=_LINES[kind]) for kind in kinds),
+        entry("bars: 95 % interval", marker="|", markersize=9),
+        entry("below 1: static is faster"),
+    ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from adaptor.replay.derose.design import Settings, Workload
 from adaptor.replay.derose.sample import Outcome
+from adaptor.replay.derose.table_file import TableFormat, replace, write_table
 from adaptor.replay.errors import ReplayError
 
 COLUMNS = Outcome.__struct_fields__
@@ -37,7 +38,7 @@ class Store:
 
     def add(self, workload: Workload, sample: int, outcomes: list[Outcome]) -> None:
         """Raises ReplayError: the file cannot be written."""
-        _write_whole(self._path(workload, sample), outcomes)
+        write_table(columns_of(outcomes), self._path(workload, sample), "csv")
 
     def read(self, workload: Workload, sample: int) -> list[Outcome]:
         """Raises ReplayError: the file is damaged."""
@@ -49,11 +50,9 @@ class Store:
         except msgspec.ValidationError as error:
             raise ReplayError(f"{path}: {error}; remove it, and it is made again") from error
 
-    def write_all(self, outcomes: list[Outcome]) -> Path:
-        """One table of all results: `results.csv`. Raises ReplayError: it cannot be written."""
-        path = self.folder / "results.csv"
-        _write_whole(path, outcomes)
-        return path
+    def write_all(self, outcomes: list[Outcome], kind: TableFormat) -> Path:
+        """One table of all results: `results.csv` or `.parquet`. Raises ReplayError: it cannot be written."""
+        return write_table(columns_of(outcomes), self.folder / "results", kind)
 
     def _path(self, workload: Workload, sample: int) -> Path:
         return self._parts / f"{workload.key}-{sample:04}.csv"
@@ -61,25 +60,13 @@ class Store:
     def _check(self, path: Path, settings: Settings) -> None:
         wanted = msgspec.json.encode(settings)
         if not path.exists():
-            _replace(path, wanted)
+            replace(path, wanted)
         elif path.read_bytes() != wanted:
             raise ReplayError(
                 f"{self.folder} holds results of other settings ({path.name}); take another folder"
             )
 
 
-def _write_whole(path: Path, outcomes: list[Outcome]) -> None:
-    lines = [",".join(COLUMNS), *(",".join(map(str, msgspec.structs.astuple(each))) for each in outcomes)]
-    try:
-        _replace(path, ("\n".join(lines) + "\n").encode("ascii"))
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror or error}") from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+def columns_of(outcomes: list[Outcome]) -> dict[str, list[Any]]:
+    rows = [msgspec.structs.astuple(each) for each in outcomes]
+    return dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
