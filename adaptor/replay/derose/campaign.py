@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
-import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,6 +11,7 @@ from adaptor.replay.derose.design import Settings, Workload
 from adaptor.replay.derose.sample import Outcome, load, run_sample
 from adaptor.replay.derose.store import Store
 from adaptor.replay.errors import ReplayError
+from adaptor.replay.parallel import in_processes
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -51,24 +49,9 @@ def run_missing(wanted: list[Piece], store: Store, processes: int, done: Callabl
         ReplayError: a trace is at fault, or a result cannot be written. What is finished stays.
     """
     missing = [piece for piece in wanted if not store.has(piece.workload, piece.sample)]
-    for piece, outcomes in _results(missing, processes):
+    for piece, outcomes in in_processes(_run, missing, processes, ordered=False):
         store.add(piece.workload, piece.sample, outcomes)
         done()
-
-
-def _results(missing: list[Piece], processes: int) -> Iterator[tuple[Piece, list[Outcome]]]:
-    if min(processes, len(missing)) < 2:
-        yield from map(_run, missing)
-        return
-    # Fresh processes: a fork of one with numba's threads may hang. Leaving the pool ends them.
-    with multiprocessing.get_context("spawn").Pool(processes, _prepare) as pool:
-        yield from pool.imap_unordered(_run, missing)
-
-
-def _prepare() -> None:
-    """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.freeze()  # the libraries stay: looking through them again and again would take a twentieth of the time
 
 
 def _run(piece: Piece) -> tuple[Piece, list[Outcome]]:
