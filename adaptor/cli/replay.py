@@ -37,7 +37,7 @@ def replay(ctx: click.Context) -> None:
     show_help(ctx)
 
 
-@click.command()
+@click.command(short_help="Run a trace through a simulated cluster.")
 @click.argument("file", type=TRACE_FILE)
 @click.option(
     "--scheduler",

@@ -17,7 +17,7 @@ demo_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Repeat the evaluations of A²HA (Silva et al. 2008 and 2011).")
 @folder_option("a2ha")
 @click.option("--orders", type=click.IntRange(2), default=200, show_default=True, help="Of each bag.")
 @click.option("--quick", is_flag=True, help=f"Only {QUICK} orders.")
@@ -48,7 +48,7 @@ def a2ha(output: Path, orders: int, quick: bool, demo: Path, seed: int, processe
     show(write_report(rows, settings, output), output)
 
 
-@click.command("budget-check")
+@click.command("budget-check", short_help="Measure what the budget promises.")
 @click.option(
     "--bags", type=click.IntRange(2), default=10_000, show_default=True, help="Simulated under budgets."
 )

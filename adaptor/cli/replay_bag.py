@@ -36,7 +36,7 @@ _TITLES = (
 )
 
 
-@click.command()
+@click.command(short_help="Ask what a bag would meet on the queue of a trace.")
 @click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
 @click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")

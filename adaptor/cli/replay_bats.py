@@ -11,7 +11,7 @@ from adaptor.cli.replay_running import folder_option, processes_option, running,
 QUICK = 2
 
 
-@click.command()
+@click.command(short_help="Repeat the tail phases of BaTS (Oprescu and Kielmann).")
 @folder_option("bats")
 @click.option("--bags", type=click.IntRange(1), default=30, show_default=True, help="Of each kind.")
 @click.option("--runs", type=click.IntRange(1), default=30, show_default=True, help="Of each bag.")

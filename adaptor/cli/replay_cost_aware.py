@@ -11,7 +11,7 @@ from adaptor.cli.replay_running import folder_option, processes_option, running,
 QUICK = 7
 
 
-@click.command("cost-aware")
+@click.command("cost-aware", short_help="Repeat the evaluation of Ricciardi and Hwang 2011.")
 @folder_option("cost-aware")
 @click.option("--runs", type=click.IntRange(6), default=50, show_default=True, help="Of each kind.")
 @click.option("--quick", is_flag=True, help=f"Only {QUICK} runs of each kind.")

@@ -38,7 +38,7 @@ def some_of(*choices: int) -> Callable[[click.Context, click.Parameter, str | No
     return numbers
 
 
-@click.command()
+@click.command(short_help="Repeat the experiment of De Rose et al. 2008.")
 @click.option(
     "--output", type=FOLDER, default="derose", show_default=True, help="Results; run again to resume."
 )

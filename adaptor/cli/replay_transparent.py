@@ -12,7 +12,7 @@ from adaptor.cli.replay_running import folder_option, processes_option, running,
 from adaptor.errors import UsageError
 
 
-@click.command()
+@click.command(short_help="Lend idle processors, beside formal requests.")
 @folder_option("transparent")
 @click.option("--traces", type=FOLDER, metavar="DIR", help="Where the traces are.")
 @click.option(
