@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import subprocess
 
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
+_MISSING = (errno.ENOENT, errno.ENOTDIR)
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these; its children should not."""
 _REASONS = {
@@ -72,7 +73,8 @@ def _enter(folder: str) -> None:
         raise CannotStartError(f"{folder}: the task's folder cannot be entered: {error.strerror}") from error
 
 
-def _start(held: Held, words: list[str], environment: dict[str, str]) -> Child:
+def _start(held: Held, words: list[str], environment: dict[str, str], *, again: bool = False) -> Child:
+    """`again`: the folder for the output is certainly there."""
     program = _program(words, environment)
     try:
         return _spawn(program, words, environment, *output_paths(held))
@@ -81,9 +83,11 @@ def _start(held: Held, words: list[str], environment: dict[str, str]) -> Child:
     except OSError as error:
         if error.errno in _SHORTAGES:
             raise ShortageError(error.strerror) from error
-        if not _made_output_folder(held):
+        if again or error.errno not in _MISSING:
             raise CannotStartError(_reason(program, held, error)) from error
-    return _start(held, words, environment)
+    # What is missing may have been the folder, even if it is there by now: other workers make it too.
+    _make_output_folder(held)
+    return _start(held, words, environment, again=True)
 
 
 def _program(words: list[str], environment: dict[str, str]) -> str:
@@ -132,16 +136,12 @@ def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], o
     return Child(popen.pid, popen)
 
 
-def _made_output_folder(held: Held) -> bool:
-    """Whether the folder for the output was missing and is there now."""
+def _make_output_folder(held: Held) -> None:
     folder = Path(held.bag.output)
-    if folder.is_dir():
-        return False
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStartError(f"{folder}: the output folder cannot be made: {error.strerror}") from error
-    return True
 
 
 def _reason(program: str, held: Held, error: OSError) -> str:

@@ -49,6 +49,24 @@ def failing(error: OSError) -> Callable[..., int]:
     return spawn
 
 
+def test_the_output_folder_may_be_made_by_another_worker_meanwhile(
+    bag: BagContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spawn = os.posix_spawn
+    missed: list[int] = []
+
+    def too_late(*args: Any, **more: Any) -> int:
+        if not missed:
+            missed.append(1)
+            Path(bag.output).mkdir()
+            raise FileNotFoundError(2, "No such file or directory")
+        return spawn(*args, **more)
+
+    monkeypatch.setattr(os, "posix_spawn", too_late)
+    child = execute(Held(Lease(KEY, ["/bin/true"], 0.0), bag), {})
+    assert os.waitpid(child.pid, 0)[1] == 0
+
+
 def test_a_shortage_is_waited_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
     for number in (1, 2):
