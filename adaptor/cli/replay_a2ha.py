@@ -64,6 +64,10 @@ def budget_check(ctx: click.Context, bags: int, orders: int, demo: Path, seed: i
 
     No simulated bag spends more than its budget, the preset `frugal` buys nearly the optimal number of
     hosts, forecasts hold as often as they say, and estimators are fast.
+
+    \b
+    Example:
+      adaptor replay budget-check --bags 1000
     """
     from adaptor.replay.extra import require_extra
 

@@ -22,17 +22,17 @@ from backends.slurm.backend import SlurmBackend
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import ThrowawaySshd
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 PATIENT = 'trap \'echo told > "$ADAPTOR_DIRECTORY/told"; exit 0\' TERM; echo up > "$ADAPTOR_DIRECTORY/up"; '
 WAIT = PATIENT + "sleep 300 & wait $!; sleep 1"
 """A worker that waits until it is told to leave; its first `sleep` may be told before it is itself."""
 
 
-def wait_until(condition: Callable[[], bool], what: str) -> None:
+def wait_until(condition: Callable[[], bool], what: str, instead: Callable[[], str] = str) -> None:
     give_up = time.monotonic() + DEADLINE
     while not condition():
         if time.monotonic() > give_up:
-            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
+            pytest.fail(f"{what} did not come true within {DEADLINE:g} s {instead()}")
         time.sleep(0.1)
 
 
@@ -71,7 +71,11 @@ class Site:
         return found
 
     def reaches(self, id: str, state: JobState) -> JobReport:
-        wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
+        wait_until(
+            lambda: self.report(id).state is state,
+            f"job {id} being {state.value}",
+            lambda: str(self.report(id)),
+        )
         return self.report(id)
 
     def is_up(self, tag: str) -> None:
@@ -175,6 +179,7 @@ def test_a_queued_job_that_is_cancelled_never_runs(site: Site) -> None:
     blocker = site.submit("first", WAIT, p=site.processors)
     queued = site.submit("second", WAIT, p=site.processors)
     site.reaches(blocker, JobState.RUNNING)
+    site.is_up("first")
     assert site.report(queued).state is JobState.QUEUED
     site.backend.cancel([queued])
     report = site.reaches(queued, JobState.CANCELLED)

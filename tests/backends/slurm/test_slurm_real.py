@@ -254,7 +254,7 @@ def test_a_pilot_goes_on_while_slurmctld_is_away(slurm: ThrowawaySlurm, pilots: 
     backend = SlurmBackend(SITE)
     id = backend.submit(pilots.order("steady", 4, 600))
     until(lambda: pilots.has("steady", "up-n1"), "the worker")
-    slurm.stop_controller(kill=True)
+    slurm.stop_controller()
     slurm.start_controller()
     slurm.wait_ready()
     assert reaches(backend, id, JobState.RUNNING).nodes == ("n1",)
