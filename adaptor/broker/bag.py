@@ -37,10 +37,16 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     prefer: str | None = None
     """A word of `Preference`: how many processors are bought at a time; None: as many as can be had."""
 
+    runtimes: dict[str, float] = {}
+    """By site: seconds that a task is taken to need before any has finished, where that was sampled."""
+
+    slots: dict[str, int] = {}
+    """By site: tasks that may run there at the same time, as chosen from a quote; empty: nothing was."""
+
     @property
     def aims(self) -> bool:
         """Whether it is said how it shall be bought for."""
-        return self.deadline is not None or self.prefer is not None
+        return self.deadline is not None or self.prefer is not None or bool(self.slots)
 
     def allows(self, site: str) -> bool:
         return not self.sites or site in self.sites

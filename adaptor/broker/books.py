@@ -62,6 +62,9 @@ class Books:
         learner = self.learners.get((bag, site))
         if learner is None:
             learner = self.learners[bag, site] = _new_learner(self.sites[site])
+            sampled = self.bags[bag].spec.runtimes.get(site) if bag in self.bags else None
+            if sampled is not None:
+                learner.suppose(sampled)
         if learner.mean is None and len(self.sites) > 1:
             known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
             if known:

@@ -20,6 +20,7 @@ COMMANDS = {
     "results": "adaptor.cli.results:results",
     "why": "adaptor.cli.why:why",
     "report": "adaptor.cli.report:report",
+    "quote": "adaptor.cli.quote:quote",
     "credits": "adaptor.cli.credits:credits",
     "budget": "adaptor.cli.budget:budget",
     "cancel": "adaptor.cli.cancel:cancel",

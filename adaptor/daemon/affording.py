@@ -13,6 +13,7 @@ from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.crafting.words import counted
 from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.treasury import EXPLICIT
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import Request
 from adaptor.units import round_down, round_up
@@ -36,13 +37,18 @@ def within_budgets(site: SiteState, wanted: Issue) -> Affordable | TooDear | Non
     shares = site.core.broker.sharers(site.name, wanted.demand)
     if not shares:
         return None
-    allowance = site.core.treasury.allowance(site.name, shares, time.time())
     shape = shape_of(site, wanted.demand)
     request = wanted.crafted.request
-    found = afford(allowance, billed(site, request), smallest(site, shape, wanted.demand))
+    least = smallest(site, shape, wanted.demand)
+    whole = site.core.treasury.allowance(site.name, shares, time.time())
+    allowance = _site_part(site, wanted.demand, whole, least)
+    if wanted.demand.most is not None:
+        # A bag in a hurry, or one that counts its slots, would rather have all of them for a shorter time.
+        request = _shorter(allowance, request, least, shape)
+    found = afford(allowance, billed(site, request), least)
     if found.request is None:
         return TooDear(_too_dear(site, allowance, found, wanted.demand))
-    if found.request == billed(site, request):
+    if found.request == billed(site, wanted.crafted.request):
         return Affordable(wanted, shares)
     return Affordable(_cut(wanted, found, shape), shares)
 
@@ -65,6 +71,40 @@ def smallest(site: SiteState, shape: Shape, demand: Demand) -> Request:
     """The least that is of any use: the processors of one task, or of a node, for the shortest task."""
     needed = round_up(demand.shortest + shape.rules.pad, site.backend.time_resolution)
     return Request(shape.unit, min(needed, billed(site, Request(1, shape.rules.limits.max_tr)).tr))
+
+
+def _site_part(site: SiteState, demand: Demand, allowance: Allowance, least: Request) -> Allowance:
+    """No more than the site's part of a quote's cost: the first site to ask leaves the others theirs.
+
+    The smallest request is within every part, so that what is left of a budget is never left over.
+    """
+    bag = site.core.broker.books.bags.get(demand.bag) if demand.bag is not None else None
+    ledger = site.core.treasury.ledger
+    if bag is None or site.name not in bag.spec.slots or allowance.amount is None:
+        return allowance
+    balance = ledger.budget_of(bag.id)
+    if balance is None:
+        return allowance
+    worth = {name: count * ledger.tariff(name).price(EXPLICIT) for name, count in bag.spec.slots.items()}
+    part = balance.budget.amount - balance.used
+    held = sum(
+        each.amount
+        for each in ledger.open_pilots.values()
+        if each.site == site.name and any(share.bag == bag.id for share in each.parts)
+    )
+    mine = part * worth[site.name] // sum(worth.values()) - held
+    some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+    return msgspec.structs.replace(allowance, amount=min(allowance.amount, max(some, mine)))
+
+
+def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape) -> Request:
+    """The request with so many rounds of tasks as can be paid; itself where not even one can."""
+    if allowance.amount is None:
+        return wanted
+    tr = allowance.tariff.affordable_seconds(allowance.kind, allowance.amount, wanted.p)
+    rounds = shape.rounds(min(tr, wanted.tr))
+    cut = shape.tr_for(rounds, wanted.tr)
+    return Request(wanted.p, cut) if rounds and cut <= tr and cut >= least.tr else wanted
 
 
 def _cut(wanted: Issue, found: Afforded, shape: Shape) -> Issue:

@@ -15,6 +15,7 @@ from adaptor.budget.pacing import Course, advise, terms_for
 from adaptor.budget.runtimes import Sums
 from adaptor.crafting.shape import task_slots
 from adaptor.crafting.situation import Demand
+from adaptor.crafting.words import counted
 from adaptor.daemon.affording import shape_of
 from adaptor.daemon.foresight import look_ahead, sites_of, tasks_of
 from adaptor.daemon.site_state import SiteState
@@ -35,10 +36,22 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
     if why := _neither_can_be_kept(site, bag, now):
         site.paused[bag.id] = why
         return msgspec.structs.replace(demand, most=0, why_most=why)
+    if bag.spec.slots:
+        return _as_chosen(site, bag, demand, now)
     advice = advise(_course(site, bag, now))
     processors = round_up(advice.hosts * bag.spec.cpus, shape_of(site, demand).unit)
     preference = f"bag {bag.id} ({_wish(bag)}): {advice.reason}"
     return msgspec.structs.replace(demand, most=processors, why_most=preference)
+
+
+def _as_chosen(site: SiteState, bag: Bag, demand: Demand, now: float) -> Demand:
+    """No more slots at the site than were chosen from the quote (BaTS: the machine configuration)."""
+    chosen = bag.spec.slots.get(site.name, 0)
+    there = sum(hosts.count for hosts in _hosts(site, bag, now))
+    most = max(0, chosen - there) * bag.spec.cpus
+    slots = counted(chosen, "slot")
+    why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"
+    return msgspec.structs.replace(demand, most=most, why_most=why)
 
 
 def _wish(bag: Bag) -> str:
@@ -51,6 +64,7 @@ def _wish(bag: Bag) -> str:
 def _course(site: SiteState, bag: Bag, now: float) -> Course:
     starts = site.core.broker.starts(bag.id)
     tariff = site.core.treasury.ledger.tariff(site.name)
+    terms = site.core.terms[site.name]
     return Course(
         now=now,
         tasks=tasks_of(bag),
@@ -63,7 +77,7 @@ def _course(site: SiteState, bag: Bag, now: float) -> Course:
         ),
         hosts=[hosts for each in sites_of(site, bag) for hosts in _hosts(each, bag, now)],
         terms=terms_for(tariff.charging_unit, site.pad),
-        hint=min(site.core.terms[site.name].initial_tr, site.core.terms[site.name].longest),
+        hint=min(bag.spec.runtimes.get(site.name, terms.initial_tr), terms.longest),
         prefer=bag.spec.prefer,
         deadline=bag.spec.deadline,
     )

@@ -98,6 +98,8 @@ async def _submit(service: Service, given: control.BagInput) -> int:
         sites=tuple(given.sites),
         deadline=given.deadline,
         prefer=given.prefer,
+        runtimes=given.runtimes,
+        slots=given.slots,
     )
     now = time.time()
     check_aims(given.deadline, given.prefer, now)

@@ -87,14 +87,19 @@ async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -
 async def _act(site: SiteState, decisions: list[Decision], part: Part | None) -> None:
     """Carry decisions out, as long as requests are taken."""
     site.intended = tuple(each for each in decisions if isinstance(each, Issue))
-    if part is not None and site.intended:
-        site.explain("divided", part.reason)
+    untold = part.reason if part is not None else ""
     try:
         for decision in decisions:
             match decision:
                 case Issue():
                     site.intended = site.intended[1:]
-                    if not await _issue(site, decision):
+                    found = _affordable(site, decision)
+                    if found is None:
+                        continue
+                    if untold:
+                        site.explain("divided", untold)
+                        untold = ""
+                    if not await issue(site, found.issue, found.shares):
                         break
                 case Withdraw():
                     withdraw(site, decision)
@@ -104,15 +109,15 @@ async def _act(site: SiteState, decisions: list[Decision], part: Part | None) ->
         site.intended = ()
 
 
-async def _issue(site: SiteState, wanted: Issue) -> bool:
-    """Make a request as far as the budgets reach; whether others may follow."""
+def _affordable(site: SiteState, wanted: Issue) -> Affordable | None:
+    """The request as far as the budgets reach; None, with the reason kept, where that is not far enough."""
     match within_budgets(site, wanted):
-        case Affordable(decision, shares):
-            return await issue(site, decision, shares)
+        case Affordable() as found:
+            return found
         case TooDear(reason):
             site.paused[wanted.demand.bag] = reason
             _withhold(site, reason)
-    return True
+    return None
 
 
 def _withhold(site: SiteState, reason: str) -> None:

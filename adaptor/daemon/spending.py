@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -33,9 +34,23 @@ def budget_writer(
     """
     if credits is None:
         return None
-    amount = millionths(credits, "a budget")
-    _check_holds_a_request(core, [site for site in sites if spec.allows(site.name)], spec, amount)
+    allowed = [site for site in sites if spec.allows(site.name)]
+    amount = millionths(credits, "a budget") + _beyond_work(core, allowed, spec)
+    _check_holds_a_request(core, allowed, spec, amount)
     return lambda db, bag: core.treasury.give(db, bag, amount)
+
+
+def _beyond_work(core: Core, sites: list[SiteState], spec: BagSpec) -> int:
+    """What requests for the slots of a quote reserve beyond the work that it counts: pad and overrun.
+
+    Most of it is given back when they end.
+    """
+    return sum(
+        core.treasury.ledger.tariff(site.name).reservation(
+            EXPLICIT, spec.slots.get(site.name, 0) * spec.cpus, math.ceil(site.pad)
+        )
+        for site in sites
+    )
 
 
 def _check_holds_a_request(core: Core, sites: list[SiteState], spec: BagSpec, amount: int) -> None:
@@ -52,7 +67,7 @@ def _check_holds_a_request(core: Core, sites: list[SiteState], spec: BagSpec, am
 def _first_request(core: Core, site: SiteState, spec: BagSpec) -> tuple[int, str, Request]:
     """The least that the first request of a bag costs at a site."""
     terms = core.terms[site.name]
-    runtime = min(terms.initial_tr, terms.longest)
+    runtime = min(spec.runtimes.get(site.name, terms.initial_tr), terms.longest)
     demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
     request = billed(site, smallest(site, shape_of(site, demand), demand))
     return (

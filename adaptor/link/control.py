@@ -42,6 +42,10 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds by which all tasks are to be done."""
     prefer: str | None = None
     """`cheap`, `balanced` or `fast`; None: as many processors as can be had."""
+    runtimes: dict[str, float] = {}
+    """By site: seconds that a task is taken to need before any has finished; else the site's initial_tr."""
+    slots: dict[str, int] = {}
+    """By site: tasks that may run there at the same time; empty: no matter."""
     tasks: list[TaskInput]
 
 

@@ -30,8 +30,8 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
     site.journal.close()
 
 
-def submit(site: FakeSite, tasks: int, *, deadline: float | None = None, prefer: str | None = None) -> Bag:
-    spec = msgspec.structs.replace(SPEC, deadline=deadline, prefer=prefer)
+def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:
+    spec = msgspec.structs.replace(SPEC, **wishes)
     id = site.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
     site.restart()
     return site.state.core.broker.books.bags[id]
@@ -134,3 +134,11 @@ def test_a_deadline_in_the_past_is_refused() -> None:
     with pytest.raises(UsageError, match="cheap, balanced, fast"):
         check_aims(None, "somehow", 0.0)
     check_aims(5000.0, "fast", 4600.0)
+
+
+def test_no_more_slots_than_were_chosen_from_the_quote(site: FakeSite) -> None:
+    bag = submit(site, 40, slots={"here": 3}, runtimes={"here": 20.0})
+    steps(site, 3)
+    assert asked(site) == 3
+    assert f"bag {bag.id} has 3 slots at here by its quote" in site.told("issued")[0]
+    assert "tasks of 20s" in site.told("issued")[0], "as sampled, not as configured"

@@ -1,0 +1,57 @@
+"""A quote on two local sites, and a run on the chosen line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.test_local_budget import never_above_budget
+
+pytestmark = pytest.mark.timeout(300)
+
+SITE = """
+    sites:
+      near:
+        backend: local
+        processors: 2
+        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 5m}
+        initial_tr: 4
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        price: {explicit: 10}
+      far:
+        backend: local
+        processors: 3
+        limits: {max_pending_requests: 2, max_proc: 3, max_tr: 5m}
+        initial_tr: 4
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        price: {explicit: 20}
+"""
+TASKS = 60
+
+
+def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
+    lab.configure(SITE)
+    lab.bag(["sleep 0.5"] * TASKS)
+    lab.run("daemon", "start")
+    told = lab.ask("quote", "tasks.bag", "--choose", "1")
+    lines = told["lines"]
+    assert [line["name"] for line in lines][::5] == ["cheapest", "fastest"]
+    costs = [line["configuration"]["cost"] for line in lines]
+    times = [line["configuration"]["seconds"] for line in lines]
+    assert costs == sorted(costs)
+    assert times == sorted(times, reverse=True)
+    assert "far" not in lines[0]["configuration"]["processors"], "far is dearer and no faster"
+    rest = lab.status(told["bag"])
+    assert rest["sites"] == ["near"]
+    assert rest["tasks"] == TASKS - 30
+    lab.wait(told["bag"])
+    exactly_one_result_each(lab, told["bag"], TASKS - 30)
+    assert {pilot["site"] for pilot in lab.ask("report", str(told["bag"]))["requests"]} == {"near"}
+    refused = lab.run("quote", "tasks.bag", "--site", "elsewhere", expect=2).stderr
+    assert "there is no site" in refused
+    lab.run("daemon", "stop", "--pilots")
+    never_above_budget(lab.state / "journal.sqlite")

@@ -1,0 +1,70 @@
+"""A budget on a real Slurm, with `kill -9` of the daemon in between, against Slurm's own job records."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import datetime
+from functools import partial
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.test_local_budget import has_done, never_above_budget, used
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+
+PRICE, UNIT, TASKS = 10, 10, 60
+SITE = f"""
+    sites:
+      hpc:
+        backend: slurm
+        partition: batch
+        limits: {{max_pending_requests: 3, max_proc: 4, max_tr: 20m}}
+        initial_tr: 5s
+        pad: 5s
+        idle_timeout: 3
+        poll_interval: 2
+        overrun: 30s
+        price: {{explicit: {PRICE}}}
+        charging_unit: {UNIT}s
+    daemon:
+      worker_timeout: 8
+"""
+
+
+def recount(slurm: ThrowawaySlurm) -> float:
+    """Credits by what Slurm itself says of every job: processors, start and end."""
+    total = 0.0
+    for job in slurm.run(["scontrol", "--oneliner", "show", "job"]).splitlines():
+        told = dict(re.findall(r"(\w+)=(\S+)", job))
+        if not told.get("JobName", "").startswith("adaptor-") or told["StartTime"] == "Unknown":
+            continue
+        start, end = (datetime.fromisoformat(told[key]) for key in ("StartTime", "EndTime"))
+        units = math.ceil(max(0.0, (end - start).total_seconds()) / UNIT)
+        total += math.ceil(int(told["NumCPUs"]) * units * UNIT * PRICE * 1e6 / 3600) / 1e6
+    return total
+
+
+def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
+    slurm: ThrowawaySlurm, lab: Lab
+) -> None:
+    lab.configure(SITE)
+    lab.bag(["sleep 1"] * TASKS)
+    refused = lab.run("submit", "tasks.bag", "--budget", "0.2", expect=2).stderr
+    assert f"{math.ceil((60 + 30) * PRICE / 3600 * 1e6) / 1e6:g}" in refused, "a minute and the overrun"
+    before = recount(slurm)
+    lab.submit("tasks.bag", "--budget", "1.1")
+    for results in (5, 20):
+        until(partial(has_done, lab, results), "the bag goes on")
+        lab.kill_daemon()
+        lab.run("daemon", "start")
+    lab.wait(timeout=200)
+    exactly_one_result_each(lab, 1, TASKS)
+    until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")
+    line = used(lab)
+    lab.run("daemon", "stop")
+    assert 0 < line["used"] <= 1.1
+    assert line["used"] == pytest.approx(recount(slurm) - before, abs=1e-6)
+    never_above_budget(lab.state / "journal.sqlite")
