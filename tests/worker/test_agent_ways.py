@@ -32,6 +32,7 @@ def test_tasks_run_and_their_results_are_acknowledged(harness: Harness) -> None:
     assert [n for n in range(50) if harness.result(key(n)).exit_code != 0] == [7]
     worker.send_signal(signal.SIGTERM)
     assert harness.exit_code(worker) == 0
+    harness.daemon.until(lambda: harness.daemon.goodbyes)
     assert harness.daemon.goodbyes[-1].why is Leaving.SIGNAL
     assert not list(harness.pilot.glob("unsent-*"))
 
@@ -86,6 +87,7 @@ def test_a_worker_is_told_to_leave(harness: Harness) -> None:
     harness.daemon.send(Orders(leave="all tasks have ended"))
     assert harness.exit_code(worker) == 0
     assert harness.daemon.results[key(1)].ending is Ending.ENDED
+    harness.daemon.until(lambda: harness.daemon.goodbyes)
     assert harness.daemon.goodbyes[-1].why is Leaving.TOLD
 
 
