@@ -1,9 +1,9 @@
-"""What `adaptor site check` finds, and the check that is the same for every batch scheduler."""
+"""What `adaptor site check` finds, and the checks that are the same for every batch scheduler."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import msgspec
@@ -37,6 +37,20 @@ def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[
     yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests, scheduler)
     yield _within("max_proc", site.limits.max_proc, known.processors, scheduler)
     yield _within("max_tr", site.limits.max_tr, known.seconds, scheduler, duration=True)
+
+
+def check_sizes(site: SiteConfig, sizes: Collection[int], usual: int) -> Iterator[Finding]:
+    """That the sizes of nodes, in processors, are as configured; `usual`: that of most."""
+    told = " or ".join(str(size) for size in sorted(sizes))
+    if site.whole_nodes and site.processors_per_node is None:
+        yield error(f"whole_nodes needs `processors_per_node: {usual}`")
+    if site.processors_per_node is not None and sizes and site.processors_per_node not in sizes:
+        yield error(f"processors_per_node is {site.processors_per_node}, but the nodes have {told}")
+    if site.whole_nodes and len(sizes) > 1:
+        yield warning(
+            f"the nodes have {told} processors: requests are counted with "
+            f"{site.processors_per_node or usual} each"
+        )
 
 
 def _within(

@@ -6,12 +6,19 @@ between two of our questions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from adaptor.model import QueueState
+from adaptor.model import QueueState, RunningJob
 
 HIDDEN = "hidden"
 """The id that stands for such jobs."""
+
+
+def with_hidden(jobs: list[RunningJob], allocated: int) -> list[RunningJob]:
+    """The jobs that we see and, where more processors are allocated than theirs, one for all others."""
+    hidden = allocated - sum(job.processors for job in jobs)
+    return [*jobs, RunningJob(HIDDEN, hidden, math.inf)] if hidden > 0 else jobs
 
 
 def hidden_processors(state: QueueState) -> int:

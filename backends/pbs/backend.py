@@ -21,9 +21,9 @@ from backends.pbs.jobs import report_of
 from backends.pbs.limits import ceilings, takes
 from backends.pbs.nodes import execution_queues
 from backends.pbs.queue import Observation, queue_state
-from backends.pbs.script import render
 from backends.pbs.shape import shape_of
 from backends.pbs.terms import Terms, ask_terms
+from backends.scripts import render
 
 
 class PbsBackend:
@@ -69,12 +69,12 @@ class PbsBackend:
         text = render(
             dialect.template,
             processors=order.request.p,
-            seconds=order.request.tr,
+            seconds=str(order.request.tr),
             command=["qsub", *command],
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            memory=None if shape.memory is None else shape.memory // shape.processors,
+            memory="" if shape.memory is None else str(shape.memory // shape.processors),
         )
         self._machine.write_private(script, text.encode())
         try:

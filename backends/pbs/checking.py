@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adaptor.config import SiteConfig
-from backends.findings import Finding, error, ok, warning
+from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.pbs.nodes import SiteNodes
 from backends.pbs.terms import Terms
 
@@ -34,22 +34,12 @@ def check_queue(terms: Terms) -> Iterator[Finding]:
 
 def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
-    sizes = sorted(set(nodes.sizes.values()))
-    told = " or ".join(str(size) for size in sizes)
     if nodes.exclusive and not site.whole_nodes:
         yield error(
             f"the nodes of queue {nodes.queue.name} are given whole only: set `whole_nodes: true` and "
             f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
         )
-    if site.whole_nodes and site.processors_per_node is None:
-        yield error(f"whole_nodes needs `processors_per_node: {nodes.usual_size}`")
-    if site.processors_per_node is not None and sizes and site.processors_per_node not in sizes:
-        yield error(f"processors_per_node is {site.processors_per_node}, but the nodes have {told}")
-    if site.whole_nodes and len(sizes) > 1:
-        yield warning(
-            f"the nodes have {told} processors: requests are counted with "
-            f"{site.processors_per_node or nodes.usual_size} each"
-        )
+    yield from check_sizes(site, set(nodes.sizes.values()), nodes.usual_size)
 
 
 def check_server(terms: Terms) -> Iterator[Finding]:

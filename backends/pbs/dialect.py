@@ -28,7 +28,7 @@ class Dialect(Protocol):
     slot_margin: int
     """See `backends.base.Backend`."""
     template: Path
-    """The pilot's script, filled in by `backends.pbs.script.render`."""
+    """The pilot's script, filled in by `backends.scripts.render`."""
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """Everyone's jobs that wait, run or are about to end; the running jobs of an array one by one.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
-from backends.hidden import HIDDEN
+from backends.hidden import HIDDEN, with_hidden
 from backends.pbs.nodes import SiteNode, SiteNodes
 from backends.pbs.reasons import is_considered
 from backends.pbs.rows import PbsJob, PbsQueue, PbsReservation
@@ -84,9 +84,7 @@ def _end(seen: Observation, job: PbsJob) -> float:
 
 def _by_job(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
     jobs = [RunningJob(holder.id, holder.processors, holder.end) for holder in held]
-    allocated = sum(node.allocated for node in seen.site.nodes.values())
-    hidden = allocated - sum(job.processors for job in jobs)
-    return [*jobs, RunningJob(HIDDEN, hidden, math.inf)] if hidden > 0 else jobs
+    return with_hidden(jobs, sum(node.allocated for node in seen.site.nodes.values()))
 
 
 def _by_node(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from pathlib import Path
 
 from adaptor.config import SiteConfig
 from adaptor.model import Limits, QueueState
@@ -14,6 +15,7 @@ from backends.commands import CommandHung, Commands
 from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
+from backends.scripts import render
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs
 from backends.slurm.limits import ask_terms, ceilings
@@ -23,9 +25,9 @@ from backends.slurm.questions import Questions
 from backends.slurm.queue import Observation, queue_state
 from backends.slurm.releasing import remaining_nodes
 from backends.slurm.rows import Partition
-from backends.slurm.script import render
 from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
 
+TEMPLATE = Path(__file__).with_name("pilot.template")
 _PARTITION_STATES = {"down": "down", "drain": "drained", "inact": "inactive"}
 _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
@@ -72,8 +74,9 @@ class SlurmBackend:
         script = order.directory / "pilot.sh"
         command = [*arguments_of(order, self._site, whole), str(script)]
         text = render(
+            TEMPLATE,
             processors=order.request.p,
-            minutes=minutes_of(order),
+            minutes=str(minutes_of(order)),
             command=["sbatch", *command],
             environment=order.environment,
             prologue=self._site.prologue,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from adaptor.config import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.findings import Finding, error, ok, warning
+from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.questions import Questions
@@ -27,24 +27,12 @@ def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
 
 def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
-    sizes = sorted({node.processors for node in nodes.nodes.values()})
     if nodes.exclusive and not site.whole_nodes:
         yield error(
             f"partition {nodes.partition} gives only whole nodes: set `whole_nodes: true` and "
             f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
         )
-    if site.whole_nodes and site.processors_per_node is None:
-        yield error(f"whole_nodes needs `processors_per_node: {nodes.usual_size}`")
-    if site.processors_per_node is not None and sizes and site.processors_per_node not in sizes:
-        yield error(
-            f"processors_per_node is {site.processors_per_node}, but the nodes have "
-            f"{' or '.join(str(size) for size in sizes)}"
-        )
-    if site.whole_nodes and len(sizes) > 1:
-        yield warning(
-            f"the nodes have {' or '.join(str(size) for size in sizes)} processors: requests are counted "
-            f"with {site.processors_per_node or nodes.usual_size} each"
-        )
+    yield from check_sizes(site, {node.processors for node in nodes.nodes.values()}, nodes.usual_size)
 
 
 def check_accounting(site: SiteConfig, terms: Terms, nodes: SiteNodes) -> Iterator[Finding]:

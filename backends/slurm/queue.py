@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from backends.base import JobState
-from backends.hidden import HIDDEN
+from backends.hidden import HIDDEN, with_hidden
 from backends.slurm.arrays import elements
 from backends.slurm.nodes import SiteNode, SiteNodes
 from backends.slurm.reasons import is_considered
@@ -87,9 +87,7 @@ def _end(seen: Observation, row: QueueRow, nodes: list[SiteNode]) -> float:
 
 def _by_job(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
     jobs = [RunningJob(holder.id, holder.processors, holder.end) for holder in held]
-    allocated = sum(node.allocated for node in seen.site.nodes.values())
-    hidden = allocated - sum(job.processors for job in jobs)
-    return [*jobs, RunningJob(HIDDEN, hidden, math.inf)] if hidden > 0 else jobs
+    return with_hidden(jobs, sum(node.allocated for node in seen.site.nodes.values()))
 
 
 def _by_node(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:

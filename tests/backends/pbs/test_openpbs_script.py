@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from backends.pbs.openpbs.dialect import OpenPbs
-from backends.pbs.script import render
+from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "openpbs" / "pilot.sh"
@@ -23,12 +23,12 @@ def golden_script() -> str:
     return render(
         OpenPbs.template,
         processors=6,
-        seconds=660,
+        seconds="660",
         command=["qsub", "-N", "adaptor-x.hpc.7", "--", "/bin/bash", "-l", "/home/u/my pilots/7/pilot.sh"],
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
         worker=["/opt/python", "-m", "adaptor.worker"],
-        memory=2**30,
+        memory=str(2**30),
     )
 
 
@@ -49,12 +49,12 @@ class Job:
             render(
                 OpenPbs.template,
                 processors=6,
-                seconds=600,
+                seconds="600",
                 command=["qsub"],
                 environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
                 prologue=prologue,
                 worker=["/bin/bash", "-c", f"exec >>'{self.folder}/said'; {worker}"],
-                memory=memory,
+                memory="" if memory is None else str(memory),
             )
         )
         (self.folder / "nodes").write_text(self.nodes)

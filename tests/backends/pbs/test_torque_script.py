@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from backends.pbs.script import render
 from backends.pbs.torque.dialect import Torque
 from backends.pbs.torque.ends import TOLD
 from backends.pbs.torque.notes import NOTE
+from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "torque" / "pilot.sh"
@@ -40,12 +40,12 @@ def golden_script() -> str:
     return render(
         Torque.template,
         processors=6,
-        seconds=660,
+        seconds="660",
         command=["qsub", "-N", "adaptor.7", "/home/u/my pilots/7/pilot.sh"],
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
         worker=["/opt/python", "-m", "adaptor.worker"],
-        memory=2**30,
+        memory=str(2**30),
     )
 
 
@@ -69,12 +69,12 @@ class Job:
             render(
                 Torque.template,
                 processors=6,
-                seconds=600,
+                seconds="600",
                 command=["qsub"],
                 environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b'\n\"$c\" \\d"},
                 prologue=prologue,
                 worker=["/bin/bash", "-c", f"exec >>said 2>>errors; {worker}"],
-                memory=memory,
+                memory="" if memory is None else str(memory),
             )
         )
         file = self.folder.parent / "nodefile"

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from backends.slurm.script import render
+from backends.scripts import render
+from backends.slurm.backend import TEMPLATE
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
@@ -19,8 +20,9 @@ GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
 
 def golden_script() -> str:
     return render(
+        TEMPLATE,
         processors=6,
-        minutes=11,
+        minutes="11",
         command=["sbatch", "--parsable", "--job-name=adaptor-x-7", "/home/u/my pilots/7/pilot.sh"],
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
@@ -43,8 +45,9 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
         script = tmp_path / "pilot.sh"
         script.write_text(
             render(
+                TEMPLATE,
                 processors=6,
-                minutes=10,
+                minutes="10",
                 command=["sbatch"],
                 environment={"ADAPTOR_DIRECTORY": str(tmp_path), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
                 prologue=prologue,
