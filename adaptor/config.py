@@ -13,13 +13,11 @@ import msgspec
 import yaml
 
 from adaptor.config_budget import BudgetConfig, PriceConfig, check_costs
+from adaptor.config_donation import DonationConfig, check_donation
 from adaptor.config_ssh import SshConfig, check_environment, check_ssh
 from adaptor.errors import ConfigError
+from adaptor.units import Duration as Duration
 from adaptor.units import parse_duration
-
-
-class Duration(float):
-    """Seconds; in YAML also `1h 30m` or `HH:MM:SS`."""
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +80,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long the scheduler may let a pilot run beyond tr; it is reserved too. None: by backend."""
     budget: BudgetConfig | None = None
     """What all bags together may spend here; None: it is only counted."""
+    donation: DonationConfig | None = None
+    """How idle nodes are lent; None: they are not."""
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -238,7 +238,12 @@ def _located(message: str, lines: _Lines, name: str) -> ConfigError:
     return ConfigError(f"{name}:{lines.get(path, 1)}: {path[2:] or 'the file'}: {problem}")
 
 
-_PARTS: dict[str, type[msgspec.Struct]] = {"ssh": SshConfig, "price": PriceConfig, "budget": BudgetConfig}
+_PARTS: dict[str, type[msgspec.Struct]] = {
+    "ssh": SshConfig,
+    "price": PriceConfig,
+    "budget": BudgetConfig,
+    "donation": DonationConfig,
+}
 
 
 def _suggestion(path: str) -> str:
@@ -297,6 +302,8 @@ def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
     check_environment(site.environment, f"{at}.environment", fail)
     if site.ssh is not None:
         check_ssh(site.ssh, site.backend, f"{at}.ssh", fail)
+    if site.donation is not None:
+        check_donation(site.donation, site.backend, f"{at}.donation", fail)
     max_tr = site.limits.max_tr
     if max_tr is not None and max_tr <= site.pad:
         fail(

@@ -17,6 +17,10 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d)(?::([0-5]\d))?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
+class Duration(float):
+    """Seconds; in YAML also `1h 30m` or `HH:MM:SS`."""
+
+
 def parse_duration(text: str | int | float) -> float:
     """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS`, `D-HH:MM` or `D-HH:MM:SS`.
 

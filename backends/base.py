@@ -6,12 +6,14 @@ All calls block; the daemon runs them in threads, one at a time per site. Times 
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
+from adaptor.donation.situation import NodeUse
 from adaptor.errors import AdaptorError
 from adaptor.model import Limits, PilotState, QueueState, Request
 
@@ -44,6 +46,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """The command that runs on each node of the pilot."""
     environment: dict[str, str]
     """Variables for the worker; nothing secret is among them."""
+    node: str = ""
+    """The idle node that is lent, wholly (see `SiteConfig.donation`); empty: a formal request."""
 
 
 class JobState(enum.Enum):
@@ -97,6 +101,19 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """Why it can never start as it stands, one sentence; empty when it can."""
 
 
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the scheduler shows it."""
+
+    name: str
+    processors: int
+    memory: int | None = None
+    """Bytes; None: the scheduler does not say."""
+    use: NodeUse
+    """By others than our leases."""
+    planned: float = math.inf
+    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""
+
+
 class Backend(Protocol):
     """One site's scheduler. Every method may raise SchedulerError."""
 
@@ -111,6 +128,12 @@ class Backend(Protocol):
 
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        """The nodes on which the site's requests may run, in the scheduler's order.
+
+        `lent` are the ids of the jobs by which nodes are lent: on their nodes they do not count.
+        """
 
     def submit(self, order: PilotOrder) -> str:
         """The scheduler's job id.

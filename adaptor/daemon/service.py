@@ -75,11 +75,17 @@ class Service:
         terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
         self.core = Core(directory, Journal(directory), self.server, terms, costs_of(config.sites))
         self.sites = {
-            name: SiteState(name, config.sites[name], backend, limits[name], self.core, machines[name])
+            name: SiteState(
+                name,
+                config.sites[name],
+                backend,
+                limits[name],
+                self.core,
+                machines[name],
+                limits_known=name in known,
+            )
             for name, backend in backends.items()
         }
-        for name, state in self.sites.items():
-            state.limits_known = name in known
         self._polls = {
             name: float(each.poll_interval or POLL[each.backend]) for name, each in config.sites.items()
         }

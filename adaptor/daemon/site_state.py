@@ -51,13 +51,15 @@ class SiteState:
         limits: Limits,
         core: Core,
         machine: Machine = HERE,
+        *,
+        limits_known: bool = True,
     ) -> None:
+        """`limits_known`: False where `limits` only stand for some that could not be asked yet."""
         self.name = name
         self.config = config
         self.backend = backend
         self.limits = limits
-        self.limits_known = True
-        """False: they stand for limits that could not be asked yet."""
+        self.limits_known = limits_known
         self.core = core
         self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
         """What the tags of its pilots begin with, and of no other site's."""
