@@ -10,6 +10,8 @@ from collections import deque
 
 import msgspec
 
+from adaptor.broker.lent import NEVER_PREEMPTED, Preempted
+from adaptor.donation.situation import Allocation
 from adaptor.model import TASK_TRANSITIONS, TaskState
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
@@ -32,6 +34,8 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Extra attempts of a running task that may run at the end of the bag."""
     sites: tuple[str, ...] = ()
     """Empty: any."""
+    allocation: Allocation = "mixed"
+    """Whether its tasks run in formal requests, on lent nodes, or on both."""
     deadline: float | None = None
     """Epoch seconds by which all tasks are to be done."""
     prefer: str | None = None
@@ -79,6 +83,8 @@ class Bag:
         """Attempts that count no longer but whose worker may still tell how they ended, by task."""
         self.charged: dict[int, int] = {}
         """Failures of their own, by task."""
+        self.preempted: dict[int, Preempted] = {}
+        """By unfinished task: its lent nodes that were taken while it ran."""
         self.retried = 0
         """Failed attempts that were tried again."""
         self.runtime = 0.0
@@ -168,6 +174,13 @@ class Bag:
         self.retried += again
         return again
 
+    def preempted_of(self, task: int) -> Preempted:
+        return self.preempted.get(task, NEVER_PREEMPTED)
+
+    def preempt(self, task: int, ran: float) -> None:
+        """The lent node of a task was taken after so many seconds."""
+        self.preempted[task] = self.preempted_of(task).again(ran)
+
     def credit(self, wall: float, at: float) -> None:
         """Count a result."""
         self.runtime += wall
@@ -179,6 +192,7 @@ class Bag:
         if self.state(task) is TaskState.WAITING:
             self.waiting.remove(task)
         self._move(task, state)
+        self.preempted.pop(task, None)
         others = self.live.pop(task, set())
         for attempt in others:
             self.set_adrift(task, attempt)

@@ -7,11 +7,12 @@ import math
 import time
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, cast, get_args
 
 import msgspec
 
 from adaptor.budget.presets import PREFERENCES
+from adaptor.donation.situation import Allocation
 from adaptor.units import parse_duration, parse_size
 
 
@@ -32,6 +33,7 @@ class BagOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deadline: float | None = None
     """Epoch seconds."""
     prefer: str | None = None
+    allocation: Allocation | None = None
 
     def under(self, stronger: BagOptions) -> BagOptions:
         """These options, with those of `stronger` in their place where it says something."""
@@ -110,6 +112,13 @@ def _preference(text: str) -> str:
     return text
 
 
+def _allocation(text: str) -> Allocation:
+    for known in get_args(Allocation):
+        if text == known:
+            return cast(Allocation, known)
+    raise ValueError(f"{text!r} is not one of {', '.join(get_args(Allocation))}")
+
+
 def _sites(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     return [_label(name) for name in names]
@@ -128,6 +137,7 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "budget": ("budget", _credits),
     "deadline": ("deadline", _deadline),
     "prefer": ("prefer", _preference),
+    "allocation": ("allocation", _allocation),
 }
 
 

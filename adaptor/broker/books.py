@@ -12,9 +12,12 @@ import msgspec
 
 from adaptor.broker.bag import Bag
 from adaptor.broker.changes import AttemptRevived, AttemptStart, Changes, TaskChange
+from adaptor.broker.lent import UNLEARNED, LentNode
 from adaptor.broker.outbox import Grant, Outbox
 from adaptor.broker.workers import Held, Worker
 from adaptor.crafting.learning import Learned, RuntimeLearner
+from adaptor.donation.idleness import Hazard
+from adaptor.donation.situation import DonationRules
 from adaptor.link.messages import LAST_SECONDS, AttemptKey
 from adaptor.model import TaskState
 
@@ -30,6 +33,11 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds before its pilot's end at which a worker ends its tasks."""
     latency: float = 0.0
     """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
+    donation: DonationRules | None = None
+    """How its idle nodes are lent; None: they are not."""
+
+
+_NO_RULES = DonationRules()
 
 
 def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
@@ -53,6 +61,10 @@ class Books:
         """Bags that run in pilots of their own only, since each pays for itself."""
         self.owners: dict[int, int] = {}
         """By pilot: the only bag that it serves; those that are not named serve all others."""
+        self.lent: dict[int, LentNode] = {}
+        """The nodes that are lent, by their pilots."""
+        self.hazards: dict[str, Hazard] = {}
+        """How long nodes stay idle, by site."""
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
         self.changes = Changes()
@@ -76,7 +88,18 @@ class Books:
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that must be left of a pilot when the task starts in it."""
-        return self.learner(bag.id, site).estimate_of(task) + self.sites[site].last
+        return self.estimate_of(bag, site, task) + self.sites[site].last
+
+    def estimate_of(self, bag: Bag, site: str, task: int) -> float:
+        """Seconds that the task is taken to need: what ran in vain for so long needs more."""
+        return max(self.learner(bag.id, site).estimate_of(task), bag.preempted_of(task).ran)
+
+    def rules(self, site: str) -> DonationRules:
+        """By which nodes of a site are lent."""
+        return self.sites[site].donation or _NO_RULES
+
+    def hazard(self, site: str) -> Hazard:
+        return self.hazards.get(site, UNLEARNED)
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the terms of a site, for what was learned there too."""
@@ -87,8 +110,18 @@ class Books:
 
     def serves(self, worker: Worker, bag: Bag) -> bool:
         """Whether the tasks of a bag may run there, room and time aside."""
+        return self.serves_in(worker.pilot, worker.site, bag)
+
+    def serves_in(self, pilot: int, site: str, bag: Bag) -> bool:
+        """Whether the tasks of a bag may run in a pilot, room and time aside."""
         own = bag.id if bag.id in self.alone else None
-        return bag.spec.allows(worker.site) and self.owners.get(worker.pilot) == own
+        unwanted = "explicit" if pilot in self.lent else "transparent"
+        return bag.spec.allows(site) and bag.spec.allocation != unwanted and self.owners.get(pilot) == own
+
+    def concerns(self, bag: Bag, site: str) -> bool:
+        """Whether the tasks of a bag may run at a site."""
+        lends = self.sites[site].donation is not None
+        return bag.spec.allows(site) and (lends or bag.spec.allocation != "transparent")
 
     def processors(self, site: str) -> int:
         """Processors of all workers at a site."""

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books, SiteTerms
 from adaptor.broker.changes import Changes
-from adaptor.broker.demanding import demands_of, groups_of, sharers_of
+from adaptor.broker.demanding import LentDemand, demands_of, groups_of, lent_demands, sharers_of
 from adaptor.broker.leasing import dispatch, feed
+from adaptor.broker.lent import LentNode
 from adaptor.broker.outbox import Draft
 from adaptor.broker.settling import give_up, settle
 from adaptor.broker.workers import Worker
@@ -88,6 +89,18 @@ class Broker:
         """A pilot serves this bag alone."""
         self.books.owners[pilot] = bag
 
+    def lent_demands(self, site: str) -> tuple[LentDemand, ...]:
+        """What may be started on lent nodes of a site, by bag or by bags that share their pilots."""
+        return lent_demands(self.books, site)
+
+    def lend(self, pilot: int, node: LentNode) -> None:
+        """A pilot is the lease of a node, or what is known of that node has changed."""
+        self.books.lent[pilot] = node
+
+    def forget_pilot(self, pilot: int) -> None:
+        """It has ended, and all that it left behind was heard."""
+        self.books.lent.pop(pilot, None)
+
     def starts(self, bag: int) -> list[float]:
         """When the tasks of a bag that run were started, as far as workers have said so."""
         first: dict[int, float] = {}
@@ -118,17 +131,12 @@ class Broker:
 
     def has_work_for(self, site: str) -> bool:
         """Whether an unfinished task may run at this site."""
-        return any(not bag.ended and bag.spec.allows(site) for bag in self.books.bags.values())
+        return any(not bag.ended and self.books.concerns(bag, site) for bag in self.books.bags.values())
 
     def has_work_in(self, pilot: int, site: str) -> bool:
         """Whether an unfinished task may run in a pilot."""
-        owner = self.books.owners.get(pilot)
-        return any(
-            not bag.ended
-            and bag.spec.allows(site)
-            and owner == (bag.id if bag.id in self.books.alone else None)
-            for bag in self.books.bags.values()
-        )
+        bags = self.books.bags.values()
+        return any(not bag.ended and self.books.serves_in(pilot, site, bag) for bag in bags)
 
     # --- workers -------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from adaptor.errors import JournalError
 
 FILE = "journal.sqlite"
-VERSION = 2
+VERSION = 3
 
 
 @contextmanager

@@ -5,19 +5,43 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+import msgspec
+
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books
+from adaptor.broker.lent import lent_demand
 from adaptor.crafting.situation import Demand, Group
+from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 
 _Shape = tuple[int, int | None, int | None]
 """Processors and memory of a task; its bag, where that has pilots of its own."""
 
 
+class LentDemand(msgspec.Struct, frozen=True):
+    """Tasks of one bag that may be started on lent nodes."""
+
+    bag: int
+    memory_per_task: int | None
+    """Bytes."""
+    own: bool
+    """Whether the bag runs in pilots of its own only."""
+    wanted: DonationDemand
+
+
+def lent_demands(books: Books, site: str) -> tuple[LentDemand, ...]:
+    """What waits and may be started on lent nodes of a site, by bag."""
+    return tuple(
+        LentDemand(bag.id, bag.spec.memory, bag.id in books.alone, wanted)
+        for bag in _unfinished(books)
+        if bag.spec.allows(site) and (wanted := lent_demand(books, bag, site)) is not None
+    )
+
+
 def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
-    """The demands of all unfinished bags that may run at a site, by shape of task."""
+    """What formal requests are wanted for: all unfinished bags that may run at a site, by shape of task."""
     by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
-    for bag in _unfinished(books):
+    for bag in _formal(books):
         if bag.spec.allows(site):
             by_shape[_shape(books, bag)].append(bag)
     return tuple(
@@ -29,7 +53,7 @@ def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
 def groups_of(books: Books) -> tuple[Group, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
-    for bag in _unfinished(books):
+    for bag in _formal(books):
         together[_shape(books, bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
     return tuple(
         Group(
@@ -44,12 +68,17 @@ def _unfinished(books: Books) -> Iterable[Bag]:
     return (bag for bag in books.bags.values() if not bag.ended)
 
 
+def _formal(books: Books) -> Iterable[Bag]:
+    """Those whose tasks may run in formal requests."""
+    return (bag for bag in _unfinished(books) if bag.spec.allocation != "transparent")
+
+
 def sharers_of(books: Books, site: str, demand: Demand) -> dict[int, float]:
     """The bags whose waiting tasks make a demand, and how many each has."""
     shape = demand.processors_per_task, demand.memory_per_task, demand.bag
     waiting = {
         bag.id: float(bag.count(TaskState.WAITING))
-        for bag in _unfinished(books)
+        for bag in _formal(books)
         if bag.spec.allows(site) and _shape(books, bag) == shape
     }
     return {bag: tasks for bag, tasks in waiting.items() if tasks}
@@ -85,8 +114,8 @@ def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
 def _estimates(books: Books, bag: Bag, site: str) -> list[float]:
     """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
     learner = books.learner(bag.id, site)
-    cut = [task for task in learner.cut_tasks if bag.state(task) is TaskState.WAITING]
-    estimates = [learner.estimate_of(task) for task in cut]
-    if not cut or len(cut) < bag.count(TaskState.WAITING):
+    odd = [task for task in learner.cut_tasks | bag.preempted.keys() if bag.state(task) is TaskState.WAITING]
+    estimates = [books.estimate_of(bag, site, task) for task in odd]
+    if not odd or len(odd) < bag.count(TaskState.WAITING):
         estimates.append(learner.estimate)
     return estimates

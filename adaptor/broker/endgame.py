@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books
+from adaptor.broker.lent import replica_for_lent
 from adaptor.broker.workers import Worker
 from adaptor.link.messages import AttemptKey
 from adaptor.model import TaskState
@@ -62,6 +63,8 @@ def _straggler(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int,
     if not late:
         return None
     _, task = min(late)
+    if worker.pilot in books.lent:
+        return replica_for_lent(books, bag, worker, task, now)
     needs = books.needs(bag, worker.site, task)
     return (task, needs) if needs <= worker.time_left(now) and needs < worker.too_long else None
 

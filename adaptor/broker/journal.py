@@ -20,6 +20,7 @@ from adaptor.broker.changes import (
     TaskChange,
 )
 from adaptor.broker.database import FILE, guarded, open_for_writing
+from adaptor.donation.idleness import Idleness
 from adaptor.link.control import TaskInput
 from adaptor.link.messages import AttemptKey
 from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
@@ -45,6 +46,8 @@ class PilotRow(msgspec.Struct, frozen=True):
     started: float | None
     bag: int | None
     """The only bag that it serves; None: all that share their pilots."""
+    node: str
+    """The node that it lends; empty: a formal request."""
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -161,15 +164,16 @@ class Journal:
         now: float,
         bag: int | None = None,
         also: _Also | None = None,
+        node: str = "",
     ) -> int:
         """Write the intent to submit a request down, before it is submitted; the pilot's id.
 
-        `bag` is the only one that it will serve. `also` is told the id and writes in the same transaction.
+        `bag` is the only one that it will serve, `node` the one that it lends. `also` is told the id and writes in the same transaction.
         """
         with self.transaction() as db:
             row = db.execute(
-                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason, bag)"
-                " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason, bag, node)"
+                " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     site,
                     PilotState.SUBMITTING.value,
@@ -179,6 +183,7 @@ class Journal:
                     crafted.predicted_start,
                     crafted.reason,
                     bag,
+                    node,
                 ),
             )
             pilot = int(row.lastrowid or 0)
@@ -193,7 +198,8 @@ class Journal:
         marks = ",".join("?" * len(states))
         with guarded(self.path):
             rows = self.connection.execute(
-                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag FROM pilot"  # noqa: S608
+                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, node"  # noqa: S608
+                " FROM pilot"
                 f" WHERE state IN ({marks})",
                 states,
             )
@@ -208,12 +214,24 @@ class Journal:
         started: float | None,
         ended: float | None,
         end_reason: str,
+        yielded: float | None = None,
     ) -> None:
         with self.transaction() as db:
             db.execute(
-                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
-                (state.value, job, started, ended, end_reason, pilot),
+                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?, yielded = ?"
+                " WHERE id = ?",
+                (state.value, job, started, ended, end_reason, yielded, pilot),
             )
+
+    def idleness(self, site: str) -> Idleness | None:
+        """What was learned of a site's idle periods; None: nothing."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT known FROM idleness WHERE site = ?", (site,)).fetchone()
+        return None if row is None else msgspec.msgpack.decode(row[0], type=Idleness)
+
+    def keep_idleness(self, site: str, known: Idleness) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
     def waits(self, site: str, limit: int = 500) -> list[PilotWait]:
         """The last pilots of a site that started, or ended, after a prediction; the oldest first."""

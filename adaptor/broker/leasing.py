@@ -12,6 +12,7 @@ from itertools import islice
 from adaptor.broker.bag import Bag
 from adaptor.broker.books import Books
 from adaptor.broker.endgame import feed_the_end
+from adaptor.broker.lent import take_for_lent
 from adaptor.broker.workers import Worker
 
 RESERVE_SECONDS = 0.5
@@ -63,11 +64,13 @@ def _lease_next(books: Books, worker: Worker, processors: int, memory: int, now:
 def _take_fitting(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
     """Take the first waiting task that can finish before the pilot ends: (task, seconds it needs).
 
-    Only tasks that were cut before need more than the others, so only those are looked past.
+    Only tasks that were cut or preempted before need more than the others, so only those are looked past.
     """
-    learner = books.learner(bag.id, worker.site)
+    if worker.pilot in books.lent:
+        return take_for_lent(books, bag, worker, now)
+    odd = len(books.learner(bag.id, worker.site).cut_tasks) + len(bag.preempted)
     time_left = worker.time_left(now)
-    for position, task in enumerate(islice(bag.waiting, len(learner.cut_tasks) + 1)):
+    for position, task in enumerate(islice(bag.waiting, odd + 1)):
         needs = books.needs(bag, worker.site, task)
         if needs <= time_left and needs < worker.too_long:
             del bag.waiting[position]

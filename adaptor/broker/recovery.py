@@ -12,6 +12,7 @@ from adaptor.broker.broker import Broker
 from adaptor.broker.credit_entries import budgets_of_bags, read_entries
 from adaptor.broker.database import guarded
 from adaptor.broker.journal import Journal
+from adaptor.broker.lent import LentNode, Preempted
 from adaptor.broker.workers import Held, Worker
 from adaptor.link.messages import AttemptKey
 from adaptor.model import AttemptOutcome, TaskState
@@ -36,10 +37,13 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             if bag.spec.aims:
                 broker.keep_apart(bag_id)
             _recall_runtimes(db, broker, bag)
+            _recall_preemptions(db, bag)
         _await_workers(db, broker, now)
     for row in journal.pilots_in_system():
         if row.bag is not None:
             broker.own_pilot(row.id, row.bag)
+        if row.node:
+            broker.lend(row.id, LentNode(since=row.started or row.submitted))
     for budgeted in budgets_of_bags(read_entries(journal)):
         broker.keep_apart(budgeted)
     return broker
@@ -103,6 +107,20 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
             learner.finished(wall, task=task)
         else:
             learner.cut(task, wall)
+
+
+def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
+    """How often lent nodes were taken from tasks that are unfinished."""
+    rows = db.execute(
+        "SELECT attempt.task, COUNT(*), MAX(COALESCE(attempt.wall, attempt.ended - attempt.started, 0))"
+        " FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.started IS NOT NULL"
+        " AND pilot.node <> '' GROUP BY attempt.task",
+        (bag.id, AttemptOutcome.PREEMPTED.value, AttemptOutcome.LOST.value),
+    )
+    for task, times, ran in rows:
+        if not bag.state(task).ended:
+            bag.preempted[task] = Preempted(times, ran)
 
 
 def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:

@@ -42,7 +42,9 @@ CREATE TABLE pilot (
     freed_at        REAL NOT NULL DEFAULT 0,    -- the sum over them of when that was
     reason          TEXT NOT NULL,
     end_reason      TEXT NOT NULL DEFAULT '',
-    bag             INTEGER                 -- the only one that it serves; NULL: all that share
+    bag             INTEGER,                -- the only one that it serves; NULL: all that share
+    node            TEXT NOT NULL DEFAULT '', -- the node that it lends; empty: a formal request
+    yielded         REAL                    -- seconds from the call to make room until nothing of it ran
 );
 CREATE TABLE attempt (
     bag         INTEGER NOT NULL,
@@ -77,4 +79,8 @@ CREATE TABLE credit (                       -- the ledger: its entries in their 
     id      INTEGER PRIMARY KEY,
     entry   BLOB NOT NULL                   -- msgpack Entry
 );
-PRAGMA user_version = 2;
+CREATE TABLE idleness (                     -- how long nodes stay idle
+    site    TEXT PRIMARY KEY,
+    known   BLOB NOT NULL                   -- msgpack Idleness
+);
+PRAGMA user_version = 3;

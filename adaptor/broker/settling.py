@@ -28,7 +28,7 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     bag = books.bags.get(key.bag)
     if bag is None or not bag.expects(key.task, key.attempt):
         return
-    outcome = _judge(bag, worker, result, why, now)
+    outcome = _judge(bag, worker, result, why, now, lent=worker.pilot in books.lent)
     books.changes.attempts.append(_attempt_end(result, outcome, now))
     books.touched[bag.id] = bag
     if bag.state(key.task).ended:
@@ -59,6 +59,7 @@ def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutco
     else:
         if outcome is AttemptOutcome.WALLTIME and wall is not None:
             books.learner(bag.id, worker.site).cut(key.task, wall)
+        _count_preemption(books, bag, worker, key, outcome, wall)
         _go_on_without(books, bag, key)
     bag.set_adrift(key.task, key.attempt)
     books.forget_if_over(bag)
@@ -81,7 +82,9 @@ def _attempt_end(result: Result, outcome: AttemptOutcome, now: float) -> Attempt
     )
 
 
-def _judge(bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float) -> AttemptOutcome:
+def _judge(
+    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, *, lent: bool
+) -> AttemptOutcome:
     state = bag.state(result.key.task)
     if state is TaskState.CANCELLED:
         return AttemptOutcome.CANCELLED
@@ -94,6 +97,8 @@ def _judge(bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: f
     ended = result.started + result.wall if result.started else now
     if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
         return AttemptOutcome.WALLTIME
+    if lent and why is not None:  # by the scheduler's signal, or because we take the node back
+        return AttemptOutcome.PREEMPTED
     if why is Leaving.TOLD:
         return AttemptOutcome.CANCELLED
     return AttemptOutcome.LOST  # the scheduler's word on the pilot will say more
@@ -111,9 +116,19 @@ def _learn(
     """What an attempt without a result says about times."""
     if outcome is AttemptOutcome.WALLTIME:
         books.learner(bag.id, worker.site).cut(result.key.task, result.wall)
+    _count_preemption(books, bag, worker, result.key, outcome, result.wall if result.started else None)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
         worker.too_long = min(worker.too_long, books.needs(bag, worker.site, result.key.task))
+
+
+def _count_preemption(
+    books: Books, bag: Bag, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, ran: float | None
+) -> None:
+    """A task that keeps losing its lent nodes is held in the end; a node that fell silent counts too."""
+    lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
+    if lost and ran is not None and worker.pilot in books.lent:
+        bag.preempt(key.task, ran)
 
 
 def _charge(books: Books, bag: Bag, key: AttemptKey) -> None:

@@ -75,6 +75,11 @@ _OPTIONS = (
     _option("--budget", metavar="CREDITS", help="What the bag may cost at most (default: no limit)."),
     _option("--deadline", metavar="TIME", help="By when it shall be done: 12h, or 2026-11-22T08:00."),
     _option("--prefer", metavar="WORD", help="cheap, balanced or fast (default: all that can be had)."),
+    _option(
+        "--allocation",
+        metavar="WORD",
+        help="explicit (formal requests), transparent (idle nodes that are lent) or mixed (the default).",
+    ),
     _option("--cwd", metavar="DIR", help="Where the tasks run (default: here)."),
     _option("--output", metavar="DIR", help="Where their output goes (default: adaptor-BAG in --cwd)."),
 )

@@ -94,6 +94,7 @@ def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
         budget=None,
         deadline=None,
         prefer=None,
+        allocation="explicit",
         tasks=[bag.tasks[place] for place in places],
     )
     return ask(control.Submit(sample), control.Submitted).bag

@@ -98,6 +98,7 @@ async def _submit(service: Service, given: control.BagInput) -> int:
         sites=tuple(given.sites),
         deadline=given.deadline,
         prefer=given.prefer,
+        allocation=given.allocation,
         runtimes=given.runtimes,
         slots=given.slots,
     )
@@ -125,10 +126,20 @@ def _check(service: Service, given: control.BagInput) -> None:
         raise UsageError("a bag needs at least one task")
     if given.cpus < 1 or given.retries < 0 or given.replicas < 0:
         raise UsageError("cpus must be 1 or more; retries and replicas 0 or more")
+    if given.allocation == "transparent":
+        _check_lent(service, given.sites or list(service.sites))
     limits = [service.sites[name].limits for name in given.sites or service.sites]
     largest = max(limit.max_proc for limit in limits)
     if given.cpus > largest:
         raise UsageError(f"tasks of {given.cpus} cpus fit into no request: max_proc is {largest}")
+
+
+def _check_lent(service: Service, names: list[str]) -> None:
+    if all(service.sites[name].config.donation is None for name in names):
+        raise UsageError(
+            f"no node is ever lent at {' or '.join(names)}: a bag with allocation transparent needs a site "
+            "with `donation:` in the configuration"
+        )
 
 
 async def _cancel(service: Service, bags: list[int]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor import views
+from adaptor.donation.situation import Allocation
 
 
 class TaskInput(msgspec.Struct, frozen=True, array_like=True):
@@ -42,6 +43,8 @@ class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds by which all tasks are to be done."""
     prefer: str | None = None
     """`cheap`, `balanced` or `fast`; None: as many processors as can be had."""
+    allocation: Allocation = "mixed"
+    """Whether its tasks run in formal requests (`explicit`), on lent nodes (`transparent`), or on both."""
     runtimes: dict[str, float] = {}
     """By site: seconds that a task is taken to need before any has finished; else the site's initial_tr."""
     slots: dict[str, int] = {}

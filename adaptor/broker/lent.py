@@ -1,0 +1,133 @@
+"""Lent nodes as the broker sees them: which waiting tasks may be started there (De Rose §3). Pure."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adaptor.donation.fitting import held, known_need, least_probability, room
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.model import TaskState
+
+if TYPE_CHECKING:
+    from adaptor.broker.bag import Bag
+    from adaptor.broker.books import Books
+    from adaptor.broker.workers import Worker
+
+UNLEARNED = IdleLearner().hazard
+"""What is taken to be known of a site's idle periods before any was seen."""
+
+
+class LentNode(msgspec.Struct, frozen=True, kw_only=True):
+    """The node of a pilot by which it is lent. Epoch seconds."""
+
+    since: float
+    """Since when it has been idle but for us."""
+    until: float = math.inf
+    """When a local job is planned there, or the hours of lending end."""
+
+
+class Preempted(msgspec.Struct, frozen=True):
+    """What became of a task on lent nodes."""
+
+    times: int = 0
+    """How often its node was taken while it ran."""
+    ran: float = 0.0
+    """The longest time in seconds that it ran in vain."""
+
+    def again(self, ran: float) -> Preempted:
+        return Preempted(self.times + 1, max(self.ran, ran))
+
+
+NEVER_PREEMPTED = Preempted()
+
+
+def lent_need(books: Books, bag: Bag, site: str, task: int) -> float:
+    """Seconds that a task is taken to need on a lent node; 0 while nothing is known of its bag."""
+    learner = books.learner(bag.id, site)
+    known = learner.mean is not None or learner.cut_tasks or bag.spec.runtimes.get(site) is not None
+    return known_need(learner.estimate_of(task) if known else None, bag.preempted_of(task).ran)
+
+
+def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
+    """Take the first waiting task that is likely to finish on a lent node: (task, seconds it needs).
+
+    One that was preempted too often is left for formal requests; where its bag knows none, it comes
+    after all others.
+    """
+    rules, last = books.rules(worker.site), books.sites[worker.site].last
+    longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
+    others, spare = False, None
+    for position, task in enumerate(islice(bag.waiting, _odd(books, bag, worker.site) + 1)):
+        need = lent_need(books, bag, worker.site, task)
+        fits = 0 < longest >= need and need + last < worker.too_long
+        kept = held(bag.preempted_of(task).times, rules)
+        if fits and not kept:
+            return _take(bag, position), need + last
+        others = others or not kept
+        spare = (position, need) if fits and spare is None else spare
+    if spare is None or others or bag.spec.allocation != "transparent":
+        return None
+    return _take(bag, spare[0]), spare[1] + last
+
+
+def replica_for_lent(
+    books: Books, bag: Bag, worker: Worker, task: int, now: float
+) -> tuple[int, float] | None:
+    """The task with the seconds it needs, where another attempt of it is likely to finish there."""
+    last = books.sites[worker.site].last
+    need = lent_need(books, bag, worker.site, task)
+    longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
+    return (task, need + last) if longest >= need and need + last < worker.too_long else None
+
+
+def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
+    """Seconds of the longest task of the bag that may be started on the worker's node."""
+    node = books.lent[worker.pilot]
+    probability = least_probability(bag.spec.allocation, books.rules(worker.site))
+    return room(books.hazard(worker.site), now - node.since, node.until - now, probability)
+
+
+def _odd(books: Books, bag: Bag, site: str) -> int:
+    """How many tasks may need more than the others."""
+    return len(books.learner(bag.id, site).cut_tasks) + len(bag.preempted)
+
+
+def _take(bag: Bag, position: int) -> int:
+    task = bag.waiting[position]
+    del bag.waiting[position]
+    return task
+
+
+def lent_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
+    """What waits of a bag and may be started on lent nodes of a site; None: nothing."""
+    rules = books.rules(site)
+    if bag.spec.allocation == "explicit" or not bag.waiting:
+        return None
+    kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
+    waiting = bag.count(TaskState.WAITING) - len(kept)
+    if waiting <= 0:
+        return None
+    needs = (
+        lent_need(books, bag, site, task)
+        for task in islice(bag.waiting, _odd(books, bag, site) + 1)
+        if task not in kept
+    )
+    return DonationDemand(
+        waiting=waiting,
+        processors_per_task=bag.spec.cpus,
+        needs=min(needs, default=0.0),
+        allocation=bag.spec.allocation,
+    )
+
+
+def _held(bag: Bag, rules: DonationRules) -> set[int]:
+    return {
+        task
+        for task, fate in bag.preempted.items()
+        if held(fate.times, rules) and bag.state(task) is TaskState.WAITING
+    }
