@@ -94,10 +94,14 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A word of `PilotState`."""
     p: int
     tr: int
+    node: str
+    """The node that it lends; empty: a formal request."""
     submitted: float
     predicted_start: float | None
     started: float | None
     ended: float | None
+    yielded: float | None
+    """Seconds in which a lent node was given back when it was wanted; None: it was not, or not known."""
     reason: str
     """Why it was issued."""
     end_reason: str
@@ -177,6 +181,30 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
     """Known to the running daemon only."""
 
 
+class LendingView(msgspec.Struct, frozen=True, kw_only=True):
+    """What was lent without formal requests, and what became of it."""
+
+    nodes: int
+    """Lent now."""
+    leases: int
+    """Since the journal began, or of a bag."""
+    lent: float
+    """Processor-seconds: of a site what its leases held, of a bag what its tasks held of them."""
+    used: float
+    """Of attempts that were recorded as a result."""
+    lost: float
+    """Of attempts that were aborted because their node was wanted."""
+    reclaims: int
+    """Leases that ended because a local job wanted the node."""
+    latency: float | None
+    """Seconds in which they gave way, the median; None: there was none, or it is not known."""
+    slowest: float | None
+    idle: int | None = None
+    """Idle nodes that are not lent, as last seen; None: not known."""
+    reason: str = ""
+    """Why no more are lent although tasks wait; empty: none wait, or nothing stands in the way."""
+
+
 class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     """`adaptor report BAG`: every request that ran its tasks or was issued for it."""
 
@@ -185,6 +213,8 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     credits: CreditLine | None = None
     """None: it has cost nothing yet and has no budget."""
+    lending: LendingView | None = None
+    """None: none of its tasks ever ran on a lent node."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -211,6 +241,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of own requests that run."""
     late: float | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
+    lending: LendingView | None = None
+    """None: nothing was ever lent there, and nothing is to be."""
 
 
 class FreeStep(msgspec.Struct, frozen=True):

@@ -95,6 +95,8 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     granted: float | None = None
     """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
     nodes: tuple[str, ...] = ()
+    yielded: float | None = None
+    """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""
     reason: str = ""
     """The scheduler's own word for why it waits or ended."""
     never: str = ""

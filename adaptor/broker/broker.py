@@ -18,6 +18,7 @@ from adaptor.broker.outbox import Draft
 from adaptor.broker.settling import give_up, settle
 from adaptor.broker.workers import Worker
 from adaptor.crafting.situation import Demand, Group
+from adaptor.donation.idleness import Hazard
 from adaptor.link.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.model import AttemptOutcome
 
@@ -97,6 +98,10 @@ class Broker:
         """A pilot is the lease of a node, or what is known of that node has changed."""
         self.books.lent[pilot] = node
 
+    def learn_hazard(self, site: str, hazard: Hazard) -> None:
+        """How long the nodes of a site stay idle."""
+        self.books.hazards[site] = hazard
+
     def forget_pilot(self, pilot: int) -> None:
         """It has ended, and all that it left behind was heard."""
         self.books.lent.pop(pilot, None)
@@ -132,6 +137,10 @@ class Broker:
     def has_work_for(self, site: str) -> bool:
         """Whether an unfinished task may run at this site."""
         return any(not bag.ended and self.books.concerns(bag, site) for bag in self.books.bags.values())
+
+    def has_waiting(self, site: str) -> bool:
+        """Whether a task waits that may run at this site."""
+        return any(bag.waiting and self.books.concerns(bag, site) for bag in self.books.bags.values())
 
     def has_work_in(self, pilot: int, site: str) -> bool:
         """Whether an unfinished task may run in a pilot."""

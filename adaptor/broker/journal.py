@@ -168,7 +168,8 @@ class Journal:
     ) -> int:
         """Write the intent to submit a request down, before it is submitted; the pilot's id.
 
-        `bag` is the only one that it will serve, `node` the one that it lends. `also` is told the id and writes in the same transaction.
+        `bag` is the only one that it will serve, `node` the one that it lends. `also` is told the id and
+        writes in the same transaction.
         """
         with self.transaction() as db:
             row = db.execute(

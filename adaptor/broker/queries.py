@@ -14,6 +14,7 @@ from adaptor.broker.bag import BagSpec
 from adaptor.broker.credit_entries import entries
 from adaptor.broker.credit_views import bag_line, credits_view
 from adaptor.broker.database import FILE, guarded, open_for_reading
+from adaptor.broker.lending_views import lending_of_bag
 from adaptor.broker.selectors import select
 from adaptor.budget.ledger import Ledger
 from adaptor.errors import UsageError
@@ -189,7 +190,8 @@ def _if_there(path: Path) -> str | None:
 
 
 _PILOT_COLUMNS = (
-    "id, site, job, state, p, tr, submitted, predicted_start, started, ended, reason, end_reason,"
+    "id, site, job, state, p, tr, node, submitted, predicted_start, started, ended, yielded, reason,"
+    " end_reason,"
     " freed, freed_at"
 )
 
@@ -240,10 +242,12 @@ class _PilotRow(msgspec.Struct):
     state: str
     p: int
     tr: int
+    node: str
     submitted: float
     predicted_start: float | None
     started: float | None
     ended: float | None
+    yielded: float | None
     reason: str
     end_reason: str
     freed: int
@@ -278,6 +282,7 @@ def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
         credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
+        lending=lending_of_bag(db, bag_id),
     )
 
 

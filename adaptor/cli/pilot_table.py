@@ -33,7 +33,7 @@ def pilot_lines(pilots: Sequence[views.PilotRecord], reasons: bool = False) -> I
 def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
     return (
         str(pilot.id),
-        printable(pilot.site, 10),
+        _place(pilot),
         printable(pilot.job or "-", 10),
         pilot.state,
         str(pilot.p),
@@ -44,6 +44,12 @@ def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
         duration(pilot.used),
         duration(pilot.wasted),
     )
+
+
+def _place(pilot: views.PilotRecord) -> str:
+    """The site; of a lease the node too, which is what it is about."""
+    site = printable(pilot.site, 10)
+    return f"{site}/{printable(pilot.node, 12)}" if pilot.node else site
 
 
 def _wrapped(label: str, text: str) -> list[str]:

@@ -7,6 +7,7 @@ import click
 from adaptor import views
 from adaptor.cli.credit_words import credit_line
 from adaptor.cli.jsonout import print_json
+from adaptor.cli.lending_words import lent_words
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
 from adaptor.cli.progress import counts, title
@@ -38,6 +39,8 @@ def report(selector: str, as_json: bool) -> None:
         click.echo(line)
     for line in totals(found.totals):
         click.echo(line)
+    if found.lending is not None:
+        click.echo(f"on lent nodes: {lent_words(found.lending)}")
     if found.credits is not None:
         click.echo(credit_line(found.credits))
 

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 import time
 
+from adaptor.broker.lent import LentNode
 from adaptor.broker.workers import Worker
 from adaptor.budget.ledger import Shares
 from adaptor.crafting.situation import Demand, Issue, Withdraw
@@ -14,6 +15,7 @@ from adaptor.daemon.affording import billed
 from adaptor.daemon.far.machines import python_of
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
+from adaptor.daemon.treasury import DONATED, EXPLICIT
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -21,28 +23,30 @@ from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncer
 log = logging.getLogger(__name__)
 
 
-async def issue(site: SiteState, decision: Issue, shares: Shares) -> bool:
+async def issue(site: SiteState, decision: Issue, shares: Shares, node: str = "") -> bool:
     """Write the intent down, then submit; whether the scheduler took it. Raises JournalError.
 
-    `shares` are those of the bags that pay for it.
+    `shares` are those of the bags that pay for it; `node` is the one that it lends, if it does.
     """
     crafted = decision.crafted
     now = time.time()
-    pilot = _intend(site, decision, shares, now)
-    site.withheld = Withheld()
+    pilot = _intend(site, decision, shares, now, node)
+    if not node:
+        site.withheld = Withheld()
+    refusals = site.refusals_of(pilot)
     try:
         pilot.job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, decision.demand)))
     except JournalError:
         raise
     except AdaptorError as error:
-        site.refusals.failed(now, str(error))
+        refusals.failed(now, str(error))
         if isinstance(error, SubmitUncertain):
             pilot.note = f"whether the scheduler has it is not yet known: {error}"
             site.explain("problem", pilot.note, pilot)
         else:
             _refused(site, pilot, error)
         return False
-    site.refusals.succeeded()
+    refusals.succeeded()
     if pilot.state is PilotState.SUBMITTING:
         pilot.move(PilotState.QUEUED)
     site.note_change(pilot)
@@ -50,19 +54,22 @@ async def issue(site: SiteState, decision: Issue, shares: Shares) -> bool:
     return True
 
 
-def _intend(site: SiteState, decision: Issue, shares: Shares, now: float) -> Pilot:
+def _intend(site: SiteState, decision: Issue, shares: Shares, now: float, node: str) -> Pilot:
     """Write down that a request is about to be submitted, and reserve what it may cost."""
     crafted, bag = decision.crafted, decision.demand.bag
     request = crafted.request
 
     def reserve(db: sqlite3.Connection, id: int) -> None:
-        site.core.treasury.reserve(db, id, site.name, billed(site, request), shares, now)
+        kind = DONATED if node else EXPLICIT
+        site.core.treasury.reserve(db, id, site.name, billed(site, request), kind, shares, now)
 
-    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve)
-    pilot = Pilot(id, f"{site.tag_prefix}{id}", request, now, crafted.predicted_start, bag=bag)
+    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, node)
+    pilot = Pilot(id, f"{site.tag_prefix}{id}", request, now, crafted.predicted_start, bag=bag, node=node)
     site.pilots[id] = pilot
     if bag is not None:
         site.core.broker.own_pilot(id, bag)
+    if node:
+        site.core.broker.lend(id, LentNode(since=now))
     return pilot
 
 
@@ -71,6 +78,7 @@ def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
     pilot.end(PilotState.REFUSED, time.time(), str(error))
     site.note_change(pilot)
     site.pilots.pop(pilot.id, None)
+    site.core.broker.forget_pilot(pilot.id)
     site.core.treasury.settle([pilot.id])
     kind = "refused" if isinstance(error, SubmitRefused) else "problem"
     site.explain(kind, str(error), pilot)
@@ -91,6 +99,7 @@ def _order(site: SiteState, pilot: Pilot, demand: Demand) -> PilotOrder:
             "ADAPTOR_PILOT": str(pilot.id),
             "ADAPTOR_DIRECTORY": str(folder),
         },
+        node=pilot.node,
     )
 
 

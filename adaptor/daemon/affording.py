@@ -40,7 +40,7 @@ def within_budgets(site: SiteState, wanted: Issue) -> Affordable | TooDear | Non
     shape = shape_of(site, wanted.demand)
     request = wanted.crafted.request
     least = smallest(site, shape, wanted.demand)
-    whole = site.core.treasury.allowance(site.name, shares, time.time())
+    whole = site.core.treasury.allowance(site.name, EXPLICIT, shares, time.time())
     allowance = _site_part(site, wanted.demand, whole, least)
     if wanted.demand.most is not None:
         # A bag in a hurry, or one that counts its slots, would rather have all of them for a shorter time.

@@ -36,6 +36,8 @@ HEARTBEAT = 5.0
 """Seconds between a worker's reports, at most."""
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
+_PATIENCE_WHEN_LENT = 60.0
+"""The same on a lent node: nobody could take it back for a rule's sake meanwhile."""
 _ROUND_TRIPS = 6
 """So many are waited for before a worker is lost, besides the timeout, where messages take long."""
 _ALL_ENDED = "all tasks have ended"
@@ -134,8 +136,8 @@ class Desk:
         return Welcome(
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),
-            grace_time=float(site.config.grace_time),
-            patience=PATIENCE,
+            grace_time=site.grace_of(pilot),
+            patience=_PATIENCE_WHEN_LENT if pilot.node else PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
         )
 
@@ -145,6 +147,9 @@ class Desk:
             return
         log.info("worker %s leaves: %s", id, goodbye.why.value)
         site = self._sites[worker.site]
+        pilot = site.pilots.get(worker.pilot)
+        if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
+            pilot.yielded = goodbye.took
         site.wake.set()
         if goodbye.why is Leaving.IDLE:
             task = asyncio.create_task(self._release(site, worker))

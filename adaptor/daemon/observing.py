@@ -113,6 +113,8 @@ def _remark(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> None:
             if not site.core.broker.has_work_for(site.name):
                 pilot.cancel_reason = "no task is left, and no worker of it could be told"
         return
+    if pilot.node:
+        return
     overhead = min(pilot.first_hello - pilot.started + LAST_SECONDS + 1, site.limits.max_tr / 2)
     if overhead > site.pad and pilot.known_since <= pilot.started:
         site.pad = overhead
@@ -138,6 +140,7 @@ def _pilot_ended(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> N
     for worker in broker.of_pilot(pilot.id):
         broker.lost(worker.id, word, at, now)
         site.core.forget_worker(worker.id)
+    broker.forget_pilot(pilot.id)
     del site.pilots[pilot.id]
     _judge_pilot(site, pilot, now, left.complaints or left.last_words)
     if word is not AttemptOutcome.LOST:
@@ -154,10 +157,11 @@ def _judge_pilot(site: SiteState, pilot: Pilot, now: float, words: str) -> None:
     reason = f": {pilot.end_reason}" if pilot.end_reason else ""
     if pilot.state is not PilotState.WITHDRAWN:  # that was told when it was decided
         site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
+    fruitless = site.fruitless_of(pilot)
     if pilot.worked:
-        site.fruitless.succeeded()
-    elif pilot.state in _OF_ITS_OWN and any(each.waiting for each in site.core.broker.demands(site.name)):
-        site.fruitless.failed(now, pilot.end_reason or pilot.state.value)
+        fruitless.succeeded()
+    elif pilot.state in _OF_ITS_OWN and site.core.broker.has_waiting(site.name):
+        fruitless.failed(now, pilot.end_reason or pilot.state.value)
 
 
 async def _cancel_strays(site: SiteState, reports: list[JobReport]) -> None:

@@ -33,11 +33,14 @@ class Pilot:
         started: float | None = None,
         known_since: float | None = None,
         bag: int | None = None,
+        node: str = "",
     ) -> None:
         self.id = id
         self.tag = tag
         self.bag = bag
         """The only one that it serves; None: all that share their pilots."""
+        self.node = node
+        """The node that it lends; empty: it is a formal request."""
         self.request = request
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
@@ -50,6 +53,8 @@ class Pilot:
         """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit)."""
         self.ended: float | None = None
         self.end_reason = ""
+        self.yielded: float | None = None
+        """Seconds from the call to make room until nothing of it ran."""
         self.known_since = submitted if known_since is None else known_since
         """When this daemon learned of it."""
         self.first_hello: float | None = None
@@ -79,6 +84,7 @@ class Pilot:
             started=row.started,
             known_since=now,
             bag=row.bag,
+            node=row.node,
         )
 
     @property
@@ -129,6 +135,8 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         pilot.started = report.start
     if report.granted is not None:
         pilot.granted = report.granted
+    if report.yielded is not None:
+        pilot.yielded = report.yielded
     ended = report.state.ended
     if ended is not None:
         _end(pilot, report, ended, now)

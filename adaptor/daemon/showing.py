@@ -6,16 +6,20 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from adaptor.broker.database import guarded
+from adaptor.broker.lending_views import NOTHING_LENT, lending_of_site
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.slots import slots_view, unread
 from adaptor.daemon.viewing import rules_of
 from adaptor.errors import UsageError
 from adaptor.model import PilotState
-from adaptor.views import SiteView, SlotsView
+from adaptor.views import LendingView, SiteView, SlotsView
 
 
 def site_view(site: SiteState) -> SiteView:
-    running = [pilot for pilot in site.pilots.values() if pilot.state is PilotState.RUNNING]
+    running = [pilot for pilot in site.requests if pilot.state is PilotState.RUNNING]
     return SiteView(
         name=site.name,
         backend=site.config.backend,
@@ -23,7 +27,7 @@ def site_view(site: SiteState) -> SiteView:
         max_pending_requests=site.limits.max_pending_requests if site.limits_known else None,
         max_proc=site.limits.max_proc if site.limits_known else None,
         max_tr=float(site.limits.max_tr) if site.limits_known else None,
-        queued=len(site.pilots) - len(running),
+        queued=len(site.requests) - len(running),
         running=len(running),
         processors=site.seen.processors if site.seen else None,
         observed=site.seen.now if site.seen else None,
@@ -31,7 +35,18 @@ def site_view(site: SiteState) -> SiteView:
         since=site.problem_since,
         held=sum(pilot.request.p for pilot in running),
         late=site.waits.worst(time.time()),
+        lending=_lending(site),
     )
+
+
+def _lending(site: SiteState) -> LendingView | None:
+    journal = site.core.journal
+    with guarded(journal.path):
+        told = lending_of_site(journal.connection, site.name, time.time())
+    if site.lender is None:
+        return told
+    told = told or NOTHING_LENT
+    return msgspec.structs.replace(told, idle=site.lender.idle, reason=site.lender.reason)
 
 
 async def read_slots(sites: Mapping[str, SiteState], names: Sequence[str]) -> list[SlotsView]:

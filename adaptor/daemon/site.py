@@ -13,11 +13,15 @@ from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withho
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
 from adaptor.daemon.affording import Affordable, TooDear, within_budgets
 from adaptor.daemon.aiming import aimed
+from adaptor.daemon.donating.leases import beside_leases
+from adaptor.daemon.donating.looking import with_lent
+from adaptor.daemon.donating.stepping import lend_and_take_back
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.late_limits import learn_limits
 from adaptor.daemon.observing import observe_pilots
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.daemon.viewing import view_of
+from adaptor.model import QueueState
 
 _DIGITS = re.compile(r"[\d.]+")
 
@@ -44,14 +48,20 @@ async def step(site: SiteState) -> None:
     await learn_limits(site)
     await observe_pilots(site)
     await cancel_unwanted(site)
+    await lend_and_take_back(site)
     demands = site.core.broker.demands(site.name)
     waiting = any(demand.waiting for demand in demands)
-    site.queue = await site.ask(site.backend.queue_state) if waiting else None
+    site.queue = await _read_queue(site) if waiting else None
     site.seen = site.queue or site.seen
     if site.peers is not None and waiting:
         site.peers.heard(site.name)
     await _decide(site, demands, waiting)
     await cancel_unwanted(site)
+
+
+async def _read_queue(site: SiteState) -> QueueState | None:
+    queue = await site.ask(site.backend.queue_state)
+    return None if queue is None else with_lent(site, queue)
 
 
 async def cancel_all(site: SiteState, reason: str) -> None:
@@ -80,7 +90,7 @@ async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -
         demands = site.core.broker.demands(site.name)
         part = site.peers.part(site.name, demands)
     site.paused.clear()
-    demands = aimed(site, demands, now)
+    demands = aimed(site, tuple(beside_leases(site, demand) for demand in demands), now)
     await _act(site, plan(view_of(site, site.queue, now, demands), part), part)
 
 

@@ -15,6 +15,7 @@ from adaptor.backoff import Backoff
 from adaptor.config import SiteConfig
 from adaptor.crafting.situation import Issue
 from adaptor.daemon.core import Core
+from adaptor.daemon.donating.lender import Lender
 from adaptor.daemon.evidence import pilot_directory
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.waiting import learn_wait, recall_waits
@@ -93,14 +94,41 @@ class SiteState:
         self.intended: tuple[Issue, ...] = ()
         """Requests that are decided and not yet submitted."""
         self.waits = recall_waits(core.journal, name)
+        self.lender = Lender(core.journal, name, config.donation) if config.donation else None
+        """Where idle nodes are lent: what is known of them."""
         self.peers: Peers | None = None
         """The other sites that serve the same bags; None: it is alone."""
         self._one_question = asyncio.Lock()
 
     @property
+    def leases(self) -> list[Pilot]:
+        """The pilots by which nodes are lent."""
+        return [pilot for pilot in self.pilots.values() if pilot.node]
+
+    @property
+    def requests(self) -> list[Pilot]:
+        """The pilots of formal requests."""
+        return [pilot for pilot in self.pilots.values() if not pilot.node]
+
+    @property
     def active(self) -> bool:
         """Whether there is anything to observe or to decide."""
         return bool(self.pilots) or self.core.broker.has_work_for(self.name)
+
+    def refusals_of(self, pilot: Pilot) -> Backoff:
+        """The failures of formal requests, or of leases: one does not stand in the way of the other."""
+        return self.lender.refusals(pilot.node) if pilot.node and self.lender is not None else self.refusals
+
+    def fruitless_of(self, pilot: Pilot) -> Backoff:
+        """As `refusals_of`, for pilots in a row that never ran a task."""
+        return self.lender.fruitless if pilot.node and self.lender is not None else self.fruitless
+
+    def grace_of(self, pilot: Pilot) -> float:
+        """Seconds that its workers have for ending their tasks; a local job waits for an agent's."""
+        grace, donation = float(self.config.grace_time), self.config.donation
+        if pilot.node and donation is not None and donation.mode == "agent":
+            return min(grace, 0.4 * float(donation.reclaim_timeout))
+        return grace
 
     def heard_until(self, now: float) -> float:
         """Epoch seconds up to which all that its workers have sent has been heard."""
@@ -171,6 +199,7 @@ class SiteState:
             started=pilot.started,
             ended=pilot.ended,
             end_reason=pilot.end_reason,
+            yielded=pilot.yielded,
         )
         log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
 

@@ -94,4 +94,5 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         longest=max(1.0, limits.max_tr - float(config.pad)),
         last=min(float(config.grace_time), LAST_SECONDS),
         latency=latency_of(config),
+        donation=config.donation.rules() if config.donation else None,
     )

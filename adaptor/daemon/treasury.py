@@ -16,6 +16,7 @@ from adaptor.daemon.pricing import DEFAULT, Costs
 from adaptor.model import Request
 
 EXPLICIT: Allocation = "explicit"
+DONATED: Allocation = "donated"
 
 
 class Treasury:
@@ -37,19 +38,26 @@ class Treasury:
             if of_site.budget is not None:
                 self.ledger.impose(of_site.budget, now)
 
-    def allowance(self, site: str, shares: Shares, now: float) -> Allowance:
+    def allowance(self, site: str, kind: Allocation, shares: Shares, now: float) -> Allowance:
         """What a pilot that these bags share may cost at most."""
-        return self.ledger.allowance(site, EXPLICIT, shares, now)
+        return self.ledger.allowance(site, kind, shares, now)
 
     def reserve(
-        self, db: sqlite3.Connection, pilot: int, site: str, request: Request, shares: Shares, now: float
+        self,
+        db: sqlite3.Connection,
+        pilot: int,
+        site: str,
+        request: Request,
+        kind: Allocation,
+        shares: Shares,
+        now: float,
     ) -> None:
         """Set the most that a pilot can cost aside, in the transaction that writes its intent.
 
         Raises:
             OverBudgetError: a budget does not hold it.
         """
-        write_entry(db, self.ledger.reserve(pilot, site, request, EXPLICIT, shares, now))
+        write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now))
 
     def settle_all(self) -> None:
         """As `settle`, for whatever has ended unnoticed. Raises JournalError."""

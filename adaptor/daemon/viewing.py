@@ -33,7 +33,7 @@ def view_of(
         queue=queue,
         rules=rules_of(site),
         heuristic=site.config.heuristic,
-        pilots=tuple(_view(site, pilot) for pilot in site.pilots.values()),
+        pilots=tuple(_view(site, pilot) for pilot in site.requests),
         demands=demands,
     )
 

@@ -141,6 +141,8 @@ class Goodbye(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     why: Leaving
     results: list[Result] = []
+    took: float = 0.0
+    """Seconds from the reason to leave until nothing ran any more."""
 
 
 FromWorker = Hello | Report | Goodbye

@@ -68,6 +68,8 @@ class Agent:
         self._greeted: float | None = None
         """When it was last said Hello to, until it welcomes us."""
         self._leaving: Leaving | None = None
+        self._called = 0.0
+        """When there was a reason to leave."""
 
     def run(self) -> int:
         """Work until there is a reason to leave. Returns the exit code."""
@@ -141,7 +143,7 @@ class Agent:
         """Hand back what was not started and end what runs; the loop goes on until that has ended."""
         if self._leaving is not None:
             return
-        self._leaving = why
+        self._leaving, self._called = why, time.monotonic()
         self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks run")
         grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
         self._tasks.end_all(time.monotonic() + _SOFT * grace)
@@ -221,10 +223,11 @@ class Agent:
         outbox = self._tasks.outbox
         said = answered = False
         now = time.monotonic()
+        took = now - self._called
         until = now + grace_left(time.time(), self._settings.deadline, _FAREWELL)
         while self._link.welcomed and now < until and not (answered and not outbox):
             if not said or outbox.has_unsent:
-                self._link.send(Goodbye(why=why, results=outbox.everything(now)))
+                self._link.send(Goodbye(why=why, results=outbox.everything(now), took=took))
                 said, answered = True, False
             for data in self._link.wait(until - now):
                 self._obey(data)

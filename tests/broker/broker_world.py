@@ -9,13 +9,15 @@ from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.books import SiteTerms
 from adaptor.broker.broker import Broker
 from adaptor.broker.journal import Journal
+from adaptor.broker.lent import LentNode
 from adaptor.broker.outbox import Draft
 from adaptor.broker.recovery import load_bag, recover
+from adaptor.donation.situation import DonationRules
 from adaptor.link.control import TaskInput
 from adaptor.link.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.model import CraftedRequest, Request, TaskState
 
-TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
+TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0, donation=DonationRules())
 PILOT_TIME = 10_000.0
 
 
@@ -132,10 +134,15 @@ class World:
         site: str = "site",
         time_left: float = PILOT_TIME,
         pilot: int = 0,
+        lent: LentNode | None = None,
     ) -> Player:
+        """`lent`: the pilot is the lease of such a node."""
         if not pilot:
             crafted = CraftedRequest(Request(processors, int(time_left)), None, 1, "because")
-            pilot = self.journal.add_pilot(site, "tag-", crafted, self.now)
+            node = f"node-{id}" if lent else ""
+            pilot = self.journal.add_pilot(site, "tag-", crafted, self.now, node=node)
+            if lent:
+                self.broker.lend(pilot, lent)
         player = self.players[id] = Player(id, pilot, processors, self.now + time_left)
         self.sites[id] = site
         self.greet(player)

@@ -162,6 +162,8 @@ def pilot_view(id: int = 1, **changes: Any) -> PilotRecord:
         "state": "completed",
         "p": 6,
         "tr": 600,
+        "node": "",
+        "yielded": None,
         "submitted": 1_700_000_000.0,
         "predicted_start": 1_700_000_000.0,
         "started": 1_700_000_005.0,

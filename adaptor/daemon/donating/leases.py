@@ -1,0 +1,130 @@
+"""For whom a node is lent, for how long, and who pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.broker.demanding import LentDemand
+from adaptor.budget.allowance import afford
+from adaptor.budget.ledger import Shares
+from adaptor.crafting.situation import Demand, Issue
+from adaptor.daemon.affording import billed
+from adaptor.daemon.donating.lender import Lender
+from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.treasury import DONATED
+from adaptor.donation.situation import Lend
+from adaptor.model import CraftedRequest, Request
+from adaptor.units import round_down, round_up
+from backends.base import NodeReport
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Tasks for which one node is lent."""
+
+    demands: tuple[LentDemand, ...]
+    """Of one bag with pilots of its own, or of all bags that share theirs."""
+    tasks: int
+    """How many of them the node can run at the same time."""
+
+    @property
+    def bag(self) -> int | None:
+        return self.demands[0].bag if self.demands[0].own else None
+
+
+class LeaseOrder(msgspec.Struct, frozen=True):
+    """A lease that is within the budgets, and the bags that pay for it."""
+
+    issue: Issue
+    shares: Shares
+
+
+class Choice:
+    """Hands the nodes of a step out: the next one to those with the most tasks left without a place."""
+
+    def __init__(self, site: SiteState, demands: Sequence[LentDemand]) -> None:
+        together: dict[int | None, list[LentDemand]] = {}
+        for demand in demands:
+            together.setdefault(demand.bag if demand.own else None, []).append(demand)
+        self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
+        self._left = {
+            bag: sum(each.wanted.waiting for each in of_bag)
+            - _coming(site, bag, min(each.wanted.processors_per_task for each in of_bag))
+            for bag, of_bag in self._payers.items()
+        }
+
+    def next(self, node: NodeReport) -> Wanted | None:
+        """None: no task is left that fits into the node."""
+        for bag in sorted(self._payers, key=lambda bag: -self._left[bag]):
+            slots = max(_slots(node, demand) for demand in self._payers[bag])
+            if self._left[bag] > 0 and slots:
+                self._left[bag] -= slots
+                return Wanted(self._payers[bag], slots)
+        return None
+
+
+def beside_leases(site: SiteState, demand: Demand) -> Demand:
+    """What is wanted of formal requests, without the tasks that leases are about to take."""
+    coming = _coming(site, demand.bag, demand.processors_per_task)
+    if not coming:
+        return demand
+    lent = [
+        each
+        for each in site.core.broker.lent_demands(site.name)
+        if (each.bag if each.own else None) == demand.bag
+        and each.wanted.processors_per_task == demand.processors_per_task
+    ]
+    mixed = sum(each.wanted.waiting for each in lent if each.wanted.allocation == "mixed")
+    both = sum(each.wanted.waiting for each in lent)
+    taken = min(mixed, coming * mixed // both) if both else 0
+    return msgspec.structs.replace(demand, waiting=demand.waiting - taken)
+
+
+def _coming(site: SiteState, bag: int | None, processors_per_task: int) -> int:
+    """Tasks of a shape that leases can take whose workers are not there yet."""
+    return sum(
+        pilot.request.p // processors_per_task
+        for pilot in site.leases
+        if pilot.bag == bag and pilot.first_hello is None and not pilot.cancel_reason
+    )
+
+
+def _slots(node: NodeReport, demand: LentDemand) -> int:
+    slots = node.processors // demand.wanted.processors_per_task
+    if demand.memory_per_task and node.memory is not None:
+        slots = min(slots, node.memory // demand.memory_per_task)
+    return slots
+
+
+def lease_of(
+    site: SiteState, lender: Lender, node: NodeReport, wanted: Wanted, decision: Lend, now: float
+) -> LeaseOrder | str:
+    """The lease as it may be made, or why it may not."""
+    needs = min(demand.wanted.needs for demand in wanted.demands)
+    resolution = site.backend.time_resolution
+    least = billed(site, Request(node.processors, max(1, round_up(needs + site.pad, resolution))))
+    longest = float(lender.config.max_tr or site.limits.max_tr)
+    tr = round_down(min(longest, decision.until - now), resolution)
+    if tr < least.tr:
+        return f"{node.name} is not free for long enough"
+    shares = {each.bag: float(each.wanted.waiting) for each in wanted.demands}
+    allowance = site.core.treasury.allowance(site.name, DONATED, shares, now)
+    found = afford(allowance, Request(node.processors, tr), least)
+    if found.request is None:
+        return found.reason
+    request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
+    crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
+    return LeaseOrder(Issue(crafted, _demand(wanted)), shares)
+
+
+def _demand(wanted: Wanted) -> Demand:
+    first = wanted.demands[0]
+    return Demand(
+        processors_per_task=first.wanted.processors_per_task,
+        memory_per_task=first.memory_per_task,
+        waiting=sum(each.wanted.waiting for each in wanted.demands),
+        runtime=max(1.0, first.wanted.needs),
+        shortest=first.wanted.needs,
+        bag=wanted.bag,
+    )

@@ -1,0 +1,100 @@
+"""What is known of a site whose idle nodes are lent: since when they are idle, and how long that lasts."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+
+from adaptor.backoff import Backoff
+from adaptor.broker.journal import Journal
+from adaptor.config_donation import DonationConfig
+from adaptor.donation.hours import closes
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import NodeUse
+from backends.base import NodeReport
+
+_KEEP = 300.0
+"""Seconds between two times at which what was learned is written down."""
+_TELL = 60.0
+"""Seconds of an idle period that is not over after which the learner is told of it."""
+
+
+class Lender:
+    """Times are epoch seconds."""
+
+    def __init__(self, journal: Journal, site: str, config: DonationConfig) -> None:
+        """Raises JournalError: what was learned before cannot be read."""
+        self.config = config
+        self.rules = config.rules()
+        self.learner = IdleLearner(journal.idleness(site))
+        self.fruitless = Backoff(first=60, most=3600, tolerated=2)
+        """Leases in a row that never ran a task."""
+        self.reason = ""
+        """Why no more is lent for now; empty: nothing waits, or nothing stands in the way."""
+        self.row: int | None = None
+        """Where that stands in the journal."""
+        self.idle: int | None = None
+        """Idle nodes that are not lent, as last seen; None: never."""
+        self._journal, self._site = journal, site
+        self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
+        self._since: dict[str, float] = {}
+        """Since when nodes have been idle but for us."""
+        self._told: dict[str, float] = {}
+        """Up to which age of that the learner knows."""
+        self._kept = time.time()
+
+    def refusals(self, node: str) -> Backoff:
+        """Of the leases of a node."""
+        return self._refusals[node]
+
+    def idle_since(self, node: str) -> float | None:
+        return self._since.get(node)
+
+    def suppose_idle(self, node: str, since: float) -> None:
+        """A node that was lent before the daemon's restart has been idle for as long, at least."""
+        self._since.setdefault(node, since)
+        self._told.setdefault(node, time.time() - since)
+
+    def observe(self, reports: Iterable[NodeReport], now: float) -> None:
+        """Learn from what the scheduler says of the nodes now. Raises JournalError."""
+        gone = set(self._since)
+        for report in reports:
+            gone.discard(report.name)
+            if report.use is NodeUse.IDLE:
+                self._is_idle(report.name, now)
+            else:
+                self._is_not(report.name, now, taken=report.use is NodeUse.TAKEN)
+        for node in gone:
+            self._is_not(node, now, taken=False)
+        if now - self._kept > _KEEP:
+            self.keep(now)
+
+    def keep(self, now: float) -> None:
+        """Write down what was learned. Raises JournalError."""
+        self._journal.keep_idleness(self._site, self.learner.idleness)
+        self._kept = now
+
+    def _is_idle(self, node: str, now: float) -> None:
+        since = self._since.setdefault(node, now)
+        told = self._told.setdefault(node, 0.0)
+        age = max(0.0, now - since)  # the clock may have been set back
+        if age - told >= _TELL:
+            self.learner.saw(told, age, taken=False)
+            self._told[node] = age
+
+    def _is_not(self, node: str, now: float, *, taken: bool) -> None:
+        since = self._since.pop(node, None)
+        if since is not None:
+            told = self._told.pop(node, 0.0)
+            self.learner.saw(told, max(told, now - since), taken=taken)
+
+    def closes(self, now: float) -> float:
+        """Until when nodes may be lent by the hours of the day."""
+        return closes(self.rules.hours, now, midnight(now))
+
+
+def midnight(now: float) -> float:
+    """The last local midnight."""
+    local = time.localtime(now)
+    return time.mktime((local.tm_year, local.tm_mon, local.tm_mday, 0, 0, 0, 0, 0, -1))

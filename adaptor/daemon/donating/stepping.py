@@ -1,0 +1,134 @@
+"""One step of the donation at a site: look at the nodes, decide, act."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from adaptor.broker.demanding import LentDemand
+from adaptor.crafting.words import counted
+from adaptor.daemon.acting import issue
+from adaptor.daemon.donating.leases import Choice, lease_of
+from adaptor.daemon.donating.lender import Lender
+from adaptor.daemon.donating.looking import donation_view, tell_broker
+from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.site_state import SiteState
+from adaptor.donation.deciding import decide
+from adaptor.donation.situation import Keep, Lend, NodeUse, TakeBack
+from adaptor.model import PilotState
+from adaptor.units import format_duration
+from backends.base import NodeReport
+
+QUEUED_TOO_LONG = 30.0
+"""Seconds that a lease may wait in the scheduler's queue: its node is not idle any more."""
+
+
+async def lend_and_take_back(site: SiteState) -> None:
+    """Lend what is idle, give back what is wanted. Raises JournalError."""
+    lender = site.lender
+    if lender is None:
+        return
+    demands = site.core.broker.lent_demands(site.name)
+    if not demands and not site.leases:
+        _say(site, lender, "")
+        return
+    for pilot in site.leases:
+        lender.suppose_idle(pilot.node, pilot.started or pilot.submitted)
+    jobs = [pilot.job for pilot in site.leases if pilot.job is not None]
+    reports = await site.ask(lambda: site.backend.nodes(jobs))
+    now = time.time()
+    if reports is not None:
+        lender.observe(reports, now)
+        tell_broker(site, lender, reports, now)
+        lender.idle = sum(report.use is NodeUse.IDLE for report in reports) - len(site.leases)
+    await _act(site, lender, reports or (), demands, now, answered=reports is not None)
+
+
+async def _act(
+    site: SiteState,
+    lender: Lender,
+    reports: Sequence[NodeReport],
+    demands: Sequence[LentDemand],
+    now: float,
+    *,
+    answered: bool,
+) -> None:
+    nodes = {report.name: report for report in reports}
+    view = donation_view(site, lender, reports if answered else None, demands, now)
+    choice = Choice(site, demands)
+    reason = _why_none(lender, now)
+    may_lend = not reason
+    for decision in decide(view, lender.learner.hazard):
+        match decision:
+            case TakeBack():
+                _take_back(site, lender, decision, nodes)
+            case Lend() if may_lend:
+                reason = await _lend(site, lender, decision, nodes, choice)
+                may_lend = not reason
+            case Keep():
+                reason = reason or decision.reason
+    _withdraw_late(site, now)
+    _say(site, lender, reason)
+
+
+def _why_none(lender: Lender, now: float) -> str:
+    fruitless = lender.fruitless
+    if not fruitless.waiting(now):
+        return ""
+    return (
+        f"{fruitless.failures} leases in a row ended without running a task ({fruitless.reason}); "
+        f"next try in {format_duration(fruitless.until - now)}"
+    )
+
+
+async def _lend(
+    site: SiteState, lender: Lender, decision: Lend, nodes: dict[str, NodeReport], choice: Choice
+) -> str:
+    """Lend these nodes, one lease each; why it went no further, empty where it did."""
+    for name in decision.nodes:
+        wanted = choice.next(nodes[name])
+        if wanted is None:
+            continue
+        found = lease_of(site, lender, nodes[name], wanted, decision, time.time())
+        if isinstance(found, str):
+            return found
+        if not await issue(site, found.issue, found.shares, node=name):
+            return f"{name} could not be lent: {lender.refusals(name).reason}"
+    return ""
+
+
+def _take_back(site: SiteState, lender: Lender, decision: TakeBack, nodes: dict[str, NodeReport]) -> None:
+    by_node = {pilot.node: pilot for pilot in site.leases}
+    for name in decision.nodes:
+        report = nodes.get(name)
+        taken = report is not None and report.use is NodeUse.TAKEN
+        pilot = by_node[name]
+        if taken and lender.config.mode == "preemptible" and pilot.state is PilotState.RUNNING:
+            continue  # the scheduler is about to preempt it, with its own grace time
+        _end(site, pilot, decision.reason)
+
+
+def _withdraw_late(site: SiteState, now: float) -> None:
+    """A lease that still waits in the queue waits for a node that somebody else has."""
+    for pilot in site.leases:
+        if pilot.state is PilotState.QUEUED and now - pilot.submitted > QUEUED_TOO_LONG:
+            _end(site, pilot, f"node {pilot.node} is not free any more")
+
+
+def _end(site: SiteState, pilot: Pilot, reason: str) -> None:
+    if not pilot.cancel_reason:
+        pilot.cancel_reason = reason
+        site.explain("withdrawn", reason, pilot)
+
+
+def _say(site: SiteState, lender: Lender, reason: str) -> None:
+    """Keep why no more is lent, once; a step without a reason forgets it."""
+    if reason == lender.reason:
+        return
+    if reason:
+        held = counted(len(site.leases), "node")
+        row = site.explain("withheld", f"{held} lent, no more for now: {reason}", replacing=lender.row)
+        lender.row = row
+    else:
+        lender.row = None
+    lender.reason = reason
