@@ -66,7 +66,7 @@ def test_a_task_that_the_scheduler_signals_before_the_worker_has_not_failed(harn
     pids = harness.folder / "pid"
     worker = harness.started()
     harness.lease(
-        task(1, f"echo $$ > {pids}; sleep 300"),
+        task(1, f"echo $$ >> {pids}; sleep 300"),
         task(2, f"trap 'exit 9' TERM; echo $$ >> {pids}; sleep 300 & wait"),
     )
     tasks = read_pids(pids, 2)
