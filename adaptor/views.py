@@ -132,6 +132,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """The sums of a report."""
 
     requests: int
+    leases: int = 0
+    """Nodes that were lent without a formal request."""
     paid: float
     """Processor-seconds held by pilots."""
     used: float

@@ -274,7 +274,8 @@ def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
         bag=bag,
         requests=requests,
         totals=Totals(
-            requests=len(requests),
+            requests=sum(not each.node for each in requests),
+            leases=sum(bool(each.node) for each in requests),
             paid=used + wasted,
             used=used,
             wasted=wasted,

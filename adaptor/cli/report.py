@@ -48,8 +48,10 @@ def report(selector: str, as_json: bool) -> None:
 def totals(sums: views.Totals) -> list[str]:
     """The sums in at most three lines."""
     share = f" ({100 * sums.used / sums.paid:.0f} %)" if sums.paid else ""
+    of = plural(sums.requests, "request") if sums.requests or not sums.leases else ""
+    leases = plural(sums.leases, "lease") if sums.leases else ""
     lines = [
-        f"{plural(sums.requests, 'request')}: paid {duration(sums.paid)} of processor time,"
+        f"{' and '.join(filter(None, (of, leases)))}: paid {duration(sums.paid)} of processor time,"
         f" used {duration(sums.used)}{share}, wasted {duration(sums.wasted)}",
         f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}, wasted {sums.wasted:,.0f}",
     ]

@@ -30,13 +30,21 @@ def site_view(site: SiteState) -> SiteView:
         queued=len(site.requests) - len(running),
         running=len(running),
         processors=site.seen.processors if site.seen else None,
-        observed=site.seen.now if site.seen else None,
+        observed=_observed(site),
         problem=site.problem,
         since=site.problem_since,
         held=sum(pilot.request.p for pilot in running),
         late=site.waits.worst(time.time()),
         lending=_lending(site),
     )
+
+
+def _observed(site: SiteState) -> float | None:
+    """When its queue, or its nodes, were last read."""
+    read = [site.seen.now] if site.seen else []
+    if site.lender is not None and site.lender.observed is not None:
+        read.append(site.lender.observed)
+    return max(read, default=None)
 
 
 def _lending(site: SiteState) -> LendingView | None:

@@ -21,6 +21,7 @@ from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.waiting import learn_wait, recall_waits
 from adaptor.link.access import worker_access
 from adaptor.model import Limits, QueueState
+from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.machines.here import HERE
@@ -127,7 +128,7 @@ class SiteState:
         """Seconds that its workers have for ending their tasks; a local job waits for an agent's."""
         grace, donation = float(self.config.grace_time), self.config.donation
         if pilot.node and donation is not None and donation.mode == "agent":
-            return min(grace, 0.4 * float(donation.reclaim_timeout))
+            return min(grace, grace_of_agents(donation))
         return grace
 
     def heard_until(self, now: float) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from adaptor.broker.books import SiteTerms
 from adaptor.config import Config, SiteConfig
-from adaptor.daemon.far.machines import make_machine
+from adaptor.daemon.far.machines import make_machine, python_of
 from adaptor.daemon.mail.mailing import latency_of
 from adaptor.link.messages import LAST_SECONDS
 from adaptor.link.state import private_directory
@@ -17,7 +17,20 @@ from backends.machines.base import Machine
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
+    """The site's scheduler, and agents on its idle nodes where the configuration lends them so."""
     machine = machine or make_machine(config)
+    scheduler = _scheduler(name, config, state, machine)
+    if config.donation is None or config.donation.mode != "agent":
+        return scheduler
+    from backends.agents.agents import Agents
+    from backends.agents.both import WithAgents
+
+    # Absolute here, below the home directory on a distant machine.
+    folder = (state if config.ssh is None else Path(config.ssh.directory)) / "agents" / name
+    return WithAgents(scheduler, Agents(config, config.donation, folder, python_of(config), machine))
+
+
+def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> Backend:
     match config.backend:
         case "local":
             from backends.local.backend import LocalBackend

@@ -70,10 +70,7 @@ class _Step:
     def decisions(self) -> list[DonationDecision]:
         self._trim()
         lends, why_not = self._lend()
-        found: list[DonationDecision] = [
-            TakeBack(tuple(nodes), f"{counted(len(nodes), 'node')}: {why}")
-            for why, nodes in self._back.items()
-        ]
+        found: list[DonationDecision] = [TakeBack(tuple(nodes), why) for why, nodes in self._back.items()]
         return [*found, *lends, *([Keep(why_not)] if why_not else [])]
 
     def _keep_or_take(self, node: NodeView, lease: Lease) -> None:
@@ -189,10 +186,8 @@ class _Step:
     def _why_not(self, chosen: int, useful: int, allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes
         if chosen >= allowed and chosen < useful:
-            return (
-                f"{counted(len(self._lent) + chosen, 'node')} lent of {'all' if most is None else most}"
-                f" (max_nodes), {self._rules.reserve_nodes} left in reserve (reserve_nodes)"
-            )
+            full = most is not None and len(self._lent) + chosen >= most
+            return f"max_nodes is {most}" if full else f"reserve_nodes is {self._rules.reserve_nodes}"
         if chosen < useful:
             return (
                 f"the shortest waiting task needs {format_duration(shortest)}: too long to finish on "
@@ -200,6 +195,6 @@ class _Step:
             )
         soon = len(self._idle) - useful
         return (
-            f"{counted(useful, 'idle node')} besides, free for {format_duration(self._rules.useful_time)} "
-            f"(useful_time), and {soon} planned sooner"
+            f"no other idle node is free for {format_duration(self._rules.useful_time)} (useful_time); "
+            f"{soon} planned sooner"
         )

@@ -14,7 +14,7 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of
 from adaptor.link.control import TaskInput
 from adaptor.model import Limits, QueueState
-from backends.base import JobReport, JobState, PilotOrder, SchedulerError
+from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 
@@ -29,6 +29,7 @@ class FakeBackend:
         self.reports: dict[str, JobReport] = {}
         self.orders: list[PilotOrder] = []
         self.cancelled: list[str] = []
+        self.shown_nodes: list[NodeReport] = []
         self.silent: SchedulerError | None = None
         """Raised instead of any answer."""
         self.on_submit: SchedulerError | None = None
@@ -39,6 +40,10 @@ class FakeBackend:
     def queue_state(self) -> QueueState:
         self._speak()
         return QueueState(now=time.time(), processors=8)
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
+        self._speak()
+        return list(self.shown_nodes)
 
     def submit(self, order: PilotOrder) -> str:
         self.orders.append(order)

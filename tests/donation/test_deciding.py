@@ -91,7 +91,7 @@ def test_the_limits_of_the_rules():
     assert len(of(Lend, step(*nodes, max_nodes=3))) == 3
     assert len(of(Lend, step(*nodes, reserve_nodes=4))) == 6
     assert of(Lend, step(*nodes, max_nodes=0)) == []
-    assert "0 nodes lent of 0 (max_nodes)" in step(*nodes, max_nodes=0)[-1].reason
+    assert "max_nodes is 0" in step(*nodes, max_nodes=0)[-1].reason
 
 
 def test_the_youngest_lease_goes_first_when_the_rules_want_some_back():

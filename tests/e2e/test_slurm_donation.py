@@ -55,3 +55,28 @@ def test_a_local_job_gets_lent_nodes_within_the_grace_time(slurm: ThrowawaySlurm
     outcomes = [each["outcome"] for each in lab.attempts(1, list(range(48)))]
     assert outcomes.count("preempted") == 8
     assert set(outcomes) <= {"done", "preempted", "returned"}
+
+
+def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlurm, lab: Lab) -> None:
+    lab.configure(SITE)
+    lab.bag(["#ADAPTOR allocation=transparent retries=0", *["trap '' TERM; sleep 5"] * 40])
+    lab.submit("tasks.bag")
+    until(lambda: len(lent(lab)) == 4, "all four nodes are lent", timeout=30)
+    slurm.run(["scontrol", "update", "nodename=n4", "state=drain", "reason=test"])
+    until(lambda: "n4" not in lent(lab), "a drained node is given up", timeout=40)
+    for name in ("one", "two"):
+        script = f"sleep 3; touch {lab.work}/{name}"
+        slurm.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t1", "-o/dev/null", "--wrap", script])
+    until(lambda: len(lent(lab)) < 3, "local jobs have taken nodes", timeout=40)
+    lab.kill_daemon()
+    slurm.run(["scontrol", "update", "nodename=n4", "state=resume"])
+    before = {pilot["node"]: pilot["id"] for pilot in lab.pilots() if pilot["state"] == "running"}
+    lab.run("daemon", "start")
+    after = {pilot["node"]: pilot["id"] for pilot in lab.pilots() if pilot["id"] in before.values()}
+    assert after == before, "it knows what is lent"
+    until(lambda: (lab.work / "one").exists() and (lab.work / "two").exists(), "both jobs have run")
+    lab.wait(timeout=200)
+    exactly_one_result_each(lab, 1, 40)
+    told = lab.ask("site", "list")[0]["lending"]
+    assert told["reclaims"] >= 2
+    assert told["used"] >= 40 * 5

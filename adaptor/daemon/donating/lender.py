@@ -36,6 +36,8 @@ class Lender:
         """Where that stands in the journal."""
         self.idle: int | None = None
         """Idle nodes that are not lent, as last seen; None: never."""
+        self.observed: float | None = None
+        """When the nodes were last seen."""
         self._journal, self._site = journal, site
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._since: dict[str, float] = {}
@@ -58,6 +60,7 @@ class Lender:
 
     def observe(self, reports: Iterable[NodeReport], now: float) -> None:
         """Learn from what the scheduler says of the nodes now. Raises JournalError."""
+        self.observed = now
         gone = set(self._since)
         for report in reports:
             gone.discard(report.name)

@@ -11,6 +11,7 @@ from adaptor.daemon.acting import issue
 from adaptor.daemon.donating.leases import Choice, lease_of
 from adaptor.daemon.donating.lender import Lender
 from adaptor.daemon.donating.looking import donation_view, tell_broker
+from adaptor.daemon.held_back import why_of_no_use
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
 from adaptor.donation.deciding import decide
@@ -40,7 +41,8 @@ async def lend_and_take_back(site: SiteState) -> None:
     if reports is not None:
         lender.observe(reports, now)
         tell_broker(site, lender, reports, now)
-        lender.idle = sum(report.use is NodeUse.IDLE for report in reports) - len(site.leases)
+        ours = {pilot.node for pilot in site.leases}
+        lender.idle = sum(each.use is NodeUse.IDLE and each.name not in ours for each in reports)
     await _act(site, lender, reports or (), demands, now, answered=reports is not None)
 
 
@@ -56,7 +58,7 @@ async def _act(
     nodes = {report.name: report for report in reports}
     view = donation_view(site, lender, reports if answered else None, demands, now)
     choice = Choice(site, demands)
-    reason = _why_none(lender, now)
+    reason = why_of_no_use(site) or _why_none(lender, now)
     may_lend = not reason
     for decision in decide(view, lender.learner.hazard):
         match decision:

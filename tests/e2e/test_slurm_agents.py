@@ -1,0 +1,117 @@
+"""Workers on idle nodes outside Slurm's book-keeping, with the prolog and epilog that `site install-hooks` writes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm, available
+from tests.clusters.slurm_conf import ClusterOptions
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
+
+RECLAIM = 5.0
+SITE = """
+sites:
+  hpc:
+    backend: slurm
+    partition: batch
+    limits: {{max_pending_requests: 2, max_proc: 16, max_tr: 30m}}
+    initial_tr: 2m
+    idle_timeout: 5
+    poll_interval: 2
+    donation: {{mode: agent, runtime_directory: {runtime}, reclaim_timeout: 5s}}
+daemon:
+  worker_timeout: 8
+"""
+LOOK = r"""#!/bin/sh
+date +%s.%N > {work}/began.{name}
+for node in $(scontrol show hostnames); do
+    echo $node >> {work}/nodes.{name}
+    for file in $(grep -alz "^ADAPTOR_NODE=$node\$" /proc/[0-9]*/environ 2>/dev/null); do
+        pid=$(basename $(dirname $file))
+        echo "$node $pid $(grep State: /proc/$pid/status) $(tr '\0' ' ' < /proc/$pid/cmdline)" >> {work}/found.{name}
+    done
+done
+touch {work}/found.{name}
+sleep 3
+touch {work}/ended.{name}
+"""
+"""What a local job does: it looks for processes of ours that say that they run on its nodes."""
+
+
+@pytest.fixture
+def lending(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
+    """A Slurm of its own, whose prolog and epilog are those of the lab's site."""
+    reason = available()
+    if reason:
+        pytest.skip(reason)
+    lab.configure(SITE.format(runtime=lab.root / "lent"))
+    hooks = lab.root / "hooks"
+    lab.run("site", "install-hooks", "hpc", "--write", hooks)
+    lines = (f"Prolog={hooks}/prolog", f"Epilog={hooks}/epilog", "PrologFlags=Alloc")
+    named = {path.name for path in hooks.iterdir()}
+    lines = tuple(_named(line, named) for line in lines)
+    with ThrowawaySlurm(ClusterOptions(extra=lines)) as cluster:
+        for name, value in cluster.env.items():
+            monkeypatch.setenv(name, value)
+        yield cluster
+        lab.close()
+
+
+def _named(line: str, files: set[str]) -> str:
+    """The line with the name that the script really has."""
+    path = Path(line.partition("=")[2])
+    if path.name in files or "/" not in line:
+        return line
+    (found,) = [name for name in files if path.name in name]
+    return line.replace(path.name, found)
+
+
+def lent(lab: Lab) -> set[str]:
+    return {pilot["node"] for pilot in lab.pilots() if pilot["node"] and pilot["state"] == "running"}
+
+
+def states(cluster: ThrowawaySlurm) -> set[str]:
+    return set(cluster.run(["sinfo", "-h", "-N", "-p", "batch", "-o", "%t"]).split())
+
+
+def local_job(cluster: ThrowawaySlurm, lab: Lab, name: str) -> float:
+    """Run it on two nodes; the seconds until its script began."""
+    script = lab.root / f"{name}.sh"
+    script.write_text(LOOK.format(work=lab.work, name=name))
+    asked = time.time()
+    cluster.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t1", "-o/dev/null", str(script)])
+    until(lambda: (lab.work / f"ended.{name}").exists(), "the local job has run", timeout=40)
+    found = (lab.work / f"found.{name}").read_text().splitlines()
+    assert found == [], "processes of ours are on the nodes of a local job"
+    assert len((lab.work / f"nodes.{name}").read_text().split()) == 2
+    return float((lab.work / f"began.{name}").read_text()) - asked
+
+
+def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
+    lending: ThrowawaySlurm, lab: Lab
+) -> None:
+    stubborn = "trap '' TERM; sleep 8 & sleep 8; wait"
+    fleeing = "setsid sh -c 'trap \"\" TERM; sleep 30' & sleep 6"
+    lab.bag(["#ADAPTOR allocation=transparent", *[stubborn, fleeing, "sleep 6", "sleep 7"] * 10])
+    lab.submit("tasks.bag")
+    until(lambda: len(lent(lab)) == 4, "all four nodes are lent", timeout=30)
+    until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
+    assert states(lending) == {"idle"}
+    waited = local_job(lending, lab, "first")
+    assert waited < RECLAIM + 10, f"it waited {waited:.1f} s"
+    until(lambda: len(lent(lab)) == 4, "its nodes are lent again", timeout=40)
+    lab.kill_daemon()
+    local_job(lending, lab, "second")
+    lab.run("daemon", "start")
+    lab.wait()
+    exactly_one_result_each(lab, 1, 40)
+    assert states(lending) == {"idle"}
+    lending_told = lab.ask("report", "1")["lending"]
+    assert lending_told["reclaims"] >= 2
+    assert lending_told["latency"] <= RECLAIM
