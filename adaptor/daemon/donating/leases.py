@@ -82,10 +82,12 @@ def beside_leases(site: SiteState, demand: Demand) -> Demand:
 
 
 def _coming(site: SiteState, bag: int | None, processors_per_task: int) -> int:
-    """Tasks of a shape that leases can take whose workers are not there yet."""
+    """Tasks of a shape that leases can take whose workers are not there yet, at whatever site."""
+    sites = [site] if site.peers is None else site.peers.sites.values()
     return sum(
         pilot.request.p // processors_per_task
-        for pilot in site.leases
+        for each in sites
+        for pilot in each.leases
         if pilot.bag == bag and pilot.first_hello is None and not pilot.cancel_reason
     )
 
