@@ -35,7 +35,7 @@ def render(
         worker: the program and its arguments that run on each node.
         own: what only this scheduler's template asks for.
     """
-    return _fill(
+    return fill(
         template,
         processors=str(processors),
         command=shlex.join(command).replace("\n", " "),
@@ -46,7 +46,8 @@ def render(
     )
 
 
-def _fill(template: Path, **values: str) -> str:
+def fill(template: Path, **values: str) -> str:
+    """The text of a template with its `@@name` replaced."""
     return _Template(template.read_text(encoding="utf-8")).substitute(values)
 
 
@@ -54,4 +55,4 @@ def _prologue_lines(prologue: str) -> str:
     """The site's lines, verbatim, and what makes their effect known; empty where there are none."""
     if not prologue.strip():
         return ""
-    return "\n" + _fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n")
+    return "\n" + fill(_PROLOGUE, prologue=prologue.strip("\n")).rstrip("\n")

@@ -1,4 +1,4 @@
-"""A daemon of its own for a measurement, in a temporary folder, with one small local site."""
+"""A daemon of its own for a measurement, in a temporary folder."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from backends.local.leftovers import end_leftovers
+from adaptor.supervising.leftovers import end_leftovers
 
 ADAPTOR = str(Path(sys.executable).with_name("adaptor"))
 _CONFIG = """
@@ -52,13 +52,20 @@ class PrivateDaemon(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def private_folder(processors: int) -> Iterator[PrivateDaemon]:
-    """A state directory and a configuration, without a daemon yet; nothing that runs there stays."""
+    """With one small local site, without a daemon yet; nothing that runs there stays."""
+    with private_place(_CONFIG.format(processors=processors)) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def private_place(text: str, environment: Mapping[str, str] | None = None) -> Iterator[PrivateDaemon]:
+    """A state directory and a configuration of this text; the daemon and its pilots are ended afterwards."""
     with tempfile.TemporaryDirectory(prefix="adaptor-bench-") as name:
         folder = Path(name)
         config = folder / "config.yaml"
-        config.write_text(_CONFIG.format(processors=processors))
+        config.write_text(text)
         places = {"ADAPTOR_DIR": str(folder / "state"), "ADAPTOR_CONFIG": str(config)}
-        place = PrivateDaemon(folder, {**os.environ, **places})
+        place = PrivateDaemon(folder, {**os.environ, **(environment or {}), **places})
         try:
             yield place
         finally:

@@ -28,6 +28,7 @@ COMMANDS = {
     "daemon": "adaptor.cli.daemon:daemon",
     "site": "adaptor.cli.site:site",
     "pilot": "adaptor.cli.pilot:pilot",
+    "reclaim": "adaptor.cli.reclaim:reclaim",
     "trace": "adaptor.cli.trace:trace",
     "replay": "adaptor.cli.replay:replay",
     "completion": "adaptor.cli.completion:completion",

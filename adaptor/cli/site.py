@@ -1,4 +1,4 @@
-"""`adaptor site`: list, slots, init, check."""
+"""`adaptor site`: list, slots, init, check, install-hooks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ COMMANDS = {
     "slots": "adaptor.cli.site_slots:slots",
     "init": "adaptor.cli.site_init:init",
     "check": "adaptor.cli.site_check:check",
+    "install-hooks": "adaptor.cli.site_hooks:install_hooks",
 }
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from adaptor.link.messages import BagContext, Lease
 
-FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_LOCAL_JOB")
-"""Variables of the worker that every task gets; the last one lets the local backend find tasks that
-have lost both their worker and its supervisor. The others of a scheduler describe the step that the
+FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_SUPERVISED")
+"""Variables of the worker that every task gets; by the last one tasks are found
+that have lost both their worker and its supervisor. The others of a scheduler describe the step that the
 worker itself runs in; with them an `srun` inside a task would misbehave."""
 _PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
 _PATH = "/usr/local/bin:/usr/bin:/bin"

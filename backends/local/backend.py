@@ -12,13 +12,13 @@ from pathlib import Path
 
 from adaptor.config import SiteConfig
 from adaptor.model import Limits, QueueState
-from backends.base import JobReport, JobState, PilotOrder, SchedulerError
+from adaptor.supervising.identity import is_alive
+from adaptor.supervising.leftovers import end_leftovers
+from adaptor.supervising.notes import JOB, START
+from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
 from backends.local.admission import Share, admit, this_machine
-from backends.local.identity import is_alive
 from backends.local.launch import launch
-from backends.local.leftovers import end_leftovers
 from backends.local.lost import end_lost
-from backends.local.notes import JOB, START
 from backends.local.prologue import with_prologue
 from backends.local.queue import queue_state
 from backends.local.records import Entry, Job, Start
@@ -61,6 +61,10 @@ class LocalBackend:
         with self._store.locked() as lock:
             entries = self._advance(lock)
         return queue_state(entries, self._machine.processors, time.time())
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        """Never asked: a configuration with `donation` for a local site is refused."""
+        raise SchedulerError("the local site is one machine that nobody else schedules: it lends no nodes")
 
     def submit(self, order: PilotOrder) -> str:
         """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import backends
+from adaptor.supervising.leftovers import MARKER
 from backends.base import SchedulerError
-from backends.local.execution import MARKER
 from backends.local.records import Job
 
 _CODE = Path(backends.__file__).parents[1]

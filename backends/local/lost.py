@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from adaptor.supervising.identity import Identity, host, is_alive, is_here
+from adaptor.supervising.leftovers import end_leftovers
+from adaptor.supervising.notes import END
 from backends.base import JobState
-from backends.local.identity import Identity, host, is_alive, is_here
-from backends.local.leftovers import end_leftovers
-from backends.local.notes import END
 from backends.local.records import End, Entry
 from backends.local.store import Store
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from adaptor.supervising.identity import Identity
 from backends.base import JobState
-from backends.local.identity import Identity
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     grace: float
     """Seconds between SIGTERM and SIGKILL."""
     marker: str
-    """The value of `ADAPTOR_LOCAL_JOB` in the environment of its processes."""
+    """The value of `ADAPTOR_SUPERVISED` in the environment of its processes."""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):

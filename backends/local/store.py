@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import msgspec
 
+from adaptor.supervising.notes import END, JOB, START, note_path, write_once
 from backends.base import SchedulerError
-from backends.local.notes import END, JOB, START, note_path, write_once
 from backends.local.records import End, Entry, Job, Start, as_note
 
 _log = logging.getLogger(__name__)

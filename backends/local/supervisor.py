@@ -13,74 +13,37 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
-from backends.local.execution import SIGNALS, run
-from backends.local.identity import own_identity
-from backends.local.notes import END, START, note_path, read_note, write_once
+from adaptor.supervising.detaching import Answer, in_background
+from adaptor.supervising.execution import SIGNALS
+from adaptor.supervising.identity import own_identity
+from adaptor.supervising.notes import END, START, note_path, read_note, write_once, write_patiently
+from backends.local.execution import run
 
-_CLAIMED = b"claimed"
-_END_PATIENCE = 600.0
-"""Seconds for which the end is tried to be written down, for instance on a full disk."""
+_CLAIMED = "claimed"
 
 
 def main(note: Path, lock: int) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    reader, writer = os.pipe()
-    if os.fork() == 0:
-        os.close(reader)
-        _supervise(note, lock, writer)
-        return 0
-    os.close(writer)
-    with os.fdopen(reader, "rb") as answers:
-        answer = answers.read()
+    answer = in_background(lambda answer: _supervise(note, lock, answer))
     if answer == _CLAIMED:
         return 0
-    sys.stderr.write(answer.decode(errors="replace") or "the supervisor died before it claimed the job")
+    sys.stderr.write(answer or "the supervisor died before it claimed the job")
     return 1
 
 
-def _supervise(note: Path, lock: int, writer: int) -> None:
-    _detach()
+def _supervise(note: Path, lock: int, answer: Answer) -> None:
     started = time.time()
     try:
         job = read_note(note)
         claim = {"started": started, "supervisor": own_identity()}
         write_once(note_path(note.parent, job["id"], START), claim)
     except (OSError, ValueError) as error:
-        os.write(writer, str(error).encode())
+        answer(str(error))
         return
-    os.write(writer, _CLAIMED)
-    os.close(writer)
+    answer(_CLAIMED)
     os.close(lock)
-    _write_end(note_path(note.parent, job["id"], END), run(job, started))
-
-
-def _detach() -> None:
-    """Leave the terminal, the session and the folder of whoever started us."""
-    os.setsid()
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    os.chdir("/")
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
-    os.close(null)
-
-
-def _write_end(path: Path, end: dict[str, Any]) -> None:
-    give_up = time.monotonic() + _END_PATIENCE
-    while not _written(path, end) and path.parent.is_dir() and time.monotonic() < give_up:
-        time.sleep(1)
-
-
-def _written(path: Path, end: dict[str, Any]) -> bool:
-    try:
-        write_once(path, end)
-    except FileExistsError:
-        return True
-    except OSError:
-        return False
-    return True
+    write_patiently(note_path(note.parent, job["id"], END), run(job, started))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ class FakeBackend:
         self._speak()
         return QueueState(now=time.time(), processors=8)
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
         self._speak()
         return list(self.shown_nodes)
 

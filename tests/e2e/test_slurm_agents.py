@@ -1,11 +1,14 @@
-"""Workers on idle nodes outside Slurm's book-keeping, with the prolog and epilog that `site install-hooks` writes."""
+"""Workers on idle nodes outside Slurm's book-keeping, with its own prolog and epilog."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm, available
@@ -32,16 +35,16 @@ LOOK = r"""#!/bin/sh
 date +%s.%N > {work}/began.{name}
 for node in $(scontrol show hostnames); do
     echo $node >> {work}/nodes.{name}
-    for file in $(grep -alz "^ADAPTOR_NODE=$node\$" /proc/[0-9]*/environ 2>/dev/null); do
+    for file in $(grep -alz "^ADAPTOR_SUPERVISED={runtime}/.*/$node\$" /proc/[0-9]*/environ 2>/dev/null); do
         pid=$(basename $(dirname $file))
-        echo "$node $pid $(grep State: /proc/$pid/status) $(tr '\0' ' ' < /proc/$pid/cmdline)" >> {work}/found.{name}
+        echo "$node $pid $(tr '\0' ' ' < /proc/$pid/cmdline)" >> {work}/found.{name}
     done
 done
 touch {work}/found.{name}
 sleep 3
 touch {work}/ended.{name}
 """
-"""What a local job does: it looks for processes of ours that say that they run on its nodes."""
+"""What a local job does: it looks for processes that carry the sign of a lease of its nodes."""
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def lending(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlur
     lab.configure(SITE.format(runtime=lab.root / "lent"))
     hooks = lab.root / "hooks"
     lab.run("site", "install-hooks", "hpc", "--write", hooks)
-    lines = (f"Prolog={hooks}/prolog", f"Epilog={hooks}/epilog", "PrologFlags=Alloc")
+    lines = (f"Prolog={hooks}/prolog", f"Epilog={hooks}/epilog", "PrologFlags=Alloc,DeferBatch")
     named = {path.name for path in hooks.iterdir()}
     lines = tuple(_named(line, named) for line in lines)
     with ThrowawaySlurm(ClusterOptions(extra=lines)) as cluster:
@@ -76,6 +79,17 @@ def lent(lab: Lab) -> set[str]:
     return {pilot["node"] for pilot in lab.pilots() if pilot["node"] and pilot["state"] == "running"}
 
 
+def ours(lab: Lab, node: str) -> list[int]:
+    """The processes that carry the sign of a lease of a node, as a local job looks for them."""
+    sign = f"ADAPTOR_SUPERVISED={lab.root}/lent/{os.getuid()}/{node}".encode()
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if sign in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.append(pid)
+    return found
+
+
 def states(cluster: ThrowawaySlurm) -> set[str]:
     return set(cluster.run(["sinfo", "-h", "-N", "-p", "batch", "-o", "%t"]).split())
 
@@ -83,7 +97,7 @@ def states(cluster: ThrowawaySlurm) -> set[str]:
 def local_job(cluster: ThrowawaySlurm, lab: Lab, name: str) -> float:
     """Run it on two nodes; the seconds until its script began."""
     script = lab.root / f"{name}.sh"
-    script.write_text(LOOK.format(work=lab.work, name=name))
+    script.write_text(LOOK.format(work=lab.work, runtime=lab.root / "lent", name=name))
     asked = time.time()
     cluster.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t1", "-o/dev/null", str(script)])
     until(lambda: (lab.work / f"ended.{name}").exists(), "the local job has run", timeout=40)
@@ -103,6 +117,7 @@ def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
     until(lambda: len(lent(lab)) == 4, "all four nodes are lent", timeout=30)
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     assert states(lending) == {"idle"}
+    assert all(len(ours(lab, f"n{number}")) > 4 for number in range(1, 5))
     waited = local_job(lending, lab, "first")
     assert waited < RECLAIM + 10, f"it waited {waited:.1f} s"
     until(lambda: len(lent(lab)) == 4, "its nodes are lent again", timeout=40)

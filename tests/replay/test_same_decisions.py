@@ -24,9 +24,9 @@ from adaptor.model import Limits, Request
 from adaptor.replay.driver import run_grid_job
 from adaptor.replay.grid_job import Terms
 from adaptor.replay.simulation import Simulation
+from adaptor.supervising.leftovers import end_leftovers
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
-from backends.local.leftovers import end_leftovers
 
 PROCESSORS, RUNTIME = 4, 100
 LIMITS = Limits(max_pending_requests=3, max_proc=PROCESSORS, max_tr=300)

@@ -38,6 +38,8 @@ class Lender:
         """Idle nodes that are not lent, as last seen; None: never."""
         self.observed: float | None = None
         """When the nodes were last seen."""
+        self.forlorn: dict[int, float] = {}
+        """By lease: since when no worker of it is known."""
         self._journal, self._site = journal, site
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._since: dict[str, float] = {}

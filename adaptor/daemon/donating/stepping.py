@@ -23,6 +23,9 @@ from backends.base import NodeReport
 QUEUED_TOO_LONG = 30.0
 """Seconds that a lease may wait in the scheduler's queue: its node is not idle any more."""
 
+FORLORN = 60.0
+"""Seconds without a worker after which a lease is given up: nobody else may notice its end."""
+
 
 async def lend_and_take_back(site: SiteState) -> None:
     """Lend what is idle, give back what is wanted. Raises JournalError."""
@@ -70,6 +73,7 @@ async def _act(
             case Keep():
                 reason = reason or decision.reason
     _withdraw_late(site, now)
+    _give_up_forlorn(site, lender, now)
     _say(site, lender, reason)
 
 
@@ -115,6 +119,18 @@ def _withdraw_late(site: SiteState, now: float) -> None:
     for pilot in site.leases:
         if pilot.state is PilotState.QUEUED and now - pilot.submitted > QUEUED_TOO_LONG:
             _end(site, pilot, f"node {pilot.node} is not free any more")
+
+
+def _give_up_forlorn(site: SiteState, lender: Lender, now: float) -> None:
+    """A lease without any worker holds a node for nothing."""
+    leases = {pilot.id: pilot for pilot in site.leases if pilot.state is PilotState.RUNNING}
+    for id in lender.forlorn.keys() - leases.keys():
+        del lender.forlorn[id]
+    for id, pilot in leases.items():
+        if site.core.broker.of_pilot(id):
+            lender.forlorn.pop(id, None)
+        elif now - lender.forlorn.setdefault(id, now) > FORLORN:
+            _end(site, pilot, f"no worker of it has been heard of for {format_duration(FORLORN)}")
 
 
 def _end(site: SiteState, pilot: Pilot, reason: str) -> None:

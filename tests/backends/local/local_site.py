@@ -12,9 +12,9 @@ import pytest
 
 from adaptor.config import SiteConfig
 from adaptor.model import Request
+from adaptor.supervising.leftovers import end_leftovers
 from backends.base import JobReport, JobState, PilotOrder
 from backends.local.backend import LocalBackend
-from backends.local.leftovers import end_leftovers
 
 DEADLINE = 30.0
 KILL_WAIT = 0.3

@@ -14,6 +14,7 @@ from adaptor.config_donation import DonationConfig
 from adaptor.daemon.donating import stepping
 from adaptor.donation.situation import NodeUse
 from adaptor.link.messages import Leaving
+from adaptor.model import AttemptOutcome
 from backends.base import JobState, SchedulerError, SubmitRefused
 from tests.daemon.donating.lending_site import PREEMPTIBLE, LendingSite
 
@@ -187,6 +188,19 @@ def test_a_lease_that_waits_in_the_queue_is_withdrawn(
     site.step()
     site.step()
     assert site.states()[0] == "withdrawn"
+
+
+def test_a_lease_whose_worker_is_lost_is_given_up(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.submit(16)
+    site.step()
+    job = site.backend.reports[site.backend.lent["n1"]].id
+    worker = site.start("n1")
+    monkeypatch.setattr(stepping, "FORLORN", -1.0)
+    site.step()
+    assert site.backend.cancelled == []
+    site.state.core.broker.lost(worker, AttemptOutcome.LOST, time.time(), time.time())
+    site.step()
+    assert site.backend.cancelled == [job]
 
 
 def test_a_node_that_cannot_be_lent_is_left_alone_for_a_while(site: LendingSite) -> None:

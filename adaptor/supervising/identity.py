@@ -30,7 +30,7 @@ def own_identity() -> Identity:
     pid = os.getpid()
     ticks = start_ticks(pid)
     if ticks is None:
-        raise OSError(f"/proc/{pid}/stat cannot be read; the local site needs Linux's /proc")
+        raise OSError(f"/proc/{pid}/stat cannot be read; Linux's /proc is needed")
     return Identity(host=host(), boot=boot(), pid=pid, ticks=ticks)
 
 

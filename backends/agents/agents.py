@@ -1,0 +1,169 @@
+"""Starts, watches and ends workers on idle nodes, by commands that are run on these nodes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
+from adaptor.lending.everyone import NOTHING
+from adaptor.lending.order import REFUSED, Order
+from backends.agents.launching import command_on
+from backends.agents.notes import Ended, Notes
+from backends.agents.reports import id_of, node_and_tag, report
+from backends.base import (
+    JobReport,
+    JobState,
+    PilotOrder,
+    SchedulerError,
+    SubmitRefused,
+    SubmitUncertain,
+)
+from backends.commands import CommandHung, Commands
+from backends.local.prologue import with_prologue
+from backends.machines.base import Machine
+from backends.machines.here import HERE
+
+log = logging.getLogger(__name__)
+
+GRACE = 0.4
+"""The part of the reclaim time that a worker has for ending its tasks; then it is killed."""
+_AT_ONCE = 16
+"""Nodes that are spoken to at the same time."""
+_BATCH = 50
+"""So many notes of old leases are removed at a time, or more."""
+_SLACK = 5.0
+"""Seconds for reaching a node, besides the time that ending a lease takes."""
+
+
+def grace_of(donation: DonationConfig) -> float:
+    """Seconds that the worker of a lent node has for ending its tasks."""
+    return GRACE * float(donation.reclaim_timeout)
+
+
+class Agents:
+    """The leases of one site. All calls block.
+
+    The notes on them are in a folder that the site's machine and its nodes share, so all of them are
+    looked at with one question, and found again whatever was killed.
+    """
+
+    def __init__(
+        self, site: SiteConfig, donation: DonationConfig, folder: Path, python: str, machine: Machine = HERE
+    ) -> None:
+        """
+        Args:
+            folder: for the notes; relative to the home directory on a distant machine.
+            python: the interpreter on the nodes, where this package is installed for it.
+            machine: where the launcher is called.
+        """
+        self._prologue = site.prologue
+        self._donation = donation
+        self._python = python
+        self._machine = machine
+        self._notes = Notes(machine, folder)
+        self._starting = Commands(dict, site.command_timeout, machine)
+        patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
+        self._ending = Commands(dict, patience, machine)
+        self._lost: dict[str, Ended] = {}
+        """By tag: leases that were looked for in vain."""
+        self._told: set[str] = set()
+        """Tags of leases whose end was reported."""
+
+    def start(self, order: PilotOrder) -> str:
+        """Lend `order.node`; the id of the lease.
+
+        Raises:
+            SubmitRefused: the node says why it is not lent; nothing was started.
+            SubmitUncertain: the node has not answered.
+            SchedulerError: nothing was started.
+        """
+        words = [self._python, "-m", "adaptor.lending.keeper", str(self._write(order))]
+        command = command_on(self._donation.launcher, order.node, words)
+        try:
+            answer = self._starting.run(*command)
+        except CommandHung as error:
+            raise SubmitUncertain(f"{order.node}: {error}") from error
+        if answer.status == REFUSED:
+            self._notes.forget([order.tag])
+            raise SubmitRefused(f"{order.node} is not lent: {answer.complaint}")
+        if answer.status:
+            raise SubmitUncertain(
+                f"{order.node}: {command[0]} failed with status {answer.status}: {answer.complaint}"
+            )
+        return id_of(order.node, order.tag)
+
+    def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """The leases with these ids, and all whose tag starts with `tag_prefix`.
+
+        Raises SchedulerError.
+        """
+        wanted = set(ids)
+        chosen = [each for each in self._all() if each.id in wanted or each.tag.startswith(tag_prefix)]
+        ended = {each.tag: each.id for each in chosen if each.end is not None}
+        # Who has been told of an end and does not ask for it any more has taken it in.
+        self._forget_old([tag for tag, id in ended.items() if tag in self._told and id not in wanted])
+        self._told = set(ended)
+        return chosen
+
+    def end(self, ids: Collection[str]) -> None:
+        """End these leases; one whose node is not reached counts as lost with its node.
+
+        Raises SchedulerError: their notes cannot be read.
+        """
+        running = {each.id for each in self._all() if each.end is None}
+        wanted = [id for id in dict.fromkeys(ids) if id in running]
+        if wanted:
+            with ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "ending") as pool:
+                list(pool.map(self._end, wanted))
+
+    def _all(self) -> list[JobReport]:
+        now = time.time()
+        reports = (report(each, self._lost.get(each.ordered.tag), now) for each in self._notes.entries())
+        return [each for each in reports if each is not None]
+
+    def _forget_old(self, tags: list[str]) -> None:
+        if len(tags) >= _BATCH:
+            self._notes.forget(tags)
+            for tag in tags:
+                self._lost.pop(tag, None)
+
+    def _write(self, order: PilotOrder) -> Path:
+        worker, environment = with_prologue(order, self._prologue, self._machine.write_private)
+        return self._notes.order(
+            Order(
+                tag=order.tag,
+                node=order.node,
+                p=order.request.p,
+                tr=order.request.tr,
+                grace=grace_of(self._donation),
+                worker=list(worker),
+                environment=environment,
+                directory=str(order.directory),
+                runtime=self._donation.runtime_directory,
+            )
+        )
+
+    def _end(self, id: str) -> None:
+        node, tag = node_and_tag(id)
+        try:
+            problem = self._cancel(node, tag)
+        except SchedulerError as error:
+            problem = f"{node} is not reached: {error}"
+        if problem:
+            log.warning("the lease %s: %s", tag, problem)
+            self._lost[tag] = Ended(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
+
+    def _cancel(self, node: str, tag: str) -> str:
+        """Why it counts as lost; empty: it was ended, or is being ended."""
+        timeout = f"{self._donation.reclaim_timeout:g}"
+        options = ["--cancel", tag, "--timeout", timeout, "--runtime", self._donation.runtime_directory]
+        words = [self._python, "-m", "adaptor.lending.reclaim", node, *options]
+        answer = self._ending.run(*command_on(self._donation.launcher, node, words))
+        if answer.status:
+            return f"{node} is not reached: {answer.complaint}"
+        return f"nothing of it was left on {node}" if NOTHING in answer.output else ""

@@ -1,0 +1,53 @@
+"""A batch scheduler, and agents on the nodes that it leaves idle, as one backend."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from adaptor.model import Limits, QueueState
+from backends.agents.agents import Agents
+from backends.agents.reports import is_agent
+from backends.base import Backend, JobReport, NodeReport, PilotOrder, SchedulerError
+
+
+class WithAgents:
+    """Implements `backends.base.Backend`: orders with a node go to the agents, others to the scheduler."""
+
+    def __init__(self, scheduler: Backend, agents: Agents) -> None:
+        self._scheduler = scheduler
+        self._agents = agents
+        self.time_resolution = scheduler.time_resolution
+        self.slot_margin = scheduler.slot_margin
+        self.can_release = scheduler.can_release
+        self.loopback = scheduler.loopback
+
+    def queue_state(self) -> QueueState:
+        state = self._scheduler.queue_state()
+        self.slot_margin = self._scheduler.slot_margin  # some learn it when they are first asked
+        return state
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        return self._scheduler.nodes([id for id in lent if not is_agent(id)])
+
+    def submit(self, order: PilotOrder) -> str:
+        return self._agents.start(order) if order.node else self._scheduler.submit(order)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        requests = self._scheduler.jobs([id for id in ids if not is_agent(id)], tag_prefix)
+        return [*requests, *self._agents.reports([id for id in ids if is_agent(id)], tag_prefix)]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        leases = [id for id in ids if is_agent(id)]
+        requests = [id for id in ids if not is_agent(id)]
+        if leases:
+            self._agents.end(leases)
+        if requests:
+            self._scheduler.cancel(requests)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        if is_agent(id):
+            raise SchedulerError(f"{id}: a lease is one node, which its end gives back")
+        self._scheduler.release(id, nodes)
+
+    def advertised_limits(self) -> Limits:
+        return self._scheduler.advertised_limits()

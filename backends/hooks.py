@@ -1,0 +1,65 @@
+"""Scripts by which a scheduler takes lent nodes back, and what an administrator does with them."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
+
+
+class Script(msgspec.Struct, frozen=True):
+    """One file."""
+
+    name: str
+    text: str
+    mode: int = 0o755
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """What a site's scheduler needs."""
+
+    scripts: tuple[Script, ...]
+    instructions: tuple[str, ...]
+    """For the administrator, line by line; `{folder}` stands for where the scripts lie."""
+    folder: str
+    """Where they usually lie."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What all hooks are made from."""
+
+    site: str
+    python: str
+    """The interpreter on the nodes, absolute."""
+    user: int
+    """Who lends the nodes, by number."""
+    donation: DonationConfig
+
+    @property
+    def options(self) -> list[str]:
+        """Of `python -m adaptor.lending.reclaim`, for prolog and epilog."""
+        donation = self.donation
+        return [
+            f"--timeout={donation.reclaim_timeout:g}",
+            f"--runtime={donation.runtime_directory}",
+            f"--user={self.user}",
+        ]
+
+    @property
+    def bound(self) -> int:
+        """Seconds after which a hook is given up: the reclaim gives up by itself before."""
+        return math.ceil(float(self.donation.reclaim_timeout)) + 1
+
+
+def hooks_of(config: SiteConfig, wanted: Wanted) -> Hooks:
+    """The hooks for the scheduler of a site."""
+    if config.backend == "slurm":
+        from backends.slurm.hooks import slurm_hooks
+
+        return slurm_hooks(wanted)
+    from backends.pbs.hooks import openpbs_hooks, torque_hooks
+
+    return torque_hooks(wanted) if config.dialect == "torque" else openpbs_hooks(wanted)

@@ -1,0 +1,234 @@
+"""`site install-hooks`: what it writes, what it warns of, and that no hook ever fails or hangs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoking import Cli
+from tests.lending.lent_node import LentNodes, wait_until
+
+AGENT = "donation: {mode: agent, reclaim_timeout: 1, runtime_directory: %s}"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    agent = AGENT % (tmp_path / "runtime")
+    path = tmp_path / "sites.yaml"
+    path.write_text(
+        f"sites:\n"
+        f"  slurm: {{backend: slurm, {agent}}}\n"
+        f"  openpbs: {{backend: pbs, {agent}}}\n"
+        f"  torque: {{backend: pbs, dialect: torque, {agent}}}\n"
+        f"  far: {{backend: slurm, ssh: {{host: far.example.org}}, {agent}}}\n"
+        f"  plain: {{backend: slurm}}\n"
+        f"  jobs: {{backend: slurm, donation: {{mode: preemptible, partition: low}}}}\n"
+    )
+    return str(path)
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[LentNodes]:
+    lent = LentNodes(tmp_path)
+    yield lent
+    lent.end_all()
+
+
+def written(cli: Cli, config: str, site: str, folder: Path, *options: str) -> list[Path]:
+    done = cli("--config", config, "site", "install-hooks", site, "--write", str(folder), *options)
+    assert done.code == 0, done.err
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("site", "names"),
+    [
+        ("slurm", ["adaptor-epilog", "adaptor-prolog"]),
+        ("torque", ["adaptor-epilogue", "adaptor-prologue"]),
+        ("openpbs", ["adaptor_reclaim.py"]),
+    ],
+)
+def test_what_is_written(cli: Cli, config: str, tmp_path: Path, site: str, names: list[str]) -> None:
+    files = written(cli, config, site, tmp_path / "hooks")
+    assert [file.name for file in files] == names
+    for file in files:
+        text = file.read_text()
+        assert "@@" not in text
+        assert sys.executable in text
+        assert f"--runtime={tmp_path / 'runtime'}" in text
+        assert f"--user={os.getuid()}" in text
+        if site != "openpbs":
+            assert os.access(file, os.X_OK)
+            assert subprocess.run(["/bin/sh", "-n", str(file)], check=False).returncode == 0
+
+
+def test_without_a_folder_it_is_printed(cli: Cli, config: str) -> None:
+    done = cli("--config", config, "site", "install-hooks", "slurm")
+    assert done.code == 0
+    assert "# ----- adaptor-prolog\n#!/bin/sh" in done.out
+    assert "Prolog=/etc/slurm/adaptor-prolog" in done.err
+    assert "PrologFlags=Alloc" in done.err
+    value = cli("--config", config, "site", "install-hooks", "slurm", "--json").value
+    assert sorted(value) == ["instructions", "scripts", "warnings"]
+
+
+def test_it_does_not_write_over_what_is_there(cli: Cli, config: str, tmp_path: Path) -> None:
+    written(cli, config, "slurm", tmp_path / "hooks")
+    done = cli("--config", config, "site", "install-hooks", "slurm", "--write", str(tmp_path / "hooks"))
+    assert done.code == 2
+    assert "--force writes over it" in done.err
+    written(cli, config, "slurm", tmp_path / "hooks", "--force")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["nowhere"], "no site 'nowhere'; there are: slurm, openpbs"),
+        (["plain"], "site plain needs no hooks"),
+        (["jobs"], "only with donation.mode: agent"),
+        (["far"], "say by --python which interpreter"),
+        (["slurm", "--python", "python3"], "not an absolute path"),
+        (["slurm", "--python", "/no/such/python"], "cannot be run"),
+        (["slurm", "--python", "/bin/false"], "does not have the adaptor"),
+        (["slurm", "--user", "nobody-is-called-so"], "nobody is called nobody-is-called-so here"),
+        (["slurm", "--write", "/dev/null/x"], "cannot be written"),
+    ],
+)
+def test_what_cannot_be_done(cli: Cli, config: str, words: list[str], problem: str) -> None:
+    done = cli("--config", config, "site", "install-hooks", *words)
+    assert done.code in (1, 2)
+    assert problem in done.err
+
+
+def test_it_warns_where_root_would_run_what_others_can_change(cli: Cli, config: str, tmp_path: Path) -> None:
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    loose.chmod(0o777)
+    python = loose / "python"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    done = cli("--config", config, "site", "install-hooks", "slurm", "--python", str(python))
+    assert done.code == 0
+    assert "root will run code that others can change" in done.err
+    assert "/opt/adaptor" in done.err
+
+
+def test_a_distant_sites_interpreter_cannot_be_looked_at(cli: Cli, config: str) -> None:
+    done = cli("--config", config, "site", "install-hooks", "far", "--python", "/opt/a/bin/python")
+    assert done.code == 0
+    assert "cannot be seen from here" in done.err
+
+
+@pytest.mark.parametrize("site", ["slurm", "torque"])
+@pytest.mark.parametrize("python", ["missing", "failing", "hanging"])
+def test_no_script_fails_or_hangs(cli: Cli, config: str, tmp_path: Path, site: str, python: str) -> None:
+    files = written(cli, config, site, tmp_path / "hooks")
+    stand_in = tmp_path / "python"
+    if python != "missing":
+        # What hangs on a lost file system heeds no signal.
+        script = "exit 3" if python == "failing" else "trap '' TERM; sleep 5 & wait; wait; wait"
+        stand_in.write_text(f"#!/bin/bash\n{script}\n")
+        stand_in.chmod(0o755)
+    for file in files[:1] if python == "hanging" else files:
+        file.write_text(file.read_text().replace(sys.executable, str(stand_in)))
+        done = subprocess.run([str(file), "17"], env={"SLURM_JOB_ID": "17"}, timeout=15, check=False)
+        assert done.returncode == 0
+
+
+def test_a_slurm_prolog_frees_its_node_and_its_epilog_offers_it(
+    cli: Cli, config: str, tmp_path: Path, nodes: LentNodes
+) -> None:
+    epilog, prolog = written(cli, config, "slurm", tmp_path / "hooks")
+    tag = nodes.lend("n1")
+    variables = {"SLURMD_NODENAME": "n1", "SLURM_JOB_ID": "17", "PYTHONPATH": "/no/such", "PYTHONHOME": "/x"}
+    subprocess.run([str(prolog)], env=variables, check=True, timeout=15)
+    assert nodes.report(tag).reason.startswith("reclaimed for local job 17")
+    assert (nodes.own / "taken@n1@17").exists()
+    subprocess.run([str(epilog)], env=variables, check=True, timeout=15)
+    assert not (nodes.own / "taken@n1@17").exists()
+
+
+class FakePbs(types.ModuleType):
+    """As much of the module of OpenPBS's hooks as ours needs."""
+
+    EXECJOB_BEGIN, EXECJOB_END, LOG_ERROR = 64, 512, 0
+
+    def __init__(self, kind: int, node: str) -> None:
+        super().__init__("pbs")
+        self.accepted, self.logged = 0, ""
+        self.job = types.SimpleNamespace(id="17[3].server")
+        self.type, self._node = kind, node
+
+    def event(self) -> FakePbs:
+        return self
+
+    def accept(self) -> None:
+        self.accepted += 1
+
+    def logmsg(self, level: int, text: str) -> None:
+        self.logged += text
+
+    def get_local_nodename(self) -> str:
+        return self._node
+
+
+def run_hook(hook: Path, monkeypatch: pytest.MonkeyPatch, kind: int, node: str = "n1") -> FakePbs:
+    fake = FakePbs(kind, node)
+    monkeypatch.setitem(sys.modules, "pbs", fake)
+    exec(compile(hook.read_text(), str(hook), "exec"), {})
+    assert fake.accepted == 1
+    return fake
+
+
+def test_the_hook_of_openpbs(
+    cli: Cli, config: str, tmp_path: Path, nodes: LentNodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hook,) = written(cli, config, "openpbs", tmp_path / "hooks")
+    tag = nodes.lend("n1")
+    assert run_hook(hook, monkeypatch, FakePbs.EXECJOB_BEGIN).logged == ""
+    assert nodes.report(tag).reason.startswith("reclaimed for local job 17[3].server after")
+    assert (nodes.own / "taken@n1@17[3].server").exists()
+    run_hook(hook, monkeypatch, FakePbs.EXECJOB_END)
+    assert not list(nodes.own.glob("taken@*"))
+
+
+def test_a_hook_of_openpbs_that_goes_wrong_accepts_the_job(
+    cli: Cli, config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hook,) = written(cli, config, "openpbs", tmp_path / "hooks")
+    hook.write_text(hook.read_text().replace(sys.executable, "/no/such/python"))
+    assert "/no/such/python" in run_hook(hook, monkeypatch, FakePbs.EXECJOB_BEGIN).logged
+
+
+def test_reclaim_by_hand(cli: Cli, config: str, tmp_path: Path, nodes: LentNodes) -> None:
+    tag = nodes.lend("n1")
+    assert cli("--config", config, "reclaim", "n1").code == 0
+    assert nodes.report(tag).end is not None
+    assert cli("reclaim", "n1", "--runtime", str(nodes.runtime), "--job", "5").code == 0
+    assert (nodes.own / "taken@n1@5").exists()
+    assert cli("reclaim", "n1", "--runtime", str(nodes.runtime), "--offer").code == 0
+    assert not (nodes.own / "taken@n1@5").exists()
+    unknown = cli("--config", config, "reclaim", "n9")
+    assert (unknown.code, unknown.out) == (0, "n9: nothing is lent here\n")
+
+
+def test_reclaim_does_not_depend_on_the_configuration(cli: Cli, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("sites: [")
+    done = cli("--config", str(broken), "reclaim", "n9")
+    assert done.code == 0
+    assert "the default folder is looked at" in done.err
+
+
+def test_reclaim_by_its_own_program(tmp_path: Path, nodes: LentNodes) -> None:
+    """As a prolog of a site's own may call it."""
+    tag = nodes.lend("n1")
+    words = [sys.executable, "-m", "adaptor.cli", "reclaim", "n1", "--runtime", str(nodes.runtime)]
+    assert subprocess.run(words, timeout=30, check=False).returncode == 0
+    wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
