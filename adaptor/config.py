@@ -303,7 +303,7 @@ def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
     if site.ssh is not None:
         check_ssh(site.ssh, site.backend, f"{at}.ssh", fail)
     if site.donation is not None:
-        check_donation(site.donation, site.backend, f"{at}.donation", fail)
+        check_donation(site.donation, site.backend, site.pad, f"{at}.donation", fail)
     max_tr = site.limits.max_tr
     if max_tr is not None and max_tr <= site.pad:
         fail(

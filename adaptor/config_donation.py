@@ -27,11 +27,11 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     partition: str | None = None
     """Preemptible: the partition (PBS: queue) whose jobs yield; None: the site's own."""
     account: str | None = None
-    """Preemptible: instead of the site's own."""
+    """Preemptible; None: the site's own."""
     qos: str | None = None
-    """Preemptible: instead of the site's own."""
+    """Preemptible; None: none, whatever the site's own is."""
     extra_args: tuple[str, ...] = ()
-    """Preemptible: arguments for the submit command, verbatim, instead of the site's own."""
+    """Preemptible: arguments for the submit command, verbatim; the site's own are not used."""
     launcher: tuple[str, ...] = ()
     """Agent: the words before a command that is to run on a node, for instance `[ssh, "{node}"]`."""
     runtime_directory: str = "/var/tmp/adaptor-lent"  # noqa: S108 (it is checked before it is used)
@@ -79,11 +79,17 @@ def _hours(part: str) -> Hours:
     begin, end = (60 * int(found[i]) + int(found[i + 1]) for i in (1, 3))
     if end > 24 * 60:
         raise ValueError(f"{part!r} ends after the day does; write for instance '19:00-07:30'")
+    if begin == end:
+        raise ValueError(f"{part!r} ends when it begins; for the whole day leave `hours` out")
     return Hours(60.0 * begin, 60.0 * end)
 
 
-def check_donation(donation: DonationConfig, backend: str, at: str, fail: Fail) -> None:
-    """Nothing is lent by chance: each mode is told what it needs, and nothing that it does not know."""
+def check_donation(donation: DonationConfig, backend: str, pad: float, at: str, fail: Fail) -> None:
+    """Nothing is lent by chance: each mode is told what it needs, and nothing that it does not know.
+
+    Args:
+        pad: seconds of each request in which no task runs.
+    """
     if backend == "local":
         fail(at, "backend local is one machine that nobody else schedules; only nodes of a cluster are lent")
     _check_mode(donation, at, fail)
@@ -97,6 +103,11 @@ def check_donation(donation: DonationConfig, backend: str, at: str, fail: Fail) 
     ):
         if value is not None and value < least:
             fail(f"{at}.{key}", f"must be {least} or more, not {value:g}")
+    if donation.max_tr is not None and donation.max_tr <= pad:
+        fail(
+            f"{at}.max_tr",
+            f"{donation.max_tr:g} s leaves no time for a task: the site's pad alone takes {pad:g} s",
+        )
     for key, probability in (("fit", donation.fit), ("last_fit", donation.last_fit)):
         if not 0 < probability <= 1:
             fail(f"{at}.{key}", f"is a probability: more than 0 and at most 1, not {probability:g}")
@@ -107,12 +118,18 @@ def check_donation(donation: DonationConfig, backend: str, at: str, fail: Fail) 
             fail(f"{at}.hours[{index}]", str(error))
 
 
+_OF_ONE_MODE = {
+    "preemptible": ("partition", "account", "qos", "extra_args"),
+    "agent": ("launcher", "runtime_directory", "reclaim_timeout"),
+}
+_DIRECTORY = re.compile(r"/[\w.@+-]+(/[\w.@+-]+)*", re.ASCII)
+
+
 def _check_mode(donation: DonationConfig, at: str, fail: Fail) -> None:
-    foreign = (
-        ("launcher",) if donation.mode == "preemptible" else ("partition", "account", "qos", "extra_args")
-    )
-    for key in foreign:
-        if getattr(donation, key):
+    other = "agent" if donation.mode == "preemptible" else "preemptible"
+    plain = DonationConfig(mode=donation.mode)
+    for key in _OF_ONE_MODE[other]:
+        if getattr(donation, key) != getattr(plain, key):
             fail(f"{at}.{key}", f"is not used with mode: {donation.mode}")
     if donation.mode == "preemptible":
         if not (donation.partition or donation.qos or donation.extra_args):
@@ -120,5 +137,10 @@ def _check_mode(donation: DonationConfig, at: str, fail: Fail) -> None:
         return
     if donation.launcher and not any(NODE in word for word in donation.launcher):
         fail(f"{at}.launcher", f"no word of it names the node: write {NODE} where its name belongs")
-    if not PurePosixPath(donation.runtime_directory).is_absolute():
-        fail(f"{at}.runtime_directory", f"{donation.runtime_directory!r} is not an absolute path")
+    folder = donation.runtime_directory
+    if not _DIRECTORY.fullmatch(folder) or ".." in PurePosixPath(folder).parts:
+        # It is also written into the scripts that the scheduler runs as root.
+        fail(
+            f"{at}.runtime_directory",
+            f"{folder!r} is not an absolute path of letters, digits and the characters . _ @ + -",
+        )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from adaptor.model import Limits, QueueState
+from adaptor.replay.outside_jobs import OutsideJob
 from adaptor.replay.queue_view import planned_starts, queue_state
-from adaptor.replay.simulation import OutsideJob, Simulation
-from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
+from adaptor.replay.simulation import Simulation
+from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError, SubmitRefused
 
 
 class SimulatedBackend:
@@ -30,6 +31,10 @@ class SimulatedBackend:
 
     def queue_state(self) -> QueueState:
         return queue_state(self.cluster)
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
+        """Raises SchedulerError: there are none; `adaptor.replay.transparent` lends places instead."""
+        raise SchedulerError("a simulated cluster counts processors and has no nodes to lend")
 
     def submit(self, order: PilotOrder) -> str:
         """Raises SubmitRefused: the request is beyond the limits or the machine."""

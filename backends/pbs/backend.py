@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 
 from adaptor.config import SiteConfig
 from adaptor.model import Limits, QueueState
-from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import JobReport, NodeReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
 from backends.hidden import SecondLook
+from backends.lease import shortened, terms_of_leases
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.choosing import choose
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.jobs import report_of
+from backends.pbs.lending import NodesSeen, lendable, node_reports
 from backends.pbs.limits import ceilings, takes
-from backends.pbs.nodes import execution_queues
+from backends.pbs.nodes import execution_queues, find_queue
 from backends.pbs.queue import Observation, queue_state
+from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import shape_of
 from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
+from backends.sharing import SharedLook
 
 
 class PbsBackend:
@@ -41,6 +46,7 @@ class PbsBackend:
         self._chosen: Dialect | None = None
         self._second_look = SecondLook()
         self._terms: Terms | None = None
+        self._look = SharedLook(self._observe)
         # Until the dialect is known; the widest of any.
         self.time_resolution = 60
         self.slot_margin = 120
@@ -51,7 +57,26 @@ class PbsBackend:
         Raises:
             SchedulerError: no answer, no such queue, or no job starts from it at the moment.
         """
-        return self._second_look.state(lambda: queue_state(self._observe()))
+        return self._second_look.state(lambda: queue_state(self._look.take("queue")))
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        """See `backends.base.Backend`.
+
+        Raises:
+            SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
+                from it at the moment.
+        """
+        seen = self._look.take("nodes")
+        nodes = lendable(self._known_terms(), terms_of_leases(self._site).partition)
+        return node_reports(
+            NodesSeen(
+                now=seen.now,
+                nodes=nodes,
+                jobs=seen.jobs,
+                lent=frozenset(lent),
+                reservations=seen.reservations,
+            )
+        )
 
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
@@ -62,10 +87,13 @@ class PbsBackend:
             SchedulerError: qsub cannot be run or did not reach PBS; the request is not queued.
         """
         dialect = self._dialect()
+        if order.node:
+            order = shortened(order, self._longest_lease())
         self._refuse_what_never_fits(order)
         shape = shape_of(order, self._processors_of_whole_nodes())
         script = order.directory / "pilot.sh"
-        command = dialect.arguments(order, self._site, shape, script)
+        terms = terms_of_leases(self._site) if order.node else self._site
+        command = dialect.arguments(order, terms, shape, script)
         text = render(
             dialect.template,
             processors=order.request.p,
@@ -77,6 +105,7 @@ class PbsBackend:
             memory="" if shape.memory is None else str(shape.memory // shape.processors),
         )
         self._machine.write_private(script, text.encode())
+        self._look.forget()
         try:
             answer = self._submitting.run("qsub", *command)
         except CommandHung as error:
@@ -95,6 +124,7 @@ class PbsBackend:
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
         dialect = self._dialect()
+        self._look.forget()
         for part in chunks(ids):
             answer = self._commands.run("qdel", *part)
             if answer.status and not dialect.is_over(answer):
@@ -141,16 +171,27 @@ class PbsBackend:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site
+        queue = self._queue_of_leases() if order.node else site.queue
         if request.p > site.total:
             raise SubmitRefused(
                 f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
                 "lower `limits.max_proc` of this site"
             )
-        if not any(takes(queue, request) for queue in execution_queues(site.queue, terms.queues)):
+        if not any(takes(each, request) for each in execution_queues(queue, terms.queues)):
             raise SubmitRefused(
-                f"no queue behind {site.queue.name} takes {request.p} processors for {request.tr} s: lower "
+                f"no queue behind {queue.name} takes {request.p} processors for {request.tr} s: lower "
                 "`limits.max_proc` or `limits.max_tr` of this site"
             )
+
+    def _longest_lease(self) -> float:
+        """Seconds."""
+        queues = execution_queues(self._queue_of_leases(), self._known_terms().queues)
+        return max((each.max_seconds for each in queues), default=math.inf)
+
+    def _queue_of_leases(self) -> PbsQueue:
+        """Raises SchedulerError: there is no such queue."""
+        terms, named = self._known_terms(), terms_of_leases(self._site).partition
+        return find_queue(terms.queues, named) if named else terms.site.queue
 
     def _processors_of_whole_nodes(self) -> int | None:
         """Processors of a node where only whole nodes are asked for, else None."""

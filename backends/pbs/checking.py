@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adaptor.config import SiteConfig
+from backends.base import SchedulerError
 from backends.findings import Finding, check_sizes, error, ok, warning
+from backends.lease import terms_of_leases
+from backends.pbs.lending import lendable
 from backends.pbs.nodes import SiteNodes
 from backends.pbs.terms import Terms
 
@@ -56,6 +59,26 @@ def check_server(terms: Terms) -> Iterator[Finding]:
         )
     else:
         yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
+
+
+def check_donation(site: SiteConfig, terms: Terms) -> Iterator[Finding]:
+    """That there are nodes to lend; which jobs yield only the scheduler's own files say."""
+    if site.donation is None:
+        return
+    yielding = terms_of_leases(site).partition
+    try:
+        hosts = {node.host for node in lendable(terms, yielding) if node.processors}
+    except SchedulerError as problem:
+        yield error(str(problem))
+        return
+    yield ok(f"donation: {len(hosts)} nodes may be lent")
+    if site.donation.mode == "preemptible":
+        queue = yielding or terms.site.queue.name
+        yield warning(
+            f"donation: PBS does not tell whether jobs of queue {queue} make room for local ones: see "
+            "`preemptive_sched`, `preempt_queue_prio` and `preempt_order` (best D, for deleting) of its "
+            "scheduler"
+        )
 
 
 def check_settings(site: SiteConfig, dialect: str) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from backends.commands import Commands
 from backends.findings import Finding, check_limits, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.pbs.checking import check_nodes, check_queue, check_server, check_settings
+from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.choosing import choose
 from backends.pbs.describing import describe_server
 from backends.pbs.dialect import Dialect
@@ -55,3 +55,4 @@ def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Find
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from check_nodes(site, terms.site)
     yield from check_server(terms)
+    yield from check_donation(site, terms)

@@ -50,6 +50,11 @@ def parse_size(text: str) -> int:
     return int(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
 
 
+def number_of(id: str) -> str:
+    """`12` of `12.server`: where the ids of one job are written in several ways."""
+    return id.partition(".")[0]
+
+
 def parse_vnodes(text: str) -> dict[str, int]:
     """Processors by vnode of an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ncpus=2)`.
 

@@ -87,7 +87,7 @@ def find_site(
     nodes: Collection[PbsNode],
     queues: Mapping[str, PbsQueue],
     name: str | None,
-    reservations: Iterable[PbsReservation] = (),
+    reservations: Collection[PbsReservation] = (),
 ) -> SiteNodes:
     """The nodes that jobs of a queue may use; of a routing queue, those of all its destinations.
 
@@ -97,26 +97,43 @@ def find_site(
         SchedulerError: there is no such queue.
     """
     queue = find_queue(queues, name)
+    reserved = any(each.queue == queue.name for each in reservations)
+    used = used_by(queue, nodes, queues, reservations)
+    return SiteNodes(
+        queue=queue,
+        nodes={node.name: _node(node) for node in used if in_service(node)},
+        related=frozenset({queue.name}) if reserved else _related(used, _owners(nodes), queues),
+        total=sum(node.processors for node in used),
+        exclusive=bool(used) and all(node.exclusive for node in used),
+    )
+
+
+def used_by(
+    queue: PbsQueue,
+    nodes: Collection[PbsNode],
+    queues: Mapping[str, PbsQueue],
+    reservations: Collection[PbsReservation] = (),
+) -> list[PbsNode]:
+    """The nodes, in service or not, on which jobs of a queue may run."""
     own = next((each for each in reservations if each.queue == queue.name), None)
     if own is not None:
-        used = [
+        return [
             msgspec.structs.replace(node, processors=own.nodes[node.name])
             for node in nodes
             if node.name in own.nodes
         ]
-        related = frozenset({queue.name})
-    else:
-        owners = frozenset(node.queue for node in nodes if node.queue is not None)
-        users = execution_queues(queue, queues)
-        used = [node for node in nodes if any(serves(node, user, owners) for user in users)]
-        related = _related(used, owners, queues)
-    return SiteNodes(
-        queue=queue,
-        nodes={node.name: _node(node) for node in used if not node.states & _OUT},
-        related=related,
-        total=sum(node.processors for node in used),
-        exclusive=bool(used) and all(node.exclusive for node in used),
-    )
+    owners, users = _owners(nodes), execution_queues(queue, queues)
+    return [node for node in nodes if any(serves(node, user, owners) for user in users)]
+
+
+def in_service(node: PbsNode) -> bool:
+    """Whether it takes new work."""
+    return not node.states & _OUT
+
+
+def _owners(nodes: Iterable[PbsNode]) -> frozenset[str]:
+    """The queues that have nodes of their own."""
+    return frozenset(node.queue for node in nodes if node.queue is not None)
 
 
 def find_queue(queues: Mapping[str, PbsQueue], name: str | None) -> PbsQueue:

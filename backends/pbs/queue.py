@@ -151,16 +151,16 @@ def _pending_jobs(seen: Observation, job: PbsJob, size: int) -> list[PendingJob]
     processors = _wanted(seen, job, size)
     if not processors or not job.elements:
         return []
-    first = PendingJob(job.id, processors, job.limit, _fresh_plan(seen, job))
+    first = PendingJob(job.id, processors, job.limit, fresh_plan(job, seen.now))
     others = [PendingJob(f"{job.id}+{n}", processors, job.limit) for n in range(1, job.elements)]
     return [first, *others]
 
 
-def _fresh_plan(seen: Observation, job: PbsJob) -> float | None:
+def fresh_plan(job: PbsJob, now: float) -> float | None:
     """PBS leaves a plan standing that it has dropped; one for a time that is past is certainly stale."""
-    if job.planned_start is None or job.planned_start < seen.now - LINGER:
+    if job.planned_start is None or job.planned_start < now - LINGER:
         return None
-    return max(job.planned_start, seen.now)
+    return max(job.planned_start, now)
 
 
 def _wanted(seen: Observation, job: PbsJob, size: int) -> int:
@@ -172,7 +172,7 @@ def _wanted(seen: Observation, job: PbsJob, size: int) -> int:
     wanted = job.processors
     if seen.whole_nodes or job.exclusive:
         wanted = size * max(job.node_count, math.ceil(job.processors / size))
-    if job.planned_nodes and _fresh_plan(seen, job) is not None:
+    if job.planned_nodes and fresh_plan(job, seen.now) is not None:
         planned = sum(job.planned_nodes.values())
         here = sum(seen.site.among(job.planned_nodes).values())
         wanted = math.ceil(wanted * here / planned) if planned else wanted

@@ -20,14 +20,20 @@ class Shape(msgspec.Struct, frozen=True):
     """Bytes of each chunk, or None."""
     whole_nodes: bool
     """Whether each chunk gets a node of its own, and all of it."""
+    node: str = ""
+    """The very node of the only chunk, where one is named."""
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None) -> Shape:
-    """Whole nodes, or one chunk per task that runs at a time: small chunks fit into every gap.
+    """The node that is lent, whole nodes, or one chunk per task that runs at a time.
+
+    Small chunks fit into every gap.
 
     Args:
         processors_per_node: given where only whole nodes are asked for.
     """
+    if order.node:
+        return Shape(1, order.request.p, None, True, order.node)
     if processors_per_node is not None:
         return Shape(_nodes(order.request, processors_per_node), processors_per_node, None, True)
     per_task = order.processors_per_task

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config import SiteConfig
 from adaptor.model import Limits, QueueState
-from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import JobReport, NodeReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
 from backends.hidden import SecondLook
+from backends.lease import shortened, terms_of_leases
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.scripts import render
+from backends.sharing import SharedLook
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs
+from backends.slurm.lending import NodesSeen, lendable, node_reports
 from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import slot_margin
-from backends.slurm.nodes import SiteNodes, find_site
+from backends.slurm.nodes import SiteNodes, check_started, find_site
 from backends.slurm.questions import Questions
 from backends.slurm.queue import Observation, queue_state
+from backends.slurm.reading import read
 from backends.slurm.releasing import remaining_nodes
 from backends.slurm.rows import Partition
 from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
 
 TEMPLATE = Path(__file__).with_name("pilot.template")
-_PARTITION_STATES = {"down": "down", "drain": "drained", "inact": "inactive"}
 _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
 
@@ -47,6 +51,7 @@ class SlurmBackend:
         self._commands = Commands(asking_environment, site.command_timeout, machine)
         self._submitting = Commands(submitting_environment, site.command_timeout, machine)
         self._questions = Questions(self._commands)
+        self._look = SharedLook(lambda: read(self._questions))
         self._own_jobs = OwnJobs(self._questions)
         self._second_look = SecondLook()
         self._known_partitions: dict[str, Partition] = {}
@@ -61,6 +66,24 @@ class SlurmBackend:
         """
         return self._second_look.state(lambda: queue_state(self._observe()))
 
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        """See `backends.base.Backend`. Asks nothing that `queue_state` has just been told, or the reverse.
+
+        Raises:
+            SchedulerError: no answer, no such partition (the site's or that of `donation`), or it starts
+                no jobs at the moment.
+        """
+        seen = self._look.take("nodes")
+        return node_reports(
+            NodesSeen(
+                now=seen.now,
+                nodes=lendable(seen.nodes, self._site),
+                jobs=seen.jobs,
+                lent=frozenset(lent),
+                reservations=seen.other_reservations(own_reservation(terms_of_leases(self._site))),
+            )
+        )
+
     def submit(self, order: PilotOrder) -> str:
         """See `backends.base.Backend`.
 
@@ -69,10 +92,11 @@ class SlurmBackend:
             SubmitUncertain: sbatch hung, or failed in a way that leaves open what became of the request.
             SchedulerError: sbatch cannot be run or did not reach Slurm; the request is not queued.
         """
+        if order.node:
+            order = shortened(order, self._longest_lease())
         self._refuse_what_never_fits(order)
-        whole = self._processors_of_whole_nodes()
         script = order.directory / "pilot.sh"
-        command = [*arguments_of(order, self._site, whole), str(script)]
+        command = [*self._arguments(order), str(script)]
         text = render(
             TEMPLATE,
             processors=order.request.p,
@@ -83,6 +107,7 @@ class SlurmBackend:
             worker=order.worker,
         )
         self._machine.write_private(script, text.encode())
+        self._look.forget()
         try:
             answer = self._submitting.run("sbatch", *command)
         except CommandHung as error:
@@ -95,6 +120,7 @@ class SlurmBackend:
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
+        self._look.forget()
         for part in chunks(ids):
             answer = self._commands.run("scancel", *part)
             if answer.status and not _is_over(answer.errors):
@@ -109,6 +135,7 @@ class SlurmBackend:
             SchedulerError: Slurm does not let the job shrink (now), or nothing would be left of it.
         """
         remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
+        self._look.forget()
         self._commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
 
     def advertised_limits(self) -> Limits:
@@ -117,20 +144,14 @@ class SlurmBackend:
         return limits_of(ceilings(ask_terms(self._questions), self._site, site))
 
     def _observe(self) -> Observation:
-        now = time.time()
-        site = self._site_nodes()
-        if site.available != "up":
-            raise SchedulerError(
-                f"partition {site.partition} is {_PARTITION_STATES.get(site.available, site.available)}: "
-                "it starts no jobs at the moment"
-            )
+        seen = self._look.take("queue")
+        site = find_site(seen.nodes, self._site.partition)
+        check_started(site.partition, site.available)
         return Observation(
-            now=now,
+            now=seen.now,
             site=site,
-            jobs=self._questions.queue(),
-            reservations=[
-                held for held in self._questions.reservations() if held.name != own_reservation(self._site)
-            ],
+            jobs=seen.jobs,
+            reservations=seen.other_reservations(own_reservation(self._site)),
             tiers={partition.name: partition.tier for partition in self._partitions().values()},
             whole_nodes=self._site.whole_nodes or site.exclusive,
         )
@@ -147,14 +168,27 @@ class SlurmBackend:
 
     def _refuse_what_never_fits(self, order: PilotOrder) -> None:
         """Slurm itself may take a request for more than there is, and let it wait for ever."""
-        partitions = self._partitions().values()
-        named = self._site.partition
-        chosen = next((each for each in partitions if (each.name == named if named else each.default)), None)
+        chosen = self._partition(self._site.partition)
         if chosen is not None and order.request.p > chosen.processors:
             raise SubmitRefused(
                 f"{order.request.p} processors were asked for, but partition {chosen.name} has only "
                 f"{chosen.processors}: lower `limits.max_proc` of this site"
             )
+
+    def _partition(self, name: str | None) -> Partition | None:
+        """By name, or the default one."""
+        known = self._partitions().values()
+        return next((each for each in known if (each.name == name if name else each.default)), None)
+
+    def _longest_lease(self) -> float:
+        """Seconds."""
+        partition = self._partition(terms_of_leases(self._site).partition)
+        return partition.max_time if partition is not None else math.inf
+
+    def _arguments(self, order: PilotOrder) -> list[str]:
+        if order.node:
+            return arguments_of(order, terms_of_leases(self._site), None)
+        return arguments_of(order, self._site, self._processors_of_whole_nodes())
 
     def _processors_of_whole_nodes(self) -> int | None:
         """Processors of a node where only whole nodes are asked for, else None."""

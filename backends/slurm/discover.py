@@ -18,6 +18,7 @@ from backends.slurm.checking import (
     check_scheduler,
     check_submit,
 )
+from backends.slurm.checking_donation import check_donation
 from backends.slurm.describing import describe_cluster
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.limits import ask_terms, ceilings
@@ -59,12 +60,14 @@ def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> I
     yield ok(
         f"Slurm {settings.get('SLURM_VERSION', '')} answers (cluster {settings.get('ClusterName', '?')})"
     )
-    nodes = find_site(questions.nodes(), site.partition)
+    rows = questions.nodes()
+    nodes = find_site(rows, site.partition)
     yield from check_partition(nodes)
     terms = ask_terms(questions)
     yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
     yield from check_nodes(site, nodes)
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
+    yield from check_donation(site, rows, terms.partitions, settings)
     yield from check_record(questions)
     yield from check_submit(submitting, site)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Collection, Iterable
 
@@ -86,6 +87,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         start=None if queued or _never_started(row) else row.start,
         end=row.end if state.ended else None,
         planned_start=row.start if queued else None,
+        granted=None if queued or math.isinf(row.limit) else row.limit,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",

@@ -34,6 +34,8 @@ _OUT_FLAGS = frozenset("*!%@^")
 """Not responding; about to be powered down; about to be rebooted. `~` (powered off until a job wants
 it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in service."""
 
+_STANDSTILLS = {"down": "down", "drain": "drained", "inact": "inactive"}
+
 
 class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node in service."""
@@ -77,6 +79,23 @@ def find_site(rows: Collection[NodeRow], partition: str | None) -> SiteNodes:
     Raises:
         SchedulerError: there is no such partition, or it has no nodes.
     """
+    own = rows_of(rows, partition)
+    members = {row.node for row in own}
+    return SiteNodes(
+        partition=own[0].partition,
+        available=own[0].available,
+        exclusive=own[0].exclusive,
+        nodes={row.node: _node(row) for row in own if in_service(row)},
+        related=frozenset(row.partition for row in rows if row.node in members),
+    )
+
+
+def rows_of(rows: Collection[NodeRow], partition: str | None) -> list[NodeRow]:
+    """Those of a partition, or of the default one where none is named: one at least.
+
+    Raises:
+        SchedulerError: there is no such partition, or it has no nodes.
+    """
     named = partition or next((row.partition for row in rows if row.default), None)
     if named is None:
         raise SchedulerError("Slurm has no default partition: set `partition` for this site")
@@ -84,17 +103,20 @@ def find_site(rows: Collection[NodeRow], partition: str | None) -> SiteNodes:
     if not own:
         there = ", ".join(sorted({row.partition for row in rows})) or "none at all"
         raise SchedulerError(f"Slurm has no partition {named} with nodes; there are: {there}")
-    members = {row.node for row in own}
-    return SiteNodes(
-        partition=named,
-        available=own[0].available,
-        exclusive=own[0].exclusive,
-        nodes={row.node: _node(row) for row in own if _in_service(row)},
-        related=frozenset(row.partition for row in rows if row.node in members),
-    )
+    return own
 
 
-def _in_service(row: NodeRow) -> bool:
+def check_started(partition: str, available: str) -> None:
+    """Raises SchedulerError: the partition starts no jobs at the moment."""
+    if available != "up":
+        raise SchedulerError(
+            f"partition {partition} is {_STANDSTILLS.get(available, available)}: "
+            "it starts no jobs at the moment"
+        )
+
+
+def in_service(row: NodeRow) -> bool:
+    """Whether it takes new work."""
     return row.state not in _OUT and not _OUT_FLAGS.intersection(row.flags)
 
 

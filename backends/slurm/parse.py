@@ -194,4 +194,6 @@ def _partition(line: str) -> Partition:
         tier=int(values.get("PriorityTier", "1")),
         exclusive=values.get("OverSubscribe", "NO").startswith("EXCLUSIVE"),
         qos="" if qos in ("N/A", "(null)") else qos,
+        preempt_mode=values.get("PreemptMode", "OFF"),
+        grace=float(values.get("GraceTime", 0)),
     )

@@ -90,3 +90,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool
     qos: str
     """The partition's own QOS; empty where there is none."""
+    preempt_mode: str
+    """What becomes of its jobs where others want their nodes: `OFF`, `CANCEL`, `REQUEUE`, `SUSPEND`, …"""
+    grace: float
+    """Seconds from the call to make room to the end."""

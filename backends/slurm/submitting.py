@@ -23,13 +23,18 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
+LEASE_WAITS = 2
+"""Minutes for which a lease stays in the queue at most."""
+
 
 def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int | None) -> list[str]:
     """The options of sbatch, without the script.
 
     Args:
+        site: for a lease as `backends.lease.terms_of_leases` says.
         processors_per_node: given where only whole nodes are asked for.
     """
+    shape = _lease(order) if order.node else _shape(order, processors_per_node)
     options = [
         "--parsable",
         f"--job-name={order.tag}",
@@ -38,7 +43,7 @@ def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int |
         f"--chdir={order.directory}",
         "--no-requeue",  # a pilot that starts anew would hold processors that the planner does not know of
         "--no-kill",  # the loss of one node leaves the workers on the others alive
-        *_shape(order, processors_per_node),
+        *shape,
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
         if value is not None:
@@ -69,6 +74,21 @@ def _shape(order: PilotOrder, processors_per_node: int | None) -> list[str]:
     if order.memory_per_task is not None:
         options.append(f"--mem-per-cpu={math.ceil(order.memory_per_task / per_task / 2**20)}M")
     return options
+
+
+def _lease(order: PilotOrder) -> list[str]:
+    """The whole node, so that no job comes beside it: whoever wants any of it has the lease make room.
+
+    One that cannot start soon is of no use. Should nobody withdraw it, Slurm takes it out of the queue
+    itself (with the state DEADLINE) once it could no longer end in time.
+    """
+    return [
+        "--nodes=1",
+        f"--nodelist={order.node}",
+        "--exclusive",
+        "--mem=0",
+        f"--deadline=now+{minutes_of(order) + LEASE_WAITS}minutes",
+    ]
 
 
 def accepted_id(answer: Answer) -> str:

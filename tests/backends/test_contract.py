@@ -13,8 +13,9 @@ import pytest
 
 from adaptor.config import SiteConfig
 from adaptor.config_ssh import SshConfig
+from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from backends.base import Backend, JobReport, JobState, PilotOrder, SubmitRefused
+from backends.base import Backend, JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
@@ -238,6 +239,24 @@ def test_the_queue_counts_running_and_waiting_jobs(site: Site) -> None:
     assert (running.id, running.processors) == (wide, site.processors - 1)
     assert running.end == pytest.approx(started + 120, abs=2)
     assert (pending.id, pending.processors, pending.tr) == (next, 2, 120)
+
+
+def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
+    if site.backend.loopback:
+        with pytest.raises(SchedulerError, match="lends no nodes"):
+            site.backend.nodes([])
+        return
+
+    def uses(*lent: str) -> set[NodeUse]:
+        return {node.use for node in site.backend.nodes(lent)} - {NodeUse.AWAY}
+
+    assert uses() == {NodeUse.IDLE}
+    lease = site.submit("lent", WAIT, p=site.processors)
+    site.reaches(lease, JobState.RUNNING)
+    wait_until(lambda: uses() == {NodeUse.TAKEN}, "all nodes taken")
+    assert uses(lease) == {NodeUse.IDLE}
+    used = [node for node in site.backend.nodes([]) if node.use is NodeUse.TAKEN]
+    assert sum(node.processors for node in used) == site.processors
 
 
 def test_limits_are_known(site: Site) -> None:

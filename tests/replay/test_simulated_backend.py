@@ -106,6 +106,11 @@ def test_only_so_many_requests_in_the_system():
     backend.submit(order(6, 10))
 
 
+def test_no_nodes_can_be_lent():
+    with pytest.raises(SchedulerError, match="no nodes to lend"):
+        backend_of().nodes([])
+
+
 def test_nothing_can_be_released():
     backend = backend_of()
     with pytest.raises(SchedulerError, match="no nodes"):

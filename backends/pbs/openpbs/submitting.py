@@ -39,10 +39,13 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path
 def _select(shape: Shape) -> str:
     """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
     memory = "" if shape.memory is None else f":mem={math.ceil(shape.memory / 1024)}kb"
-    return f"select={shape.chunks}:ncpus={shape.processors}:mpiprocs={shape.processors}{memory}"
+    host = f":host={shape.node}" if shape.node else ""
+    return f"select={shape.chunks}:ncpus={shape.processors}:mpiprocs={shape.processors}{memory}{host}"
 
 
 def _place(shape: Shape) -> str:
+    if shape.node:
+        return "place=exclhost"  # all vnodes of the machine
     return "place=scatter:excl" if shape.whole_nodes else "place=free"
 
 

@@ -10,11 +10,11 @@ from adaptor.config import SiteConfig
 from backends.base import JobState, PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
+from backends.pbs.fields import number_of
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
 from backends.pbs.shape import Shape
 from backends.pbs.torque import parse, submitting
 from backends.pbs.torque.ends import state_of
-from backends.pbs.torque.text import number_of
 
 _UNKNOWN_JOB = 153
 """The exit status of qstat where a job that it was asked for is not known: PBSE_UNKJOBID, 15001."""

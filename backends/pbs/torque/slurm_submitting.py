@@ -42,6 +42,8 @@ def arguments_of(
 
 def _resources(shape: Shape, node_size: int) -> str:
     """Whole nodes, or tasks wherever they find room: `nodes=N:ppn=C` would ask for N nodes at least."""
+    if shape.node:
+        return f"nodes={shlex.quote(shape.node)}:ppn={shape.processors}"
     if shape.whole_nodes:
         return f"nodes={shape.chunks}:ppn={shape.processors}"
     wanted = f"mppwidth={shape.chunks},mppdepth={shape.processors}"

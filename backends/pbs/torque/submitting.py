@@ -53,6 +53,8 @@ def nodes_wanted(shape: Shape, node_size: int) -> str:
     Whether `nodes=4:ppn=1` may lie on one node is each scheduler's own affair; this form means the same
     to all of them.
     """
+    if shape.node:
+        return f"{shape.node}:ppn={shape.processors}"
     per_node = 1 if shape.whole_nodes else max(1, min(shape.chunks, node_size // shape.processors))
     full, rest = divmod(shape.chunks, per_node)
     parts = [f"{full}:ppn={per_node * shape.processors}"]

@@ -22,8 +22,3 @@ def as_torque(text: str) -> str:
 def listed_ids(text: str) -> list[str]:
     """The ids that Slurm's `qstat -u USER` printed."""
     return _LISTED.findall(text)
-
-
-def number_of(id: str) -> str:
-    """`12` of `12.server`: where the ids of one job are written in several ways."""
-    return id.partition(".")[0]

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.config import Duration, SiteConfig
+from adaptor.config_donation import DonationConfig
 from adaptor.model import Request
 from backends.base import JobState, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN
@@ -111,6 +112,31 @@ def test_whole_nodes_and_shrinking_to_fit(order: PilotOrder, tmp_path: Path) -> 
         "min_walltime=300",
         "max_walltime=601",
     ]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_lease_is_as_long_as_its_queue_allows(order: PilotOrder, tmp_path: Path) -> None:
+    lending = backend(donation=DonationConfig(mode="preemptible", partition="express"))
+    lease = msgspec.structs.replace(order, request=Request(4, 7200), node="node04")
+    lending.submit(lease)
+    told = (tmp_path / "qsub.arguments").read_text().splitlines()
+    resources = [word for option, word in itertools.pairwise(told) if option in ("-l", "-q")]
+    assert resources[:-1] == [
+        "express",
+        "select=1:ncpus=4:mpiprocs=4:host=node04",
+        "place=exclhost",
+        "walltime=1800",
+    ]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_lease_that_no_queue_takes_is_refused(order: PilotOrder, tmp_path: Path) -> None:
+    lease = msgspec.structs.replace(order, request=Request(12, 600), node="node04")
+    with pytest.raises(SubmitRefused, match="no queue behind limited takes 12 processors"):
+        backend(donation=DonationConfig(mode="preemptible", partition="limited")).submit(lease)
+    with pytest.raises(SchedulerError, match="PBS has no queue night"):
+        backend(donation=DonationConfig(mode="preemptible", partition="night")).submit(lease)
+    assert not (tmp_path / "qsub.arguments").exists()
 
 
 @pytest.mark.usefixtures("answering")

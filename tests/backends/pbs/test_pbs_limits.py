@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.config_donation import DonationConfig
 from adaptor.model import Request
 from backends.ceilings import limits_of
 from backends.findings import Finding
@@ -188,3 +189,18 @@ def test_what_goes_beyond_is_found() -> None:
     ]
     (only,) = discover.check_site(SiteConfig(backend="pbs", partition="night"))
     assert (only.level, "no queue night" in only.text) == ("error", True)
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("donation", "found"),
+    [
+        (DonationConfig(mode="agent"), ["ok"]),
+        (DonationConfig(mode="preemptible", partition="scavenger"), ["ok", "warning"]),
+        (DonationConfig(mode="preemptible", partition="night"), ["error"]),
+    ],
+)
+def test_what_can_be_lent_is_looked_at(donation: DonationConfig, found: list[str]) -> None:
+    site = SiteConfig(backend="pbs", partition="workq", donation=donation)
+    about = [each for each in discover.check_site(site) if each.text.startswith("donation")]
+    assert levels(about) == found

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
+from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
@@ -41,7 +43,14 @@ class Site:
         return self.backend
 
     def submit(
-        self, tag: str, command: str, p: int = 1, tr: int = 120, per_task: int = 1, memory: int | None = None
+        self,
+        tag: str,
+        command: str,
+        p: int = 1,
+        tr: int = 120,
+        per_task: int = 1,
+        memory: int | None = None,
+        node: str = "",
     ) -> str:
         directory = self.folder / tag
         directory.mkdir(mode=0o700)
@@ -53,6 +62,7 @@ class Site:
             directory=directory,
             worker=("/bin/sh", "-c", command),
             environment={"ADAPTOR_DIRECTORY": str(directory)},
+            node=node,
         )
         return self.backend.submit(order)
 
@@ -195,3 +205,19 @@ def test_a_controller_that_is_down_concludes_nothing(site: Site, torque: Throwaw
     finally:
         torque.start_controller()
     site.reaches(id, JobState.RUNNING)
+
+
+def test_a_node_is_lent_until_a_local_job_wants_it(site: Site, torque: ThrowawaySlurm) -> None:
+    backend = site.restarted(donation=DonationConfig(mode="preemptible", partition="scavenger"))
+    lease = site.submit("lent", 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS" >"$ADAPTOR_DIRECTORY/up"; '
+                        "exec sleep 300", p=4, node="n3")  # fmt: skip
+    until(lambda: site.said("lent", "up") == ["n3 4"], "the worker has all of its node")
+
+    def uses() -> list[NodeUse]:
+        return [node.use for node in backend.nodes([lease])]
+
+    until(lambda: uses() == [NodeUse.IDLE] * 4, "all nodes idle but for us")
+    assert [node.use for node in backend.nodes([])].count(NodeUse.TAKEN) == 1
+    torque.run(["sbatch", "-p", "batch", "-w", "n3", "-N1", "-o/dev/null", "--wrap", "sleep 300"])
+    until(lambda: uses() == [NodeUse.IDLE, NodeUse.IDLE, NodeUse.TAKEN, NodeUse.IDLE], "the local job")
+    site.reaches(lease, JobState.CANCELLED)

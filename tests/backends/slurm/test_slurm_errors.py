@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor.config import Duration, SiteConfig
+from adaptor.config_donation import DonationConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.slurm.backend import SlurmBackend
@@ -158,3 +161,51 @@ def test_what_is_left_after_a_release_is_named(fake: Fake, tmp_path: Path) -> No
     fake("scontrol", f'echo "$*" > {tmp_path}/asked')
     backend().release("1", ["n2"])
     assert (tmp_path / "asked").read_text().strip() == "update JobId=1 NodeList=n1"
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("partition", "node", "minutes"), [("scavenger", "n3", 60), ("short", "n3", 10), ("short", "", 180)]
+)
+def test_a_lease_is_as_long_as_its_partition_allows(
+    order: PilotOrder, fake: Fake, tmp_path: Path, partition: str, node: str, minutes: int
+) -> None:
+    fake("sbatch", f'echo "$*" > {tmp_path}/asked; echo 77')
+    lending = backend(donation=DonationConfig(mode="preemptible", partition=partition))
+    lending.submit(msgspec.structs.replace(order, request=Request(4, 3 * 3600), node=node))
+    assert f"--time={minutes} " in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.usefixtures("answering")
+def test_without_an_answer_nothing_is_said_of_nodes(fake: Fake) -> None:
+    site = backend(donation=DonationConfig(mode="preemptible", partition="scavenger"))
+    assert len(site.nodes([])) == 6
+    for command in ("squeue", "sinfo"):
+        fake(command, "echo Unable to contact slurm controller >&2; exit 1")
+        with pytest.raises(SchedulerError):
+            site.nodes([])
+
+
+@pytest.mark.usefixtures("answering")
+def test_one_look_serves_the_nodes_and_the_queue(order: PilotOrder, fake: Fake, tmp_path: Path) -> None:
+    fake("sinfo", f"echo asked >> {tmp_path}/asked; cat {FIXTURES}/sinfo.txt")
+    site = backend(donation=DonationConfig(mode="preemptible", partition="scavenger"))
+    looks = []
+    for ask in (lambda: site.nodes([]), site.queue_state, lambda: site.submit(order), site.queue_state):
+        ask()
+        looks.append((tmp_path / "asked").read_text().count("asked"))
+    assert looks == [1, 1, 1, 2]
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_reservation_of_which_leases_are_part_is_no_plan_of_others(fake: Fake) -> None:
+    fake("squeue", "true")
+    later = "sed 's/=17952/=47952/g'"  # the recorded one has been long ago
+    fake("scontrol", f"[[ $2 == reservation ]] && {later} {FIXTURES}/reservations.txt")
+    lent = DonationConfig(mode="preemptible", partition="scavenger")
+    own = msgspec.structs.replace(lent, extra_args=("--reservation=service",))
+    planned = [
+        [node.planned for node in backend(donation=each, extra_args=("--nice",)).nodes([])]
+        for each in (lent, own)
+    ]
+    assert planned == [[4795261287.0] * 2 + [math.inf] * 4, [math.inf] * 6]

@@ -18,46 +18,7 @@ from backends.slurm.arrays import elements
 from backends.slurm.nodes import find_site
 from backends.slurm.queue import LINGER, Observation, queue_state
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
-
-NOW = 1795250493.0
-
-
-def node(
-    name: str, allocated: int = 0, state: str = "mixed", size: int = 4, partition: str = "batch"
-) -> NodeRow:
-    return NodeRow(
-        partition=partition,
-        default=partition == "batch",
-        available="up",
-        node=name,
-        state=state.rstrip("*~!"),
-        flags=state[len(state.rstrip("*~!")) :],
-        allocated=allocated,
-        idle=4 - allocated,
-        other=0,
-        memory=1000,
-        exclusive=False,
-    )
-
-
-def job(id: str, processors: int, nodes: tuple[str, ...] = (), **given: object) -> QueueRow:
-    """A running job where `nodes` are given, else a waiting one."""
-    row = QueueRow(
-        id=id,
-        state="RUNNING" if nodes else "PENDING",
-        start=NOW - 100 if nodes else None,
-        end=NOW + 500 if nodes else None,
-        partitions=("batch",),
-        processors=processors,
-        node_count=max(1, len(nodes)),
-        limit=600.0,
-        nodes=nodes,
-        planned_nodes=(),
-        reason="None" if nodes else "Priority",
-        priority=10,
-        exclusive=False,
-    )
-    return msgspec.structs.replace(row, **given)
+from tests.backends.slurm.slurm_rows import NOW, job, node
 
 
 def seen(nodes: list[NodeRow], jobs: list[QueueRow], **given: object) -> Observation:

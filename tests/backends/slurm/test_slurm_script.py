@@ -82,6 +82,8 @@ def test_memory_by_processor_and_by_node(run: Run) -> None:
     assert sorted(by_processor.splitlines()) == [f"n1 4 {400 * 2**20}", f"n2 2 {200 * 2**20}"]
     by_node = run(SAY, SLURM_MEM_PER_NODE="100").stdout
     assert sorted(by_node.splitlines()) == [f"n1 4 {100 * 2**20}", f"n2 2 {100 * 2**20}"]
+    whole = run(SAY, SLURM_MEM_PER_NODE="0").stdout
+    assert sorted(whole.splitlines()) == ["n1 4 none", "n2 2 none"]
 
 
 def test_values_reach_the_worker_as_they_are(run: Run) -> None:

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
+from backends.lease import terms_of_leases
 from backends.slurm.margin import slot_margin
 from backends.slurm.submitting import accepted_id, arguments_of, own_reservation
 
@@ -63,6 +65,43 @@ def test_whole_nodes_are_asked_for_by_their_number() -> None:
 def test_memory_is_asked_for_by_the_processor() -> None:
     order = msgspec.structs.replace(ORDER, memory_per_task=3 * 2**30 + 1)
     assert "--mem-per-cpu=1537M" in arguments_of(order, SITE, None)
+
+
+def test_a_lease_asks_for_all_of_its_node_and_only_for_now() -> None:
+    order = msgspec.structs.replace(ORDER, node="n7", memory_per_task=2**30)
+    lending = msgspec.structs.replace(
+        SITE, donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=lent",))
+    )
+    found = arguments_of(order, terms_of_leases(lending), None)
+    assert found[5:] == [
+        "--no-requeue",
+        "--no-kill",
+        "--nodes=1",
+        "--nodelist=n7",
+        "--exclusive",
+        "--mem=0",
+        "--deadline=now+13minutes",
+        "--partition=spare",
+        "--account=phys",
+        "--comment=lent",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("donation", "partition", "account", "qos"),
+    [
+        (None, "batch", "phys", "long"),
+        (DonationConfig(mode="agent"), "batch", "phys", "long"),
+        (DonationConfig(mode="preemptible", qos="low"), "batch", "phys", "low"),
+        (DonationConfig(mode="preemptible", partition="spare", account="free"), "spare", "free", None),
+    ],
+)
+def test_under_which_terms_leases_are_made(
+    donation: DonationConfig | None, partition: str, account: str, qos: str | None
+) -> None:
+    found = terms_of_leases(msgspec.structs.replace(SITE, donation=donation))
+    assert (found.partition, found.account, found.qos) == (partition, account, qos)
+    assert bool(found.extra_args) == (donation is None or donation.mode == "agent")
 
 
 def test_the_own_reservation_is_known() -> None:

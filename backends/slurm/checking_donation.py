@@ -1,0 +1,102 @@
+"""Whether Slurm has the leases of a site make room for local jobs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+
+from adaptor.config import SiteConfig
+from adaptor.units import format_duration
+from backends.base import SchedulerError
+from backends.findings import Finding, error, ok, warning
+from backends.slurm.fields import parse_limit
+from backends.slurm.lending import lendable
+from backends.slurm.rows import NodeRow, Partition
+
+
+def check_donation(
+    site: SiteConfig,
+    rows: Collection[NodeRow],
+    partitions: Mapping[str, Partition],
+    settings: Mapping[str, str],
+) -> Iterator[Finding]:
+    """That jobs of the donation's partition are preempted by those of the site's, and in time.
+
+    Agents are outside of Slurm's book-keeping: of their site only the nodes are looked at.
+    """
+    if site.donation is None:
+        return
+    try:
+        count = len(lendable(rows, site))
+    except SchedulerError as problem:
+        yield error(str(problem))
+        return
+    yield ok(f"donation: {count} nodes may be lent")
+    if site.donation.mode == "preemptible":
+        yield from _check_preemption(site, partitions, settings)
+
+
+def _check_preemption(
+    site: SiteConfig, partitions: Mapping[str, Partition], settings: Mapping[str, str]
+) -> Iterator[Finding]:
+    kind = settings.get("PreemptType", "preempt/none")
+    own, lent = (_named(partitions, name) for name in (site.partition, _partition(site)))
+    if kind == "preempt/none":
+        yield error("donation: Slurm preempts no job here (PreemptType): local jobs would wait for leases")
+    elif kind == "preempt/partition_prio" and own is not None and lent is not None:
+        yield _by_partition(own, lent)
+        yield from _check_manner(lent)
+    else:
+        yield warning(
+            f"donation: which jobs yield is decided by {kind}: see that those of {_terms(site)} do, with "
+            "`sacctmgr show qos format=name,preempt,preemptmode,gracetime`"
+        )
+    exempt = parse_limit(settings.get("PreemptExemptTime", "0"))
+    if 0 < exempt < math.inf:
+        yield error(
+            f"donation: no job makes room in its first {format_duration(exempt)} (PreemptExemptTime): local "
+            "jobs would wait for leases that long"
+        )
+
+
+def _by_partition(own: Partition, lent: Partition) -> Finding:
+    if lent.preempt_mode == "OFF":
+        return error(
+            f"donation: jobs of partition {lent.name} are not preempted (PreemptMode=OFF): local jobs would "
+            "wait for leases; name a partition whose jobs are"
+        )
+    if lent.tier >= own.tier:
+        return error(
+            f"donation: jobs of partition {own.name} (PriorityTier={own.tier}) do not preempt those of "
+            f"{lent.name} (PriorityTier={lent.tier}): local jobs would wait for leases"
+        )
+    return ok(
+        f"donation: jobs of partition {lent.name} make room for those of {own.name}, with "
+        f"{format_duration(lent.grace)} to leave"
+    )
+
+
+def _check_manner(lent: Partition) -> Iterator[Finding]:
+    if lent.preempt_mode.startswith(("SUSPEND", "GANG")):
+        yield warning(
+            f"donation: leases in partition {lent.name} are stopped, not ended (PreemptMode="
+            f"{lent.preempt_mode}): their memory is not free for local jobs; CANCEL would be better"
+        )
+    elif lent.preempt_mode != "OFF" and lent.grace < 1:
+        yield warning(
+            f"donation: leases in partition {lent.name} are killed without notice (GraceTime=0): what their "
+            "tasks did is lost without a word; a few seconds are enough"
+        )
+
+
+def _named(partitions: Mapping[str, Partition], name: str | None) -> Partition | None:
+    return next((each for each in partitions.values() if (each.name == name if name else each.default)), None)
+
+
+def _partition(site: SiteConfig) -> str | None:
+    return (site.donation.partition if site.donation else None) or site.partition
+
+
+def _terms(site: SiteConfig) -> str:
+    qos = site.donation.qos if site.donation else None
+    return f"QOS {qos}" if qos else f"partition {_partition(site) or 'by default'}"

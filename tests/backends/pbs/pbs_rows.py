@@ -1,0 +1,43 @@
+"""Rows as the parsers of every dialect make them, for tests of what is made of them."""
+
+from __future__ import annotations
+
+import msgspec
+
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
+
+NOW = 1795241278.0
+QUEUES = {
+    "workq": PbsQueue(name="workq"),
+    "express": PbsQueue(name="express", priority=160),
+    "route": PbsQueue(name="route", routes_to=("express", "workq", "elsewhere")),
+}
+
+
+def node(name: str, assigned: int = 0, state: str = "free", **given: object) -> PbsNode:
+    row = PbsNode(
+        name=name,
+        host=name.partition("[")[0],
+        states=frozenset(state.split(",")),
+        processors=4,
+        assigned=assigned,
+    )
+    return msgspec.structs.replace(row, **given)
+
+
+def job(id: str, processors: int, *nodes: str, **given: object) -> PbsJob:
+    """A running job where nodes are given, else a waiting one."""
+    share, rest = divmod(processors, max(1, len(nodes)))
+    row = PbsJob(
+        id=id,
+        tag="",
+        owner="bob",
+        state="R" if nodes else "Q",
+        queue="workq",
+        processors=processors,
+        limit=600.0,
+        submitted=float(id) if id.isdecimal() else None,
+        start=NOW - 100 if nodes else None,
+        nodes={name: share + (place < rest) for place, name in enumerate(nodes)},
+    )
+    return msgspec.structs.replace(row, **given)

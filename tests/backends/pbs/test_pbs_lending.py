@@ -1,0 +1,261 @@
+"""What others do with machines that may be lent, and how a lease is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
+from adaptor.donation.situation import NodeUse
+from adaptor.model import Request
+from backends.base import NodeReport, PilotOrder, SchedulerError, SubmitRefused
+from backends.lease import terms_of_leases
+from backends.pbs.lending import SOON, NodesSeen, lendable, node_reports
+from backends.pbs.openpbs import submitting as openpbs
+from backends.pbs.openpbs.hardware import nodes_of, queues_of
+from backends.pbs.openpbs.jobs import everyones_jobs, own_job
+from backends.pbs.openpbs.own import JOB
+from backends.pbs.records import parse_dsv, parse_long
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.shape import shape_of
+from backends.pbs.terms import Terms, terms_of
+from backends.pbs.torque import parse as torque
+from backends.pbs.torque import slurm_submitting, submitting
+from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
+
+IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
+SCRIPT = Path("/home/u/7/pilot.sh")
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+
+
+def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: str = "workq") -> Terms:
+    return terms_of(PbsServer(name="s", version="1"), dict(queues), nodes, [], name)
+
+
+def look(
+    nodes: list[PbsNode], jobs: list[PbsJob], lent: tuple[str, ...] = (), **given: object
+) -> dict[str, NodeReport]:
+    seen = NodesSeen(now=NOW, nodes=lendable(terms(nodes), None), jobs=jobs, lent=lent)
+    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+
+
+def recorded_look(situation: str, now: float, lent: tuple[str, ...] = ()) -> dict[str, NodeReport]:
+    jobs = everyones_jobs(parse_dsv(recorded(f"{situation}-qstat-f-dsv"), JOB))
+    queues = queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
+    nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
+    everything = terms(nodes, {queue.name: queue for queue in queues})
+    seen = NodesSeen(now=now, nodes=lendable(everything, "scavenger"), jobs=jobs, lent=lent)
+    return {report.name: report for report in node_reports(seen)}
+
+
+def test_the_recorded_idle_cluster() -> None:
+    found = recorded_look("01-idle", NOW)
+    assert list(found) == ["node01", "node02", "node03", "node04"], "both halves of node03 as one, no ghost"
+    assert {(each.use, each.planned, each.processors) for each in found.values()} == {(IDLE, math.inf, 4)}
+    assert found["node01"].memory == found["node03"].memory == 4 * 2**30
+
+
+def test_the_recorded_busy_cluster() -> None:
+    found = recorded_look("02-busy", NOW)
+    assert {each.use for each in found.values()} == {TAKEN}
+    soonest = 1795241866.0  # 06:17:45, plus a second: the estimate for job 13, on one half of node03
+    assert found["node03"].planned == pytest.approx(soonest, abs=2)
+    assert found["node01"].planned < found["node04"].planned
+
+
+def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
+    uses = {name: report.use for name, report in recorded_look("06-down", 1795241491.0).items()}
+    assert uses == {"node01": TAKEN, "node02": AWAY, "node03": IDLE, "node04": AWAY}
+
+
+def test_a_lease_may_be_known_by_another_spelling_of_the_server() -> None:
+    found = recorded_look("06-down", 1795241491.0, lent=("56.pbshead.example.org",))
+    assert found["node01"].use is IDLE
+
+
+@pytest.mark.parametrize("way", ["D", "S"])
+def test_recorded_leases_that_were_deleted_or_suspended_to_make_room(way: str) -> None:
+    nodes = nodes_of(parse_long(recorded_nodes()[f"05-{way}-pbsnodes-av"], ""))
+    jobs = [own_job(job_record(f"05-{way}-{who}")) for who in ("preempted", "preemptor")]
+    found = look(nodes, jobs, lent=(jobs[0].id,))
+    assert (found["node01"].use, found["node02"].use) == (TAKEN, TAKEN)
+    assert found["node04"].use is IDLE
+
+
+def test_torques_nodes() -> None:
+    folder = FIXTURES / "torque" / "torque-6"
+    nodes = torque.parse_nodes((folder / "nodes.txt").read_text())
+    jobs = [each for each in torque.parse_jobs((folder / "jobs.txt").read_text()) if each.state != "C"]
+    found = node_reports(NodesSeen(now=NOW, nodes=nodes, jobs=jobs, lent=("103[2].head.example.org",)))
+    assert [(each.name, each.use) for each in found] == [
+        ("node01", TAKEN),
+        ("node02", TAKEN),
+        ("node03", IDLE),
+        ("node04", AWAY),
+    ]
+    assert {each.processors for each in found} == {4}
+
+
+def test_a_lent_machine_is_idle_until_somebody_wants_it() -> None:
+    lease = job("9.s", 4, "n1")
+    nodes = [node("n1", 4, "job-busy", jobs=("9.s",))]
+    assert look(nodes, [lease], ("9.s",))["n1"].use is IDLE
+    assert look(nodes, [lease])["n1"].use is TAKEN, "nobody told us that it is a lease"
+    waiting = job("1.s", 4, planned_nodes={"n1": 4}, planned_start=NOW + 900)
+    found = look(nodes, [lease, waiting], ("9.s",))["n1"]
+    assert (found.use, found.planned) == (IDLE, NOW + 900)
+    starting = msgspec.structs.replace(waiting, planned_start=NOW - 2)
+    assert look(nodes, [lease, starting], ("9.s",))["n1"].use is TAKEN
+    stale = msgspec.structs.replace(waiting, planned_start=NOW - 600)
+    assert look(nodes, [lease, stale], ("9.s",))["n1"].planned == math.inf
+
+
+def test_half_of_a_machine_taken_is_all_of_it_taken() -> None:
+    halves = [node("n3[0]", processors=2), node("n3[1]", processors=2)]
+    found = look(halves, [job("1", 1, "n3[1]")])
+    assert (found["n3"].use, found["n3"].processors) == (TAKEN, 4)
+    down = [halves[0], msgspec.structs.replace(halves[1], states=frozenset({"offline"}))]
+    assert look(down, [])["n3"].use is AWAY
+
+
+@pytest.mark.parametrize("state", ["R", "E", "S", "U"])
+def test_jobs_that_run_end_or_are_suspended_hold_their_machines(state: str) -> None:
+    assert look([node("n1")], [job("1", 1, "n1", state=state)])["n1"].use is TAKEN
+
+
+def test_a_job_that_was_put_back_holds_nothing() -> None:
+    assert look([node("n1")], [job("1", 1, "n1", state="Q")])["n1"].use is IDLE
+
+
+def test_jobs_that_are_hidden_from_us_hold_machines_too() -> None:
+    assert look([node("n1", 1)], [])["n1"].use is TAKEN
+    assert look([node("n1", jobs=("8.s",))], [])["n1"].use is TAKEN
+
+
+def test_reservations_close_machines_now_and_are_plans_for_later() -> None:
+    on = PbsReservation(id="R1", queue="R1", start=NOW - 10, end=NOW + 60, nodes={"n1": 1})
+    later = PbsReservation(id="R2", queue="R2", start=NOW + 700, end=NOW + 900, nodes={"n2": 4})
+    found = look([node("n1"), node("n2"), node("n3")], [], reservations=[on, later])
+    assert [each.use for each in found.values()] == [AWAY, IDLE, IDLE]
+    assert [each.planned for each in found.values()] == [math.inf, NOW + 700, math.inf]
+
+
+def test_only_machines_that_both_queues_use_wholly_are_lent() -> None:
+    queues = {"workq": PbsQueue(name="workq"), "spare": PbsQueue(name="spare"), "far": PbsQueue(name="far")}
+    nodes = [
+        node("n1"),
+        node("n2[0]", processors=2),
+        node("n2[1]", processors=2, queue="far"),
+        node("n3", queue="far"),
+    ]
+    everything = terms(nodes, queues)
+    assert [each.name for each in lendable(everything, "spare")] == ["n1"]
+    assert [each.name for each in lendable(everything, None)] == ["n1"]
+    with pytest.raises(SchedulerError, match="no node of queue workq is used by queue far"):
+        lendable(everything, "far")
+    with pytest.raises(SchedulerError, match=r"donation\.partition: PBS has no queue night; there are: far,"):
+        lendable(everything, "night")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [({"enabled": False}, "disabled: it takes no jobs"), ({"started": False}, "stopped: it starts no jobs")],
+)
+def test_a_queue_from_which_nothing_can_be_lent(changes: dict[str, bool], problem: str) -> None:
+    queues = {"workq": PbsQueue(name="workq"), "spare": PbsQueue(name="spare", **changes)}  # type: ignore[arg-type]
+    with pytest.raises(SchedulerError, match=f"donation.partition: queue spare is {problem}"):
+        lendable(terms([node("n1")], queues), "spare")
+
+
+LENDING = SiteConfig(
+    backend="pbs",
+    partition="workq",
+    account="phys",
+    extra_args=("-l", "feature=ib"),
+    whole_nodes=True,
+    donation=DonationConfig(mode="preemptible", partition="scavenger"),
+)
+ORDER = PilotOrder(
+    tag="adaptor-ab.hpc.7",
+    request=Request(4, 1800),
+    processors_per_task=2,
+    memory_per_task=2**30,
+    directory=SCRIPT.parent,
+    worker=("worker",),
+    environment={},
+    node="node03",
+)
+
+
+def test_a_lease_asks_openpbs_for_one_whole_machine() -> None:
+    found = " ".join(openpbs.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT))
+    assert "-q scavenger -A phys -l select=1:ncpus=4:mpiprocs=4:host=node03 -l place=exclhost" in found
+    assert "-r n" in found
+    assert "feature" not in found
+
+
+def test_a_lease_asks_torque_for_all_processors_of_its_node() -> None:
+    found = submitting.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT, 64)
+    assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
+    assert "-q scavenger -A phys" in " ".join(found)
+
+
+def test_a_lease_asks_slurms_wrapper_for_its_node() -> None:
+    found = slurm_submitting.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT, 64)
+    assert "-l nodes=node03:ppn=4,walltime=1800 -q scavenger -A phys" in " ".join(found)
+    unsayable = msgspec.structs.replace(LENDING, donation=DonationConfig(mode="preemptible", qos="low"))
+    with pytest.raises(SubmitRefused, match="cannot say a QOS"):
+        slurm_submitting.arguments_of(ORDER, terms_of_leases(unsayable), shape_of(ORDER, 64), SCRIPT, 64)
+
+
+HOSTS = ["n1", "n2", "n3"]
+PLACES = st.sets(st.sampled_from(HOSTS)).map(lambda names: tuple(sorted(names)))
+JOBS = st.builds(
+    lambda id, places, state, planned, after: (
+        job(f"{id}.s", len(places), *places, state=state)
+        if places
+        else job(f"{id}.s", 1, planned_nodes=dict.fromkeys(planned, 1), planned_start=NOW + after)
+    ),
+    st.integers(1, 6),
+    PLACES,
+    st.sampled_from("RESU"),
+    PLACES,
+    st.floats(-500, 5000),
+)
+ROWS = st.tuples(
+    *(
+        st.builds(
+            lambda assigned, state, holders, name=name: node(name, assigned, state, jobs=holders),
+            st.integers(0, 4),
+            st.sampled_from(["free", "job-busy", "job-exclusive", "down", "offline", "free,stale"]),
+            st.sampled_from([(), ("1.s",), ("5.s",), ("1.s", "6.s")]),
+        )
+        for name in HOSTS
+    )
+)
+
+
+@given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map("{}.s".format)), PLACES)
+def test_a_machine_is_never_called_idle_that_another_may_use(
+    rows: tuple[PbsNode, ...], jobs: list[PbsJob], lent: set[str], closed: tuple[str, ...]
+) -> None:
+    held = PbsReservation(id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=dict.fromkeys(closed, 1))
+    found = look(list(rows), jobs, tuple(lent), reservations=[held])
+    others = [each for each in jobs if each.id not in lent]
+    for row in rows:
+        if found[row.name].use is not IDLE:
+            continue
+        assert not [each for each in others if row.name in each.nodes]
+        plans = [each.planned_start or 0 for each in others if row.name in each.planned_nodes]
+        assert not [start for start in plans if NOW - 60 <= start <= NOW + SOON]
+        assert set(row.jobs) <= lent
+        assert not row.states & {"down", "offline", "stale"}
+        assert row.name not in closed

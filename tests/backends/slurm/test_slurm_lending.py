@@ -1,0 +1,222 @@
+"""What others do with nodes that may be lent, from recorded and made-up rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.config import SiteConfig
+from adaptor.config_donation import DonationConfig
+from adaptor.donation.situation import NodeUse
+from backends.base import NodeReport, SchedulerError
+from backends.slurm import parse
+from backends.slurm.lending import SOON, NodesSeen, lendable, node_reports
+from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from tests.backends.slurm.slurm_rows import NOW, job, node
+
+IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
+
+
+def site(**donation: str) -> SiteConfig:
+    return SiteConfig(backend="slurm", donation=DonationConfig(mode="preemptible", **donation))
+
+
+def look(
+    nodes: list[NodeRow], jobs: list[QueueRow], lent: tuple[str, ...] = (), **given: object
+) -> dict[str, NodeReport]:
+    seen = NodesSeen(now=NOW, nodes=nodes, jobs=jobs, lent=lent)
+    return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
+
+
+def use_of(state: str, jobs: list[QueueRow], lent: tuple[str, ...] = (), allocated: int = 0) -> NodeUse:
+    return look([node("n1", allocated, state)], jobs, lent)["n1"].use
+
+
+def lease(**given: object) -> QueueRow:
+    """A lease of n1 that runs, job 9."""
+    return job("9", 4, ("n1",), **{"end": NOW + 500, "limit": 600.0, **given})
+
+
+def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
+    found = look(
+        lendable(parse.parse_nodes(recorded("sinfo.txt")), site(partition="scavenger")),
+        parse.parse_queue(recorded("squeue.txt")),
+        lent=("3",),
+        reservations=parse.parse_reservations(recorded("reservations.txt")),
+    )
+    assert list(found) == ["n1", "n2", "n3", "n4", "n5", "n6"]
+    assert [report.use for report in found.values()] == [TAKEN] * 4 + [AWAY] * 2
+    assert [report.planned for report in found.values()] == [
+        1795254085.0,
+        1795254085.0,
+        1795254085.0,
+        NOW,
+        math.inf,
+        math.inf,
+    ]
+    assert {(report.processors, report.memory) for report in found.values()} == {(4, 4000 * 2**20)}
+
+
+def test_a_lent_node_is_idle_until_somebody_wants_it() -> None:
+    assert use_of("allocated", [lease()], ("9",), 4) is IDLE
+    assert use_of("allocated", [lease()], (), 4) is TAKEN, "nobody told us that it is a lease"
+    waiting = job("1", 4, planned_nodes=("n1",), start=NOW + 3600)
+    assert use_of("allocated", [lease(), waiting], ("9",), 4) is IDLE
+    starting = msgspec.structs.replace(waiting, start=NOW - 20)
+    assert use_of("allocated", [lease(), starting], ("9",), 4) is TAKEN
+    elsewhere = msgspec.structs.replace(starting, planned_nodes=("n2",))
+    assert use_of("allocated", [lease(), elsewhere], ("9",), 4) is IDLE
+
+
+def test_a_lease_that_was_told_to_leave_has_lost_its_node() -> None:
+    assert use_of("allocated", [lease(end=NOW + 5)], ("9",), 4) is TAKEN
+
+
+def test_a_lease_that_ends_lets_its_node_go_to_whoever_waits() -> None:
+    ending = lease(state="COMPLETING", end=NOW - 1)
+    assert use_of("completing", [ending], ("9",), 4) is IDLE
+    assert use_of("completing", [ending, job("1", 1)], ("9",), 4) is TAKEN
+    held = job("1", 1, reason="JobHeldUser")
+    assert use_of("completing", [ending, held], ("9",), 4) is IDLE, "it does not wait for nodes"
+
+
+def test_a_lease_in_the_queue_holds_nothing_and_plans_nothing() -> None:
+    queued = job("9", 4, planned_nodes=("n1",), start=NOW)
+    report = look([node("n1", 0, "planned")], [queued], ("9",))["n1"]
+    assert (report.use, report.planned) == (IDLE, math.inf)
+
+
+@pytest.mark.parametrize(
+    "state", ["RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "A_NEW_ONE"]
+)
+def test_any_job_that_holds_something_takes_the_node(state: str) -> None:
+    narrow = job("1", 1, ("n1",), state=state)
+    assert use_of("mixed", [narrow], allocated=1) is TAKEN
+    assert use_of("idle", [narrow]) is TAKEN, "squeue was asked after sinfo"
+
+
+def test_jobs_of_other_partitions_take_the_nodes_that_they_share() -> None:
+    assert use_of("mixed", [job("1", 1, ("n1",), partitions=("elsewhere",))], allocated=1) is TAKEN
+
+
+def test_jobs_that_are_hidden_from_us_take_nodes_too() -> None:
+    assert use_of("mixed", [], allocated=1) is TAKEN
+    assert use_of("completing", []) is TAKEN
+
+
+@pytest.mark.parametrize(
+    "state", ["down", "drained", "draining", "idle*", "idle~", "idle#", "idle$", "maint", "fail", "unknown"]
+)
+def test_nodes_that_take_no_work_are_away(state: str) -> None:
+    assert use_of(state, []) is AWAY
+    assert use_of(state, [lease()], ("9",), 4) is AWAY
+
+
+@pytest.mark.parametrize("state", ["planned", "idle-"])
+def test_a_node_that_is_kept_for_a_job_we_do_not_see_is_planned_at_once(state: str) -> None:
+    report = look([node("n1", 0, state)], [])["n1"]
+    assert (report.use, report.planned) == (IDLE, NOW)
+    seen = job("1", 4, planned_nodes=("n1",), start=NOW + 900)
+    assert look([node("n1", 0, state)], [seen])["n1"].planned == NOW + 900
+
+
+def test_the_earliest_plan_counts() -> None:
+    jobs = [job(str(n), 1, planned_nodes=("n1",), start=NOW + 100 * n) for n in (7, 3, 5)]
+    jobs.append(job("1", 1, planned_nodes=("n1",), start=NOW + 50, reason="JobHeldAdmin"))
+    assert look([node("n1")], jobs)["n1"].planned == NOW + 300
+    held = Reservation(name="later", start=NOW + 200, end=NOW + 900, nodes=("n1",))
+    assert look([node("n1")], jobs, reservations=[held])["n1"].planned == NOW + 200
+
+
+def test_a_reservation_that_is_on_closes_its_nodes() -> None:
+    held = Reservation(name="course", start=NOW - 10, end=NOW + 900, nodes=("n1",))
+    found = look([node("n1"), node("n2")], [], reservations=[held])
+    assert [report.use for report in found.values()] == [AWAY, IDLE]
+
+
+def test_nodes_must_be_in_both_partitions() -> None:
+    rows = [node("n1"), node("n2"), node("n2", partition="spare"), node("n3", partition="spare")]
+    assert [row.node for row in lendable(rows, site())] == ["n1", "n2"]
+    assert [row.node for row in lendable(rows, site(partition="spare"))] == ["n2"]
+
+
+@pytest.mark.parametrize(
+    ("partition", "problem"),
+    [
+        ("night", "donation.partition: Slurm has no partition night with nodes; there are: batch, far, shut"),
+        ("far", "donation.partition: no node of partition batch is in partition far: name one"),
+        ("shut", "donation.partition: partition shut is drained: it starts no jobs at the moment"),
+    ],
+)
+def test_a_partition_from_which_nothing_can_be_lent(partition: str, problem: str) -> None:
+    shut = msgspec.structs.replace(node("n1", partition="shut"), available="drain")
+    rows = [node("n1"), shut, node("n9", partition="far")]
+    with pytest.raises(SchedulerError, match=problem):
+        lendable(rows, site(partition=partition))
+
+
+def test_where_the_site_itself_starts_nothing_nothing_is_lent() -> None:
+    rows = [msgspec.structs.replace(node("n1"), available="down")]
+    with pytest.raises(SchedulerError, match="partition batch is down"):
+        lendable(rows, site())
+
+
+NAMES = ["n1", "n2", "n3"]
+PLACES = st.sets(st.sampled_from(NAMES)).map(lambda names: tuple(sorted(names)))
+JOBS = st.builds(
+    lambda id, nodes, state, planned, after, cut: job(
+        str(id),
+        max(1, len(nodes)),
+        nodes,
+        state=state if nodes else "PENDING",
+        planned_nodes=() if nodes else planned,
+        start=NOW - 100 if nodes else NOW + after,
+        end=NOW + (20 if cut else 500),
+    ),
+    st.integers(1, 6),
+    PLACES,
+    st.sampled_from(["RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING"]),
+    PLACES,
+    st.floats(-50, 5000),
+    st.booleans(),
+)
+ROWS = st.tuples(
+    *(
+        st.builds(
+            lambda allocated, state, name=name: node(name, allocated, state),
+            st.integers(0, 4),
+            st.sampled_from(
+                ["idle", "mixed", "allocated", "completing", "planned", "down", "drained", "idle*"]
+            ),
+        )
+        for name in NAMES
+    )
+)
+
+
+@given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map(str)), PLACES)
+def test_a_node_is_never_called_idle_that_another_may_use(
+    rows: tuple[NodeRow, ...], jobs: list[QueueRow], lent: set[str], closed: tuple[str, ...]
+) -> None:
+    reservations = [Reservation(name="on", start=NOW - 1, end=NOW + 1, nodes=closed)]
+    found = look(list(rows), jobs, tuple(lent), reservations=reservations)
+    others = [each for each in jobs if each.id not in lent]
+    leases = [each for each in jobs if each.id in lent]
+    for row in rows:
+        if found[row.node].use is not IDLE:
+            continue
+        assert not [each for each in others if row.node in each.nodes]
+        assert not [
+            each for each in others if row.node in each.planned_nodes and (each.start or NOW) <= NOW + SOON
+        ]
+        assert not row.allocated or [
+            each for each in leases if row.node in (*each.nodes, *each.planned_nodes)
+        ]
+        assert row.state not in ("down", "drained")
+        assert "*" not in row.flags
+        assert row.node not in closed
