@@ -123,13 +123,15 @@ def time_of_least_cost(tasks: int, offers: Sequence[SiteOffer], confidence: floa
     with_processors = [each for each in offers if each.processors]
     least = min(each.cost_per_task for each in with_processors)
     equal = [each for each in with_processors if each.cost_per_task <= least * (1 + 1e-9)]
-    return max(least_time(tasks, equal, confidence), least_time(tasks, offers, confidence))
+    # `holdings` divides the certainty among the sites: those left out take their parts with them.
+    theirs = confidence ** (len(equal) / len(offers))
+    return max(least_time(tasks, equal, theirs), least_time(tasks, offers, confidence))
 
 
 def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
     """No sensible allocation takes longer: each site that has a processor can do all by then, on one."""
     return max(
-        each.startup + (tasks + 1) * (each.task.mean + 10 * each.task.deviation)
+        each.wait + each.startup + (tasks + 1) * (each.task.mean + 10 * each.task.deviation)
         for each in offers
         if each.processors
     )

@@ -89,9 +89,9 @@ def reevaluate(tasks: float, offers: Sequence[SiteOffer], budget: float) -> Plan
 
 
 def _groups(offers: Sequence[SiteOffer]) -> list[_Group]:
-    groups = [_Group(each, -1, each.fresh, 0.0, each.lost) for each in offers]
+    groups = [_Group(each, -1, each.fresh, each.wait, each.lost) for each in offers]
     groups += [
-        _Group(each, place, held.processors, held.paid, each.lost - each.startup)
+        _Group(each, place, held.processors, held.paid, each.lost - each.startup - each.wait)
         for each in offers
         for place, held in enumerate(each.held)
     ]
@@ -187,5 +187,5 @@ def expected_seconds(tasks: float, offers: Sequence[SiteOffer], processors: dict
     """From now until the tasks are done, if so many processors of each site go on working."""
     at_work = [(processors.get(each.name, 0), each) for each in offers]
     speed = sum(count / each.task.mean for count, each in at_work)
-    lost = sum(count * (each.lost - each.startup) / each.task.mean for count, each in at_work)
+    lost = sum(count * (each.lost - each.startup - each.wait) / each.task.mean for count, each in at_work)
     return (tasks + lost) / speed if speed else math.inf

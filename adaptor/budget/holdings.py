@@ -36,7 +36,7 @@ def holdings(offers: Sequence[SiteOffer], deadline: float, confidence: float = C
     found: list[Holding] = []
     for site, each in enumerate(offers):
         tail = each.task.last_end(each.processors, confidence ** (1 / len(offers)))
-        for group, held in [(-1, Held(each.fresh)), *enumerate(each.held)]:
+        for group, held in [(-1, Held(each.fresh, each.wait)), *enumerate(each.held)]:
             if held.processors:
                 found.extend(_of_group(each, site, group, held, deadline, tail))
     return [holding for holding in found if holding.tasks > 0]
@@ -46,7 +46,7 @@ def _of_group(
     offer: SiteOffer, site: int, group: int, held: Held, deadline: float, tail: float
 ) -> Iterator[Holding]:
     task, fresh = offer.task, group < 0
-    startup = offer.startup if fresh else 0.0
+    startup = offer.wait + offer.startup if fresh else 0.0
     for end in _unit_ends(offer, held, deadline):
         tasks = task.completed(end - startup, fresh)
         yield Holding(site, group, end, tasks, offer.cost(end - held.paid))

@@ -28,6 +28,12 @@ class Learned:
         self._sum += runtime
         self._squares += runtime * runtime
 
+    def add_together(self, count: int, total: float, squares: float) -> None:
+        """As `add` for so many runtimes, from their sum and the sum of their squares."""
+        self.count += count
+        self._sum += total
+        self._squares += squares
+
     def estimate(self, running: Sequence[float] = ()) -> TaskTime:
         """What is to be expected of the next tasks.
 

@@ -35,6 +35,8 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; begun units are charged whole."""
     startup: float = 0.0
     """Seconds, charged, before the first task of a pilot can start."""
+    wait: float = 0.0
+    """Seconds, not charged, until a processor that is bought now is there: the queue of the site."""
     held: tuple[Held, ...] = ()
 
     def __post_init__(self) -> None:
@@ -42,8 +44,8 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
         for what, value in (("price", self.price), ("charging unit", self.charging_unit)):
             if not (math.isfinite(value) and value > 0):
                 raise BudgetError(f"site {self.name}: the {what} must be finite and above 0, not {value:g}")
-        if self.processors < 0 or self.startup < 0:
-            raise BudgetError(f"site {self.name}: processors and start-up must be 0 or more")
+        if self.processors < 0 or self.startup < 0 or not 0 <= self.wait < math.inf:
+            raise BudgetError(f"site {self.name}: processors, start-up and wait must be 0 or more")
         if self.fresh < 0:
             raise BudgetError(
                 f"site {self.name}: more processors are held ({self.processors - self.fresh}) than it "
@@ -69,7 +71,8 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def lost(self) -> float:
         """Seconds that a processor does no work, at its start-up and at the end of the bag."""
-        return self.startup + (self.task.ending(self.processors) if self.processors else 0.0)
+        ending = self.task.ending(self.processors) if self.processors else 0.0
+        return self.wait + self.startup + ending
 
     @property
     def cost_per_task(self) -> float:

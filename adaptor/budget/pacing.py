@@ -84,11 +84,11 @@ def _estimator(course: Course, preset: Preset) -> HostEstimator:
 
 def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float:
     """More slots that are needed to be done in time; infinite where none would do."""
-    mean = runtimes.corrected_mean(course.now) or course.hint
+    mean = runtimes.corrected_mean(course.now) if runtimes.finished else course.hint
     usable = time_left - course.terms.startup
     if usable < mean:
         return math.inf
-    if not runtimes.mean:
+    if not runtimes.finished:
         work = _waiting(course) * course.hint
     else:
         work = certain.lower_bound(runtimes, _waiting(course), course.now, 1 - _CERTAINTY)

@@ -79,6 +79,11 @@ class Capacity:
         self.first = min((begin for begin, _, _, _ in self._strips), default=math.inf) + first_round
         """When the first task could be finished; `math.inf` where that is never."""
 
+    @property
+    def openings(self) -> list[tuple[float, int]]:
+        """`(instant, tasks that can run at the same time from then on)` in order, on top of one another."""
+        return sorted((begin, tasks) for begin, tasks, _, _ in self._strips)
+
     def by(self, time: float) -> int:
         """Tasks that could be finished by then (not for `math.inf`: see `total`)."""
         return int(self._by(time))

@@ -16,6 +16,9 @@ tasks, each task would be asked for once per site. One division of all sites at 
 4. A queued pilot that is much later than predicted is taken back if the others could have its tasks
    done clearly sooner (`lateness`).
 
+5. A bag that is to be done for a cost or by a time comes with a wish where its tasks shall run (`wish`).
+   What a site cannot do of that stays for later requests.
+
 What a site can do includes the requests that it may make once its pilots end. Of what it could have
 done in time it asks for no more than its limits let it have now; the rest stays for those later requests,
 rather than to go to a site that would take longer.
@@ -32,17 +35,21 @@ from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.dividing.lateness import latest, why_taken_back
 from adaptor.crafting.dividing.levelling import Level, level
 from adaptor.crafting.dividing.standing import Part, Standing
+from adaptor.crafting.dividing.wish import Wish, granted
 from adaptor.crafting.dividing.words import Portion, why_covered, why_none, why_some
 from adaptor.crafting.situation import Demand, Group
 
 
-def divide(sites: Mapping[str, Standing], groups: Sequence[Group]) -> dict[str, Part]:
+def divide(
+    sites: Mapping[str, Standing], groups: Sequence[Group], wishes: Mapping[int, Wish] | None = None
+) -> dict[str, Part]:
     """The part of every site, in one decision.
 
     The uncovered tasks of a group are in the parts of sites at which it may run, each once at most.
+    `wishes`, by bag with pilots of its own: where its tasks shall run; all others are levelled.
     """
     covered = joint_coverage({name: each.reckoned for name, each in sites.items()}, groups)
-    work = _Work(sites, groups, covered.uncovered)
+    work = _Work(sites, groups, covered.uncovered, wishes or {})
     levels = work.divided()
     return {
         name: Part(
@@ -72,8 +79,15 @@ def _shape_of(demand: Demand) -> tuple[int, int | None, int | None]:
 class _Work:
     """The uncovered tasks on their way to the sites."""
 
-    def __init__(self, sites: Mapping[str, Standing], groups: Sequence[Group], uncovered: list[int]) -> None:
+    def __init__(
+        self,
+        sites: Mapping[str, Standing],
+        groups: Sequence[Group],
+        uncovered: list[int],
+        wishes: Mapping[int, Wish],
+    ) -> None:
         self._sites = sites
+        self._wishes = [_wish_of(group, wishes) for group in groups]
         self._groups = groups
         self._uncovered = uncovered
         self._now = max((site.view.now for site in sites.values()), default=0.0)
@@ -102,7 +116,11 @@ class _Work:
         capacities = {
             name: self._sites[name].capacity(demand, requests[name], self._now) for name, demand in at.items()
         }
-        found = level(capacities, self._uncovered[index], self._now)
+        wish = self._wishes[index]
+        if wish is None:
+            found = level(capacities, self._uncovered[index], self._now)
+        else:
+            found = granted(wish, capacities, self._uncovered[index], self._now)
         shares = {}
         for name, demand in at.items():
             most = self._sites[name].most(demand)
@@ -147,8 +165,21 @@ class _Work:
         if not uncovered:
             pilots = {each: standing.reckoned.pilots for each, standing in self._sites.items()}
             return why_covered(pilots, waiting)
+        if wished := [wish.reason for index in mine if (wish := self._wished(index)) is not None]:
+            return "; ".join([self._portion(name, levels, mine).gets, *wished])
+        portion = self._portion(name, levels, mine)
         site = self._sites[name]
-        portion = Portion(
+        return why_some(portion) if portion.mine else why_none(portion, site.view, site.closed)
+
+    def _wished(self, index: int) -> Wish | None:
+        """What is wished of a group of which tasks are to be divided."""
+        return self._wishes[index] if self._uncovered[index] else None
+
+    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> Portion:
+        site = self._sites[name]
+        waiting = sum(self._groups[index].waiting for index in mine)
+        uncovered = sum(self._uncovered[index] for index in mine)
+        return Portion(
             site=name,
             waiting=waiting,
             uncovered=uncovered,
@@ -159,4 +190,9 @@ class _Work:
             first=self._first.get(name, math.inf) - self._now,
             late=site.delay(site.view.rules.limits.max_proc, self._now),
         )
-        return why_some(portion) if portion.mine else why_none(portion, site.view, site.closed)
+
+
+def _wish_of(group: Group, wishes: Mapping[int, Wish]) -> Wish | None:
+    """Tasks of one group either share pilots or are of one bag."""
+    bag = next((demand.bag for demand in group.at.values()), None)
+    return None if bag is None else wishes.get(bag)

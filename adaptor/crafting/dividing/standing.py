@@ -12,6 +12,8 @@ from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import Demand, PilotView, SiteView
 from adaptor.model import PilotState
 
+NO_ANSWER = "its scheduler does not answer"
+
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a site."""
