@@ -6,6 +6,7 @@ import time
 
 import msgspec
 
+from adaptor.broker.bag import Bag
 from adaptor.budget.allowance import Afforded, Allowance, afford
 from adaptor.budget.credits import format_credits, rounded_up
 from adaptor.budget.ledger import Shares
@@ -80,8 +81,10 @@ def _site_part(site: SiteState, demand: Demand, allowance: Allowance, least: Req
     """
     bag = site.core.broker.books.bags.get(demand.bag) if demand.bag is not None else None
     ledger = site.core.treasury.ledger
-    if bag is None or site.name not in bag.spec.slots or allowance.amount is None:
+    if bag is None or allowance.amount is None:
         return allowance
+    if site.name not in bag.spec.slots:
+        return _allotted_part(site, bag, allowance, least)
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return allowance
@@ -94,6 +97,17 @@ def _site_part(site: SiteState, demand: Demand, allowance: Allowance, least: Req
     )
     mine = part * worth[site.name] // sum(worth.values()) - held
     some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+    return msgspec.structs.replace(allowance, amount=min(allowance.amount, max(some, mine)))
+
+
+def _allotted_part(site: SiteState, bag: Bag, allowance: Allowance, least: Request) -> Allowance:
+    """As much of what is left as the site's part of the waiting tasks is worth of all of them."""
+    parting = site.peers.allotments.of(bag.id) if site.peers is not None else None
+    total = sum(each.cost for each in parting.portions.values()) if parting is not None else 0.0
+    if parting is None or allowance.amount is None or not total:
+        return allowance
+    mine = int(allowance.amount * parting.worth(site.name) / total)
+    some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     return msgspec.structs.replace(allowance, amount=min(allowance.amount, max(some, mine)))
 
 

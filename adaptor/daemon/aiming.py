@@ -39,9 +39,19 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
     if bag.spec.slots:
         return _as_chosen(site, bag, demand, now)
     advice = advise(_course(site, bag, now))
-    processors = round_up(advice.hosts * bag.spec.cpus, shape_of(site, demand).unit)
+    hosts = _allotted(site, bag, advice.hosts)
+    processors = round_up(hosts * bag.spec.cpus, shape_of(site, demand).unit)
     preference = f"bag {bag.id} ({_wish(bag)}): {advice.reason}"
     return msgspec.structs.replace(demand, most=processors, why_most=preference)
+
+
+def _allotted(site: SiteState, bag: Bag, hosts: int) -> int:
+    """No more than the site's part by cost and time; all of that where the deadline needs it."""
+    parting = site.peers.allotments.of(bag.id) if site.peers is not None else None
+    if parting is None:
+        return hosts
+    mine = parting.slots(site.name)
+    return mine if parting.urgent else min(hosts, mine)
 
 
 def _as_chosen(site: SiteState, bag: Bag, demand: Demand, now: float) -> Demand:

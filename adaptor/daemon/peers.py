@@ -13,9 +13,11 @@ import msgspec
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.dividing.division import by_demand, divide
-from adaptor.crafting.dividing.standing import Part, Standing
+from adaptor.crafting.dividing.standing import NO_ANSWER, Part, Standing
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, Group, PilotView, SiteView
+from adaptor.daemon.allotting import Allotments
+from adaptor.daemon.asking import as_if_it_answered, questions_of
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import view_of
@@ -45,6 +47,7 @@ class Peers:
         self._polls = polls
         self._missed: dict[str, float] = {}
         """Since when the others have wanted to know the queue of a site."""
+        self.allotments = Allotments()
         self._profiles: dict[str, tuple[QueueState, tuple[PendingJob, ...], Profile]] = {}
 
     @property
@@ -53,10 +56,23 @@ class Peers:
 
     def part(self, name: str, demands: Sequence[Demand]) -> Part:
         """What the division leaves to a site, by its demands."""
-        now = time.time()
         groups = self._sites[name].core.broker.groups()
-        parts = divide({each: self._standing(site, now) for each, site in self._sites.items()}, groups)
+        parts = divide(self._standings(time.time()), groups, self.allotments.wishes())
         return by_demand(parts[name], name, groups, demands)
+
+    async def weigh(self, name: str) -> None:
+        """Before `part`: weigh cost against time for the bags whose users care, as far as that is due."""
+        now = time.time()
+        site = self._sites[name]
+        standings = {each: as_if_it_answered(site) for each, site in self._standings(now).items()}
+        questions = questions_of(self._sites, standings, site.core.broker.groups(), now)
+        before = self.allotments.problem
+        await self.allotments.renew(questions)
+        if self.allotments.problem not in ("", before):
+            site.explain("problem", self.allotments.problem)
+
+    def _standings(self, now: float) -> dict[str, Standing]:
+        return {name: self._standing(site, now) for name, site in self._sites.items()}
 
     def awaited(self, name: str) -> list[str]:
         """Sites that this one still waits for; they are woken, and it will be woken by their answers."""
@@ -103,7 +119,7 @@ class Peers:
 
     def _closed(self, site: SiteState, now: float) -> str:
         if self._silent(site, now):
-            return "its scheduler does not answer"
+            return NO_ANSWER
         if not self._fresh(site, now):
             return "its queue could not be read yet"
         return why_held_back(site, now)

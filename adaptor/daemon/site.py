@@ -87,6 +87,7 @@ async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -
         if awaited := site.peers.awaited(site.name):
             _withhold(site, f"waits a moment for the queue of {' and '.join(sorted(awaited))} to be read")
             return
+        await site.peers.weigh(site.name)
         demands = site.core.broker.demands(site.name)
         part = site.peers.part(site.name, demands)
     site.paused.clear()

@@ -135,7 +135,14 @@ def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:
     if bag.state != "running" or not bag.waiting:
         return ""
     allowed = [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    allowed = [site for site in allowed if not _left_out(site, bag.id)] or allowed
     reasons = [site.paused.get(bag.id, "") for site in allowed]
     if not all(reasons) or any(pilot.bag == bag.id for site in allowed for pilot in site.pilots.values()):
         return ""
     return reasons[0] if reasons else ""
+
+
+def _left_out(site: SiteState, bag: int) -> bool:
+    """Whether the site is to have nothing of what waits, by cost and time."""
+    parting = site.peers.allotments.of(bag) if site.peers is not None else None
+    return parting is not None and not parting.tasks(site.name)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.journal import Journal
 from adaptor.config import Duration, SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.peers import acquaint
+from adaptor.daemon.pricing import Costs
 from adaptor.daemon.site import step
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of
@@ -23,26 +26,41 @@ LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=3600)
 
 
 class FakeSites:
-    """`near` and `far` with 8 idle processors each."""
+    """`near` and `far` with 8 idle processors each, at a credit a processor-hour unless `costs` say more."""
 
-    def __init__(self, directory: Path, names: Iterable[str] = ("near", "far")) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        names: Iterable[str] = ("near", "far"),
+        costs: Mapping[str, Costs] | None = None,
+    ) -> None:
         directory.mkdir(mode=0o700)
         (directory / "pilots").mkdir(mode=0o700)
         config = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(0))
         self.journal = Journal(directory)
         self.backends = {name: FakeBackend() for name in names}
-        core = Core(directory, self.journal, FakeServer(), dict.fromkeys(names, terms_of(config, LIMITS)))  # type: ignore[arg-type]
+        core = Core(
+            directory, self.journal, FakeServer(), dict.fromkeys(names, terms_of(config, LIMITS)), costs
+        )  # type: ignore[arg-type]
         self.sites = {
             name: SiteState(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
         }
         acquaint(self.sites, dict.fromkeys(names, 1.0))
 
-    def submit_bag(self, tasks: int, *sites: str) -> None:
+    def submit_bag(self, tasks: int, *sites: str, budget: int | None = None, **wishes: object) -> Bag:
+        """`budget` in millionths of a credit."""
         spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=sites)
+        spec = msgspec.structs.replace(spec, **wishes)
+        core = next(iter(self.sites.values())).core
         id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
         bag = Bag(id, spec, tasks)
         bag.fill()
-        next(iter(self.sites.values())).core.broker.add_bag(bag, time.time())
+        if budget is not None:
+            core.treasury.set_budget(id, budget)
+        if budget is not None or spec.aims:
+            core.broker.keep_apart(id)
+        core.broker.add_bag(bag, time.time())
+        return bag
 
     def step(self, *names: str) -> None:
         for name in names:

@@ -1,0 +1,74 @@
+"""Two local sites of different price and speed: the cheaper one is used as far as the deadline allows."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.e2e.lab import Lab, exactly_one_result_each
+from tests.e2e.test_local_budget import never_above_budget
+
+pytestmark = pytest.mark.timeout(300)
+
+SITES = """
+    sites:
+      fast:
+        backend: local
+        processors: 4
+        limits: {max_pending_requests: 4, max_proc: 4, max_tr: 5m}
+        initial_tr: 2
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        prologue: export NAP=0.5
+        price: {explicit: 40}
+      cheap:
+        backend: local
+        processors: 2
+        limits: {max_pending_requests: 4, max_proc: 2, max_tr: 5m}
+        initial_tr: 2
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        prologue: export NAP=1
+        price: {explicit: 4}
+"""
+TASKS = 40
+
+
+def results_by_site(lab: Lab, bag: int) -> dict[str, int]:
+    """Results by the site of the pilot that has them; the daemon is stopped for it."""
+    lab.run("daemon", "stop", "--pilots")
+    with closing(sqlite3.connect(lab.state / "journal.sqlite")) as db:
+        rows = db.execute(
+            "SELECT pilot.site, COUNT(*) FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+            " WHERE attempt.bag = ? AND attempt.outcome = 'done' GROUP BY pilot.site",
+            (bag,),
+        ).fetchall()
+    return dict(rows)
+
+
+def test_the_cheaper_site_is_used_as_far_as_the_deadline_allows(lab: Lab) -> None:
+    lab.configure(SITES)
+    lab.bag(['sleep "$NAP"'] * TASKS)
+    bag = lab.submit("tasks.bag", "--deadline", "18s")
+    lab.wait(bag)
+    exactly_one_result_each(lab, bag, TASKS)
+    assert results_by_site(lab, bag).keys() == {"fast", "cheap"}
+    told = lab.run("why", "--limit", "200").stdout
+    assert "tasks at fast (" in told
+    assert "at cheap (" in told
+
+
+def test_with_time_enough_the_dear_site_is_left_out(lab: Lab) -> None:
+    lab.configure(SITES)
+    lab.bag(['sleep "$NAP"'] * TASKS)
+    bag = lab.submit("tasks.bag", "--deadline", "10m", "--budget", "1")
+    lab.wait(bag)
+    exactly_one_result_each(lab, bag, TASKS)
+    assert results_by_site(lab, bag) == {"cheap": TASKS}
+    told = lab.run("why", "--limit", "200").stdout
+    assert "cheap: divided: gets" in told
+    never_above_budget(lab.state / "journal.sqlite")
