@@ -6,6 +6,7 @@ Every entry notes what the journal has to write (`changes`) and what workers are
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 import msgspec
@@ -15,11 +16,15 @@ from adaptor.broker.changes import AttemptRevived, AttemptStart, Changes, TaskCh
 from adaptor.broker.lent import UNLEARNED, LentNode
 from adaptor.broker.outbox import Grant, Outbox
 from adaptor.broker.workers import Held, Worker
+from adaptor.budget.experience import Experience
 from adaptor.crafting.learning import Learned, RuntimeLearner
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.link.messages import LAST_SECONDS, AttemptKey
 from adaptor.model import TaskState
+
+_EXPERIENCE = 2000
+"""Runtimes of a bag at a site that are kept one by one, at most."""
 
 
 class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +43,30 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NO_RULES = DonationRules()
+
+
+class Meter(msgspec.Struct, frozen=True):
+    """How a pilot is charged."""
+
+    started: float
+    """Epoch seconds."""
+    unit: float
+    """The charging unit, seconds."""
+    spare: float
+    """Seconds before the end of a unit at which work must be over for the pilot to leave within it."""
+
+    def paid_until(self, now: float) -> float:
+        """Up to when work costs nothing more, since the unit that has begun is charged whole."""
+        units = math.floor(max(0.0, now - self.started) / self.unit) + 1
+        return self.started + units * self.unit - self.spare
+
+
+class PaidCopy(msgspec.Struct, frozen=True):
+    """A replica of a bag that pays for its pilots."""
+
+    worker: str
+    until: float
+    """Epoch seconds up to which its place is paid."""
 
 
 def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
@@ -65,6 +94,11 @@ class Books:
         """The nodes that are lent, by their pilots."""
         self.hazards: dict[str, Hazard] = {}
         """How long nodes stay idle, by site."""
+        self.meters: dict[int, Meter] = {}
+        """Of the pilots that serve one bag, as far as they are known to run."""
+        self.copies: dict[AttemptKey, PaidCopy] = {}
+        """Replicas of bags that pay for their pilots."""
+        self._experiences: dict[tuple[int, str], Experience] = {}
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
         self.changes = Changes()
@@ -82,6 +116,19 @@ class Books:
             if known:
                 learner.suppose(max(known))
         return learner
+
+    def finished(self, bag: Bag, site: str, task: int, wall: float) -> None:
+        """Learn from a result."""
+        self.learner(bag.id, site).finished(wall, task=task)
+        self._experiences.setdefault((bag.id, site), Experience(_EXPERIENCE)).add(wall)
+
+    def experience(self, bag: Bag, site: str) -> Experience:
+        """A bag's runtimes at a site; where no task has finished there, those of the site where most have."""
+        mine = self._experiences.get((bag.id, site))
+        if mine is not None:
+            return mine
+        others = [each for (owner, _), each in self._experiences.items() if owner == bag.id]
+        return max(others, key=len, default=Experience())
 
     def _learners_of(self, bag: int) -> list[RuntimeLearner]:
         return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
@@ -127,13 +174,14 @@ class Books:
         """Processors of all workers at a site."""
         return sum(worker.processors for worker in self.workers.values() if worker.site == site)
 
-    def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> None:
-        """Give a task (taken from the queue, or running elsewhere) to a worker."""
+    def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
+        """Give a task (taken from the queue, or running elsewhere) to a worker; the new attempt."""
         key = AttemptKey(bag.id, task, bag.lease(task))
         self.hold(worker, key, bag, now)
         self.outbox.of(worker.id).grants.append(Grant(key, needs))
         self.changes.attempts.append(AttemptStart(key, worker.pilot, worker.node, worker.id, now))
         self.note(bag, task)
+        return key
 
     def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
         worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
@@ -141,6 +189,7 @@ class Books:
 
     def let_go(self, worker: Worker, key: AttemptKey) -> Held | None:
         held = worker.held.pop(key, None)
+        self.copies.pop(key, None)
         if held is not None:
             self.shares[key.bag, worker.site] -= held.cpus
         return held
@@ -196,6 +245,6 @@ class Books:
             return
         del self.bags[bag.id]
         self.reserved.pop(bag.id, None)
-        for book in (self.learners, self.shares):
+        for book in (self.learners, self.shares, self._experiences):
             for key in [key for key in book if key[0] == bag.id]:
                 del book[key]

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adaptor.broker.bag import Bag
-from adaptor.broker.books import Books, SiteTerms
+from adaptor.broker.books import Books, Meter, SiteTerms
 from adaptor.broker.changes import Changes
 from adaptor.broker.demanding import LentDemand, demands_of, groups_of, lent_demands, sharers_of
 from adaptor.broker.leasing import dispatch, feed
 from adaptor.broker.lent import LentNode
 from adaptor.broker.outbox import Draft
 from adaptor.broker.settling import give_up, settle
+from adaptor.broker.tailing import stop_unpaid_copies
 from adaptor.broker.workers import Worker
 from adaptor.crafting.situation import Demand, Group
 from adaptor.donation.idleness import Hazard
@@ -106,6 +107,13 @@ class Broker:
         """It has ended, and all that it left behind was heard."""
         self.books.lent.pop(pilot, None)
 
+    def meter(self, pilot: int, meter: Meter | None) -> None:
+        """How a pilot that serves one bag is charged; None: it has ended."""
+        if meter is None:
+            self.books.meters.pop(pilot, None)
+        elif pilot in self.books.owners:
+            self.books.meters[pilot] = meter
+
     def starts(self, bag: int) -> list[float]:
         """When the tasks of a bag that run were started, as far as workers have said so."""
         first: dict[int, float] = {}
@@ -193,6 +201,7 @@ class Broker:
         worker.queued = report.queued
         if report.load:
             orders.say_hello = self._misses_leases(worker, report, now)
+        stop_unpaid_copies(self.books, now)
         feed(self.books, worker, now)
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:

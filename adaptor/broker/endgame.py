@@ -1,14 +1,14 @@
 """The end of a bag: nothing waits and a worker has room that is already paid for.
 
-First the tasks that other workers hold unstarted are called back, then stragglers are replicated
-(WQR, Paranhos et al. 2003; De Rose §1): the first result wins.
+First the tasks that other workers hold unstarted are called back, then those that are expected to end
+last are replicated (`tailing`; De Rose §1): the first result wins.
 """
 
 from __future__ import annotations
 
 from adaptor.broker.bag import Bag
-from adaptor.broker.books import Books
-from adaptor.broker.lent import replica_for_lent
+from adaptor.broker.books import Books, PaidCopy
+from adaptor.broker.tailing import copies
 from adaptor.broker.workers import Worker
 from adaptor.link.messages import AttemptKey
 from adaptor.model import TaskState
@@ -18,11 +18,11 @@ def feed_the_end(books: Books, worker: Worker, now: float) -> None:
     if _call_back(books, worker):
         return
     for bag in list(books.bags.values()):
-        while books.serves(worker, bag) and bag.fits(worker.free_processors, worker.free_memory):
-            chosen = _straggler(books, bag, worker, now)
-            if chosen is None:
-                break
-            books.lease(worker, bag, *chosen, now)
+        if _may_replicate(bag) and books.serves(worker, bag):
+            for copy in copies(books, bag, now):
+                key = books.lease(copy.worker, bag, copy.task, copy.needs, now)
+                if bag.id in books.alone:
+                    books.copies[key] = PaidCopy(copy.worker.id, copy.until)
 
 
 def _call_back(books: Books, idle: Worker) -> bool:
@@ -44,38 +44,5 @@ def _could_have(books: Books, idle: Worker, key: AttemptKey) -> bool:
     return bag is not None and bag.spec.cpus <= idle.free_processors and books.serves(idle, bag)
 
 
-def _straggler(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
-    """The running task that a replica here is likeliest to finish sooner: (task, seconds it needs).
-
-    WQR replicates any running task. Here it must have run longer than the bag's mean, which is what a
-    fresh attempt is expected to take; the one that has run longest comes first.
-    """
-    learner = books.learner(bag.id, worker.site)
-    if bag.spec.replicas < 1 or bag.count(TaskState.WAITING) or learner.mean is None:
-        return None
-    late = [
-        (start, task)
-        for task, start in _starts(books, bag).items()
-        if now - start >= learner.mean
-        and len(bag.live[task]) <= bag.spec.replicas
-        and not any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task])
-    ]
-    if not late:
-        return None
-    _, task = min(late)
-    if worker.pilot in books.lent:
-        return replica_for_lent(books, bag, worker, task, now)
-    needs = books.needs(bag, worker.site, task)
-    return (task, needs) if needs <= worker.time_left(now) and needs < worker.too_long else None
-
-
-def _starts(books: Books, bag: Bag) -> dict[int, float]:
-    """When each running task of a bag was first started, as far as its end would be known by now."""
-    starts: dict[int, float] = {}
-    for worker in books.workers.values():
-        on_the_way = 2 * books.sites[worker.site].latency
-        for key, held in worker.held.items():
-            if key.bag == bag.id and held.started is not None and key.task in bag.live:
-                start = held.started + on_the_way
-                starts[key.task] = min(start, starts.get(key.task, start))
-    return starts
+def _may_replicate(bag: Bag) -> bool:
+    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

@@ -75,14 +75,12 @@ def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
     return _take(bag, spare[0]), spare[1] + last
 
 
-def replica_for_lent(
-    books: Books, bag: Bag, worker: Worker, task: int, now: float
-) -> tuple[int, float] | None:
-    """The task with the seconds it needs, where another attempt of it is likely to finish there."""
+def fits_lent(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+    """Whether another attempt of a task is likely to finish on a lent node."""
     last = books.sites[worker.site].last
     need = lent_need(books, bag, worker.site, task)
     longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
-    return (task, need + last) if longest >= need and need + last < worker.too_long else None
+    return longest >= need and need + last < worker.too_long
 
 
 def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:

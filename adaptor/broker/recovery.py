@@ -102,11 +102,10 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
     for site, task, outcome, wall in attempts:
         if site not in broker.books.sites:
             continue
-        learner = broker.books.learner(bag.id, site)
         if outcome == AttemptOutcome.DONE.value:
-            learner.finished(wall, task=task)
+            broker.books.finished(bag, site, task, wall)
         else:
-            learner.cut(task, wall)
+            broker.books.learner(bag.id, site).cut(task, wall)
 
 
 def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:

@@ -34,7 +34,7 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     elif outcome is AttemptOutcome.DONE:
-        books.learner(bag.id, worker.site).finished(result.wall, task=key.task)
+        books.finished(bag, worker.site, key.task, result.wall)
         bag.credit(result.wall, result.started + result.wall)
         books.end_task(bag, key, TaskState.DONE)
     elif outcome is AttemptOutcome.FAILED:
@@ -94,6 +94,8 @@ def _judge(
         return AttemptOutcome.SUPERSEDED
     if result.ending in (Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED):
         return AttemptOutcome.DONE if result.exit_code == 0 else AttemptOutcome.FAILED
+    if result.ending is Ending.ABORTED:
+        return AttemptOutcome.CANCELLED
     ended = result.started + result.wall if result.started else now
     if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
         return AttemptOutcome.WALLTIME

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import bisect
+import random
 
 
 class Experience:
     """Runtimes of finished tasks, in seconds of one site; what they say of one that still runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """`most`: of more than so many a random sample is kept, the same in each run."""
+        self._most, self._seen = most, 0
+        self._draw = random.Random(0)  # noqa: S311 - no secret
         self._sorted: list[float] = []
         self._above: list[float] | None = None
         """Sums from each place to the end."""
 
     def add(self, runtime: float) -> None:
+        self._seen += 1
+        if self._most is not None and len(self._sorted) >= self._most:
+            if self._draw.randrange(self._seen) >= self._most:
+                return
+            del self._sorted[self._draw.randrange(self._most)]
         bisect.insort(self._sorted, runtime)
         self._above = None
 

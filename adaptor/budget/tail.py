@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -31,22 +31,30 @@ class Replica(msgspec.Struct, frozen=True):
     processor: int
 
 
+def _anywhere(_task: int, _processor: int) -> bool:
+    return True
+
+
 def replicas(
-    running: Sequence[RunningTask], idle: Sequence[IdleProcessor], exact: bool = False
+    running: Sequence[RunningTask],
+    idle: Sequence[IdleProcessor],
+    exact: bool = False,
+    allowed: Callable[[int, int], bool] = _anywhere,
 ) -> list[Replica]:
     """Which tasks to start once more, and where.
 
     The task that is expected to end last comes first, and goes where it ends soonest, if that is sooner
     than where it runs. First those that are expected to end in the time that is paid; what is idle then
     is given to others, which may be lucky, unless the expectations are `exact`. A copy is to be stopped
-    when the paid time is over, so it never costs another unit.
+    when the paid time is over, so it never costs another unit. `allowed` says of a task and a processor
+    whether it may run there at all.
     """
     chosen: list[Replica] = []
     left = sorted(running, key=lambda task: -task.left)
     free = list(idle)
     for in_time in (True,) if exact else (True, False):
         for each in list(left):
-            place = _best(each, free, in_time)
+            place = _best(each, [place for place in free if allowed(each.task, place.processor)], in_time)
             if place is not None:
                 chosen.append(Replica(each.task, place.processor))
                 free.remove(place)

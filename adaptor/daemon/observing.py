@@ -9,6 +9,7 @@ from functools import partial
 
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
 from adaptor.daemon.mail.mailing import mailbox_of
+from adaptor.daemon.metering import read_meter
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
 from adaptor.link.messages import LAST_SECONDS
@@ -85,6 +86,7 @@ def _observe(site: SiteState, pilot: Pilot, report: JobReport | None, left: Evid
         if report.never and not pilot.cancel_reason and pilot.state is PilotState.QUEUED:
             pilot.cancel_reason = f"it could never have started: {report.never}"
     _remark(site, pilot, now, left)
+    read_meter(site, pilot)
     if changed:
         site.note_change(pilot)
     if not pilot.in_system:
