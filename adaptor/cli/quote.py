@@ -94,7 +94,6 @@ def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str |
         rest,
         budget=line.cost.high,
         deadline=time.time() + line.seconds.high,
-        sites=list(slots),
         slots=slots,
     )
     answer, _ = ask_daemon(control.Submit(chosen), control.Submitted, config, timeout=SUBMIT_TIMEOUT)

@@ -83,12 +83,13 @@ def _site_part(site: SiteState, demand: Demand, allowance: Allowance, least: Req
     ledger = site.core.treasury.ledger
     if bag is None or allowance.amount is None:
         return allowance
-    if site.name not in bag.spec.slots:
+    slots = site.core.chosen.of(bag)
+    if site.name not in slots:
         return _allotted_part(site, bag, allowance, least)
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return allowance
-    worth = {name: count * ledger.tariff(name).price(EXPLICIT) for name, count in bag.spec.slots.items()}
+    worth = {name: count * ledger.tariff(name).price(EXPLICIT) for name, count in slots.items()}
     part = balance.budget.amount - balance.used
     held = sum(
         each.amount

@@ -17,7 +17,7 @@ from adaptor.crafting.shape import task_slots
 from adaptor.crafting.situation import Demand
 from adaptor.crafting.words import counted
 from adaptor.daemon.affording import shape_of
-from adaptor.daemon.foresight import look_ahead, sites_of, tasks_of
+from adaptor.daemon.foresight import look_ahead, sites_of, slots_there, tasks_of
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import TaskState
@@ -37,7 +37,7 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
         site.paused[bag.id] = why
         return msgspec.structs.replace(demand, most=0, why_most=why)
     if bag.spec.slots:
-        return _as_chosen(site, bag, demand, now)
+        return _as_chosen(site, bag, demand)
     advice = advise(_course(site, bag, now))
     hosts = _allotted(site, bag, advice.hosts)
     processors = round_up(hosts * bag.spec.cpus, shape_of(site, demand).unit)
@@ -54,10 +54,10 @@ def _allotted(site: SiteState, bag: Bag, hosts: int) -> int:
     return mine if parting.urgent else min(hosts, mine)
 
 
-def _as_chosen(site: SiteState, bag: Bag, demand: Demand, now: float) -> Demand:
+def _as_chosen(site: SiteState, bag: Bag, demand: Demand) -> Demand:
     """No more slots at the site than were chosen from the quote (BaTS: the machine configuration)."""
-    chosen = bag.spec.slots.get(site.name, 0)
-    there = sum(hosts.count for hosts in _hosts(site, bag, now))
+    chosen = site.core.chosen.of(bag).get(site.name, 0)
+    there = slots_there(site, bag)
     most = max(0, chosen - there) * bag.spec.cpus
     slots = counted(chosen, "slot")
     why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"

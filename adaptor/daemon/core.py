@@ -15,6 +15,7 @@ from adaptor.broker.changes import Changes
 from adaptor.broker.journal import Journal
 from adaptor.broker.outbox import Draft, Grant
 from adaptor.broker.recovery import recover
+from adaptor.daemon.chosen import ChosenSlots
 from adaptor.daemon.pricing import Costs
 from adaptor.daemon.server import Server
 from adaptor.daemon.treasury import Treasury
@@ -40,6 +41,7 @@ class Core:
         self.terms = terms
         self.broker = recover(journal, terms, time.time())
         self.treasury = self._open_treasury()
+        self.chosen = ChosenSlots()
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self._sent_bags: dict[str, set[int]] = {}

@@ -30,6 +30,21 @@ def sites_of(site: SiteState, bag: Bag) -> list[SiteState]:
     return [each for each in known if bag.spec.allows(each.name)]
 
 
+def pilots_of(sites: Sequence[SiteState], bag: Bag) -> list[tuple[SiteState, Pilot]]:
+    """The pilots of its own that a bag has in the system, with their sites."""
+    return [(each, pilot) for each in sites for pilot in each.pilots.values() if pilot.bag == bag.id]
+
+
+def slots_there(site: SiteState, bag: Bag) -> int:
+    """The slots of a bag's own pilots at a site, queued and running."""
+    granularity = rules_of(site).granularity
+    return sum(
+        task_slots(pilot.request.p, bag.spec.cpus, granularity)
+        for pilot in site.pilots.values()
+        if pilot.bag == bag.id and not pilot.cancel_reason
+    )
+
+
 def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
     """None where too little is known yet. `site` is any at which the bag may run. Raises JournalError."""
     finished = bag.count(TaskState.DONE)
@@ -40,7 +55,7 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
     runtimes = site.core.journal.runtimes(bag.id, -(-finished // _SAMPLE))
     if len(runtimes) < 2 or not sites:
         return None
-    pilots = [(each, pilot) for each in sites for pilot in each.pilots.values() if pilot.bag == bag.id]
+    pilots = pilots_of(sites, bag)
     tariffs = [site.core.treasury.ledger.tariff(each.name) for each in sites]
     price, unit = min((tariff.price(EXPLICIT), tariff.charging_unit) for tariff in tariffs)
     return outlook(
@@ -54,7 +69,7 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
                 task_slots(pilot.request.p, bag.spec.cpus, rules_of(at).granularity) for at, pilot in pilots
             ),
             starts=_first_start(pilots, now),
-            charged=_charged(site, bag, pilots, now),
+            charged=charged(site, bag, pilots, now),
             rate=bag.spec.cpus * price / MILLION / 3600,
             unit=float(unit),
             startup=max(each.pad for each in sites),
@@ -67,7 +82,7 @@ def _first_start(pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float
     return min(starts, default=math.inf)
 
 
-def _charged(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
+def charged(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
     """Credits for what has ended, and for what runs as if it ended now."""
     ledger = site.core.treasury.ledger
     total = ledger.of_bag(bag.id).used

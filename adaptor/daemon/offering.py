@@ -15,6 +15,7 @@ from adaptor.budget.task_time import TaskTime
 from adaptor.crafting.dividing.standing import Standing
 from adaptor.crafting.situation import Demand, Group
 from adaptor.daemon.core import Core
+from adaptor.daemon.foresight import slots_there
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.treasury import EXPLICIT
 
@@ -51,7 +52,7 @@ def question(
 ) -> Question | None:
     """None: no site can take a task of it."""
     core = next(iter(sites.values())).core
-    elapsed = _elapsed(core, bag.id, now)
+    elapsed = running_for(core, bag.id, now)
     offers = {
         name: found
         for name, demand in group.at.items()
@@ -102,8 +103,8 @@ def _elsewhere(core: Core, bag: Bag) -> float | None:
     return sum(each.total for each in known) / finished if finished else None
 
 
-def _elapsed(core: Core, bag: int, now: float) -> dict[str, list[float]]:
-    """By site: for how long the tasks of a bag have run there."""
+def running_for(core: Core, bag: int, now: float) -> dict[str, list[float]]:
+    """By site: for how many seconds each task of a bag has run there, replicas too."""
     found: dict[str, list[float]] = {}
     for worker in core.broker.books.workers.values():
         for key, held in worker.held.items():
@@ -122,7 +123,7 @@ def _offers(
 ) -> tuple[SiteOffer, ...]:
     """What could be bought at a site by new requests, whose limits and queue the openings know of."""
     ledger, name = site.core.treasury.ledger, site.name
-    openings = standing.capacity(demand, standing.allowed, now).openings
+    openings = _within(standing.capacity(demand, standing.allowed, now).openings, _most(site, bag))
     tariff = ledger.tariff(name)
     whole = SiteOffer(
         name=name,
@@ -139,6 +140,24 @@ def _offers(
         msgspec.structs.replace(whole, name=f"{name} {number}", processors=slots, wait=max(0.0, start - now))
         for number, (start, slots) in enumerate(_merged(openings), 1)
     )
+
+
+def _most(site: SiteState, bag: Bag) -> int | None:
+    """Slots that may still be bought there by the bag's quote; None: it has none."""
+    if not bag.spec.slots:
+        return None
+    return max(0, site.core.chosen.of(bag).get(site.name, 0) - slots_there(site, bag))
+
+
+def _within(openings: Sequence[tuple[float, int]], most: int | None) -> list[tuple[float, int]]:
+    """The first so many slots."""
+    if most is None:
+        return list(openings)
+    found = []
+    for start, slots in openings:
+        found.append((start, min(slots, most)))
+        most -= found[-1][1]
+    return [(start, slots) for start, slots in found if slots]
 
 
 def _merged(openings: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:

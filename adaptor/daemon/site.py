@@ -19,6 +19,7 @@ from adaptor.daemon.donating.stepping import lend_and_take_back
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.late_limits import learn_limits
 from adaptor.daemon.observing import observe_pilots
+from adaptor.daemon.replanning import keep_to_quotes
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.daemon.viewing import view_of
 from adaptor.model import QueueState
@@ -49,6 +50,7 @@ async def step(site: SiteState) -> None:
     await observe_pilots(site)
     await cancel_unwanted(site)
     await lend_and_take_back(site)
+    await keep_to_quotes(site, time.time())
     demands = site.core.broker.demands(site.name)
     waiting = any(demand.waiting for demand in demands)
     site.queue = await _read_queue(site) if waiting else None

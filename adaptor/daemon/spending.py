@@ -34,7 +34,9 @@ def budget_writer(
     """
     if credits is None:
         return None
-    allowed = [site for site in sites if spec.allows(site.name)]
+    allowed = [
+        site for site in sites if spec.allows(site.name) and (not spec.slots or site.name in spec.slots)
+    ]
     amount = millionths(credits, "a budget") + _beyond_work(core, allowed, spec)
     _check_holds_a_request(core, allowed, spec, amount)
     return lambda db, bag: core.treasury.give(db, bag, amount)

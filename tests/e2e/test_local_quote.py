@@ -46,7 +46,6 @@ def test_the_menu_of_two_sites_and_its_cheapest_line(lab: Lab) -> None:
     assert times == sorted(times, reverse=True)
     assert "far" not in lines[0]["configuration"]["processors"], "far is dearer and no faster"
     rest = lab.status(told["bag"])
-    assert rest["sites"] == ["near"]
     assert rest["tasks"] == TASKS - 30
     lab.wait(told["bag"])
     exactly_one_result_each(lab, told["bag"], TASKS - 30)
