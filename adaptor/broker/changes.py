@@ -32,6 +32,8 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
+    pilot: int | None = None
+    """Where its worker told the end; None: nobody told it."""
 
 
 class AttemptRevived(msgspec.Struct, frozen=True):

@@ -134,6 +134,20 @@ class Journal:
                 found.update(((bag, number), packed) for number, packed in rows)
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
+    def pilots_of(self, keys: Sequence[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:
+        """The attempts by the pilot, and its site, in which they were started; unknown ones are left out."""
+        found: dict[tuple[int, str], list[AttemptKey]] = {}
+        with guarded(self.path):
+            for key in keys:
+                row = self.connection.execute(
+                    "SELECT pilot.id, pilot.site FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+                    " WHERE attempt.bag = ? AND attempt.task = ? AND attempt.number = ?",
+                    (key.bag, key.task, key.attempt),
+                ).fetchone()
+                if row is not None:
+                    found.setdefault(row, []).append(key)
+        return found
+
     def runtimes(self, bag: int, every: int = 1) -> list[float]:
         """Seconds that the finished tasks of a bag took; of every so many tasks one."""
         with guarded(self.path):
@@ -144,8 +158,13 @@ class Journal:
             )
             return [wall for (wall,) in rows]
 
-    def write(self, changes: Changes, now: float) -> None:
-        """Write a step of the broker down. Raises JournalError, and then nothing is written."""
+    def write(
+        self, changes: Changes, now: float, also: Callable[[sqlite3.Connection], None] | None = None
+    ) -> None:
+        """Write a step of the broker down. Raises JournalError, and then nothing is written.
+
+        `also` is called at the end of the same transaction.
+        """
         if not changes:
             return
         with self.transaction() as db:
@@ -153,6 +172,8 @@ class Journal:
             db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
             for bag, tally in changes.tallies.items():
                 db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
+            if also is not None:
+                also(db)
 
     # --- pilots --------------------------------------------------------------------------------
 

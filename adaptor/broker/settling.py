@@ -29,7 +29,7 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     if bag is None or not bag.expects(key.task, key.attempt):
         return
     outcome = _judge(bag, worker, result, why, now, lent=worker.pilot in books.lent)
-    books.changes.attempts.append(_attempt_end(result, outcome, now))
+    books.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
     books.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
@@ -65,9 +65,9 @@ def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutco
     books.forget_if_over(bag)
 
 
-def _attempt_end(result: Result, outcome: AttemptOutcome, now: float) -> AttemptEnd:
+def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float) -> AttemptEnd:
     if not result.started:
-        return AttemptEnd(key=result.key, outcome=outcome, at=now, error=result.error)
+        return AttemptEnd(key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot)
     return AttemptEnd(
         key=result.key,
         outcome=outcome,
@@ -79,6 +79,7 @@ def _attempt_end(result: Result, outcome: AttemptOutcome, now: float) -> Attempt
         exit_code=result.exit_code,
         signal=result.signal,
         error=result.error,
+        pilot=pilot,
     )
 
 

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 
 import msgspec
 
 from adaptor.budget.charging import Tariff
-from adaptor.budget.entries import Budget, Budgeted, BudgetKey, Entry, Priced, Reserved, Reshared, Settled
+from adaptor.budget.entries import (
+    Budget,
+    Budgeted,
+    BudgetKey,
+    Entry,
+    Part,
+    Priced,
+    Recounted,
+    Reserved,
+    Reshared,
+    Settled,
+)
 from adaptor.budget.periods import Calendar
 
 
@@ -26,6 +38,15 @@ class Balance(msgspec.Struct, frozen=True):
         return self.budget.amount - self.used - self.reserved
 
 
+class Closed(msgspec.Struct, frozen=True):
+    """A pilot that was settled."""
+
+    site: str
+    area: int
+    """Processor-seconds that were charged."""
+    parts: tuple[Part, ...]
+
+
 class Accounts:
     """Every entry is applied here once; nothing is checked.
 
@@ -38,6 +59,8 @@ class Accounts:
         self.tariffs: dict[str, Tariff] = {}
         self.open: dict[int, Reserved] = {}
         """Reservations by pilot, with the parts that hold now."""
+        self.closed: dict[int, Closed] = {}
+        """Pilots that were settled."""
         self.used_by_bag: dict[int, int] = defaultdict(int)
         self.wasted_by_bag: dict[int, int] = defaultdict(int)
         self.latest = -math.inf
@@ -58,6 +81,8 @@ class Accounts:
             self._open(entry)
         elif isinstance(entry, Reshared):
             self._open(msgspec.structs.replace(self._close(entry.pilot), parts=entry.parts))
+        elif isinstance(entry, Recounted):
+            self._recount(entry)
         else:
             self._settle(entry)
 
@@ -115,14 +140,26 @@ class Accounts:
             self._reserved_by_bag[part.bag] += sign * part.amount
 
     def _settle(self, settled: Settled) -> None:
-        site = self._close(settled.pilot).site
-        amount = settled.amount
+        reserved = self._close(settled.pilot)
+        site, amount = reserved.site, settled.amount
+        area = reserved.p * reserved.tariff.charged_seconds(settled.seconds)
+        self.closed[settled.pilot] = Closed(site, area, settled.parts)
         self._used_by_site[site] += amount
         for part in settled.parts:
             self.used_by_bag[part.bag] += part.amount
-            self.wasted_by_bag[part.bag] += part.wasted
-            self.wasted_by_site[site] += part.wasted
+        self._waste(site, settled.parts, 1)
         self._bills[site].append((settled.billed, amount))
         for (of, calendar), used in self._used_in.items():
             if of == site:
                 used[calendar.label(settled.billed)] += amount
+
+    def _recount(self, recounted: Recounted) -> None:
+        before = self.closed[recounted.pilot]
+        self._waste(before.site, before.parts, -1)
+        self._waste(before.site, recounted.parts, 1)
+        self.closed[recounted.pilot] = Closed(before.site, before.area, recounted.parts)
+
+    def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
+        for part in parts:
+            self.wasted_by_bag[part.bag] += sign * part.wasted
+            self.wasted_by_site[site] += sign * part.wasted

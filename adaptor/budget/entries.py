@@ -107,4 +107,13 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
         return sum(part.amount for part in self.parts)
 
 
-Entry = Budgeted | Priced | Reserved | Reshared | Settled
+class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
+    """What a settled pilot did turned out to be more or less useful: a result came late."""
+
+    pilot: int
+    parts: tuple[Part, ...]
+    """As they were settled but for what was wasted."""
+    at: float
+
+
+Entry = Budgeted | Priced | Reserved | Reshared | Settled | Recounted

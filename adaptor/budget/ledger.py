@@ -12,7 +12,17 @@ from adaptor.budget.accounts import Accounts, Balance
 from adaptor.budget.allowance import Allowance
 from adaptor.budget.charging import Allocation, Tariff, held_seconds
 from adaptor.budget.credits import format_credits
-from adaptor.budget.entries import Budget, Budgeted, Entry, Part, Priced, Reserved, Reshared, Settled
+from adaptor.budget.entries import (
+    Budget,
+    Budgeted,
+    Entry,
+    Part,
+    Priced,
+    Recounted,
+    Reserved,
+    Reshared,
+    Settled,
+)
 from adaptor.budget.errors import BudgetError, OverBudgetError
 from adaptor.budget.splitting import proportions, split, split_within
 from adaptor.model import Request
@@ -162,6 +172,29 @@ class Ledger:
             )
         )
 
+    def recount(self, pilot: int, uses: Mapping[int, Use], now: float) -> Recounted | None:
+        """What a settled pilot did for its bags, by what is known of it now; None: nothing else than before.
+
+        Only what was wasted changes: who paid how much was settled for good. A bag that had no part in the
+        charge gets none.
+
+        Raises:
+            KeyError: the pilot was not settled.
+        """
+        closed = self._accounts.closed[pilot]
+        amount = sum(part.amount for part in closed.parts)
+        parts = tuple(
+            msgspec.structs.replace(
+                part, wasted=_wasted(part.amount, amount, closed.area, uses.get(part.bag, Use()))
+            )
+            for part in closed.parts
+        )
+        return None if parts == closed.parts else self._written(Recounted(pilot, parts, now))
+
+    def settled(self, pilot: int) -> bool:
+        """Whether a pilot was charged."""
+        return pilot in self._accounts.closed
+
     def balances(self, now: float) -> list[Balance]:
         """Where every budget stands."""
         return [self._accounts.balance(budget, now) for budget in self._accounts.budgets.values()]
@@ -265,9 +298,14 @@ class Ledger:
             rooms.append(None if left is None else max(0, left) + own.get(bag, 0))
         parts = split_within(amount, weights, rooms)
         return tuple(
-            Part(bag, part, part - min(part, round(amount * use.useful / area)) if area else 0)
+            Part(bag, part, _wasted(part, amount, area, use))
             for bag, part, use in zip(bags, parts, used, strict=True)
         )
+
+
+def _wasted(part: int, amount: int, area: int, use: Use) -> int:
+    """Of a bag's part of a charge: all that did not pay for a useful attempt."""
+    return part - min(part, round(amount * use.useful / area)) if area else 0
 
 
 def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:

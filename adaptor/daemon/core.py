@@ -67,7 +67,7 @@ class Core:
             JournalError: it could not be written; nobody was told anything.
         """
         changes, drafts = self.broker.drain()
-        self.journal.write(changes, time.time())
+        self.journal.write(changes, time.time(), self.treasury.late_results(changes))
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
         self.losses.clear()

@@ -13,6 +13,7 @@ from adaptor.broker.changes import AttemptStart, Changes
 from adaptor.broker.workers import Worker
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
+from adaptor.daemon.latecomers import hear_late
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.server import Message
 from adaptor.daemon.site_state import SiteState
@@ -123,7 +124,9 @@ class Desk:
     def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
         site, pilot = self._find(hello.pilot)
         if site is None or pilot is None:
-            return Orders(leave=f"pilot {hello.pilot} is not in the system any more")
+            hear_late(self._core, hello.unacknowledged, now)
+            told = [result.key for result in hello.unacknowledged]
+            return Orders(acknowledged=told, leave=f"pilot {hello.pilot} is not in the system any more")
         if pilot.first_hello is None:
             site.wake.set()
         pilot.hello(now)
@@ -144,6 +147,7 @@ class Desk:
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
         worker = self._core.broker.goodbye(id, goodbye.why, goodbye.results, now)
         if worker is None:
+            hear_late(self._core, goodbye.results, now)
             return
         log.info("worker %s leaves: %s", id, goodbye.why.value)
         site = self._sites[worker.site]

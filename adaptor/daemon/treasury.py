@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from adaptor.broker.changes import AttemptEnd, Changes
 from adaptor.broker.credit_entries import ended_pilots, read_entries, uses_of, write_entry
 from adaptor.broker.journal import Journal
 from adaptor.budget.allowance import Allowance
@@ -77,6 +78,26 @@ class Treasury:
             for pilot, end in ended_pilots(db, unsettled).items():
                 uses = uses_of(db, pilot)
                 write_entry(db, self.ledger.settle(pilot, end.started, end.ended, uses, now))
+
+    def late_results(self, changes: Changes) -> Callable[[sqlite3.Connection], None] | None:
+        """What corrects the books of pilots that were charged before all of these ends of attempts were told.
+
+        To be called in the transaction that writes the changes; None: there is nothing to correct.
+        """
+        told = {
+            end.pilot for end in changes.attempts if isinstance(end, AttemptEnd) and end.pilot is not None
+        }
+        settled = sorted(pilot for pilot in told if self.ledger.settled(pilot))
+        if not settled:
+            return None
+
+        def recount(db: sqlite3.Connection) -> None:
+            for pilot in settled:
+                entry = self.ledger.recount(pilot, uses_of(db, pilot), time.time())
+                if entry is not None:
+                    write_entry(db, entry)
+
+        return recount
 
     def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
         """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.

@@ -84,6 +84,25 @@ class LedgerMachine(RuleBasedStateMachine):
         )
         assert all(0 <= each.wasted <= each.amount for each in settled.parts)
 
+    @precondition(lambda self: any(isinstance(entry, Settled) for entry in self.entries))
+    @rule(data=st.data(), useful=st.dictionaries(st.sampled_from(BAGS), st.floats(0, 1e6)))
+    def hear_late(self, data, useful):
+        """A result of a pilot that was charged before."""
+        settled = [entry for entry in self.entries if isinstance(entry, Settled)]
+        pilot = data.draw(st.sampled_from(settled)).pilot
+        before = [self.ledger.spent(bag) for bag in BAGS]
+        sites = [self.ledger.at_site(each) for each in SITES]
+        uses = {bag: Use(seconds) for bag, seconds in useful.items()}
+        entry = self.ledger.recount(pilot, uses, self.now)
+        if entry is None:
+            assert [self.ledger.spent(bag) for bag in BAGS] == before
+            return
+        self.entries.append(entry)
+        assert self.ledger.recount(pilot, uses, self.now) is None, "once is enough"
+        assert [self.ledger.spent(bag).amount for bag in BAGS] == [part.amount for part in before]
+        assert [self.ledger.at_site(each).used for each in SITES] == [each.used for each in sites]
+        assert all(0 <= part.wasted <= part.amount for part in entry.parts)
+
     @precondition(lambda self: self.ledger.open_pilots)
     @rule(data=st.data(), by=shares)
     def reshare(self, data, by):
@@ -106,6 +125,7 @@ class LedgerMachine(RuleBasedStateMachine):
         rebuilt = Ledger(msgspec.json.decode(written, type=list[Entry]))
         assert rebuilt.balances(self.now) == self.ledger.balances(self.now)
         assert rebuilt.open_pilots == self.ledger.open_pilots
+        assert [rebuilt.spent(bag) for bag in BAGS] == [self.ledger.spent(bag) for bag in BAGS]
         self.ledger = rebuilt
 
     @invariant()
@@ -117,6 +137,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def every_credit_is_charged_to_a_bag(self):
         charged = sum(entry.amount for entry in self.entries if isinstance(entry, Settled))
         assert charged == sum(self.ledger.spent(bag).amount for bag in BAGS)
+        wasted = sum(self.ledger.spent(bag).wasted for bag in BAGS)
+        assert 0 <= wasted == sum(self.ledger.at_site(each).wasted for each in SITES) <= charged
 
 
 LedgerMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
