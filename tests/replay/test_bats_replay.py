@@ -11,9 +11,11 @@ from invoking_replay import call
 
 from adaptor.budget.menu import menu
 from adaptor.cli.replay import replay
-from adaptor.replay.bats.campaign import Piece, offers, run_bag, sample
-from adaptor.replay.bats.design import KINDS, SITES, WAYS, Settings, bag
+from adaptor.replay.bats.campaign import Piece, offers, run_bag
+from adaptor.replay.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor.replay.bats.ending import TailPhase
+from adaptor.replay.bats.machines import IDLE
+from adaptor.replay.bats.sampling import sample
 from adaptor.replay.bats.throughput import Throughput
 
 SMALL = Settings(bags=1, runs=2, tasks=250)
@@ -36,10 +38,35 @@ def ending(kind, seed=1, line=-1):
     runtimes = bag(kind, SMALL, 0)
     times = [[float(each / site.speed) for each in runtimes] for site in SITES]
     draw = random.Random(seed)
-    known = sample(times, draw)
-    chosen = menu(len(runtimes), offers(known), 30)[line]
-    order = draw.sample(range(len(runtimes)), len(runtimes))
-    return Throughput(runtimes, order, chosen.configuration, chosen.budget, known).run(), times
+    sampled = sample(times, draw)
+    rest = [task for task in range(len(runtimes)) if task not in sampled.done]
+    chosen = menu(len(rest), offers(sampled.known), 30)[line]
+    order = draw.sample(rest, len(rest))
+    budget = chosen.budget + sampled.cost
+    return Throughput(times, order, chosen.configuration, budget, sampled).run(), times
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sample_is_paid_by_begun_hours_and_its_tasks_are_done(kind):
+    runtimes = bag(kind, SMALL, 0)
+    times = [[float(each / site.speed) for each in runtimes] for site in SITES]
+    sampled = sample(times, random.Random(1))
+    assert len(sampled.done) == 30, "seven of them at every site"
+    prices = [site.price for site in SITES]
+    assert sampled.cost >= SAMPLERS * sum(prices), "each machine at least an hour"
+    work = sum(sum(sorted(own)[:7]) / 3600 * price for own, price in zip(times, prices, strict=True))
+    assert sampled.cost > work
+    for machine in sampled.fleet.machines:
+        assert machine.task == IDLE
+        assert 0 < machine.paid_until <= 3600
+    state = ending(kind)[0]
+    assert state.fleet.spent >= sampled.cost, "it counts towards the budget"
+
+
+def test_the_money_of_the_sample_is_part_of_the_budget():
+    for run in run_bag(Piece("normal", 0, SMALL)):
+        assert 0 < run.sampled < run.allowed
+        assert run.spent > run.sampled
 
 
 @pytest.mark.parametrize("kind", KINDS)

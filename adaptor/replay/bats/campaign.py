@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.comparing import learn
-from adaptor.budget.knapsack import Floats
 from adaptor.budget.menu import Line, menu
 from adaptor.budget.offers import SiteOffer
-from adaptor.budget.sampling import compact_samples, sample_size
 from adaptor.budget.task_time import TaskTime
 from adaptor.replay.bats.design import BUDGETS, KINDS, SITES, WAYS, BudgetName, Kind, Settings, bag
 from adaptor.replay.bats.ending import TailPhase
+from adaptor.replay.bats.sampling import Sampled, sample
 from adaptor.replay.bats.throughput import Throughput
 from adaptor.replay.parallel import in_processes
 
@@ -33,7 +31,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     planned: float
     """The time that the menu promised."""
     allowed: float
-    """The budget."""
+    """The budget, with what the sample has cost."""
+    sampled: float
+    """What the sample has cost."""
     seconds: float
     without: float
     """Without a tail phase."""
@@ -77,25 +77,13 @@ def run_bag(piece: Piece) -> list[Run]:
     found = []
     for run in range(piece.settings.runs):
         draw = random.Random(f"{piece.settings.seed} {piece.kind} {piece.number} {run}")  # noqa: S311
-        known = sample(times, draw)
-        choices = {line.name: line for line in menu(len(runtimes), offers(known), sample_size(len(runtimes)))}
-        order = draw.sample(range(len(runtimes)), len(runtimes))
+        sampled = sample(times, draw)
+        rest = [task for task in range(len(runtimes)) if task not in sampled.done]
+        choices = {line.name: line for line in menu(len(rest), offers(sampled.known), len(sampled.done))}
+        order = draw.sample(rest, len(rest))
         for budget in BUDGETS:
-            found += _ended(piece, run, budget, choices[_LINES[budget]], runtimes, times, order, known)
+            found += _ended(piece, run, budget, choices[_LINES[budget]], times, order, sampled)
     return found
-
-
-def sample(times: Sequence[Sequence[float]], draw: random.Random) -> dict[str, TaskTime]:
-    """What a compact sample teaches; it takes no time here, for all ways alike."""
-    tasks = len(times[0])
-    names = [site.name for site in SITES]
-    drawn = compact_samples(tasks, names, sample_size(tasks), draw.randrange(2**32))
-    return learn(
-        {
-            name: {task: own[task] for task in (*drawn.everywhere, *drawn.spread[name])}
-            for name, own in zip(names, times, strict=True)
-        }
-    )
 
 
 def offers(known: dict[str, TaskTime]) -> list[SiteOffer]:
@@ -107,13 +95,13 @@ def _ended(
     run: int,
     budget: BudgetName,
     line: Line,
-    runtimes: Floats,
     times: Sequence[Sequence[float]],
     order: list[int],
-    known: dict[str, TaskTime],
+    sampled: Sampled,
 ) -> list[Run]:
-    """The same run of the throughput phase, ended in each way."""
-    ending = Throughput(runtimes, order, line.configuration, line.budget, known).run()
+    """The same run of the throughput phase, ended in each way. The money is the line's and the sample's."""
+    allowed = line.budget + sampled.cost
+    ending = Throughput(times, order, line.configuration, allowed, sampled).run()
     results = {
         way: TailPhase(ending, times, way, random.Random(run)).run()  # noqa: S311
         for way in WAYS
@@ -126,7 +114,8 @@ def _ended(
             budget=budget,
             way=way,
             planned=line.configuration.seconds,
-            allowed=line.budget,
+            allowed=allowed,
+            sampled=sampled.cost,
             seconds=result.seconds,
             without=results["none"].seconds,
             spent=result.spent,

@@ -28,6 +28,8 @@ UNIT = 3600.0
 """Seconds of the charging unit (ATU)."""
 INTERVAL = 300.0
 """Seconds between two re-evaluations (slide "Progress Monitoring")."""
+SAMPLERS = 5
+"""Machines of each kind that run the sample: about an hour for it, and few that are paid too long."""
 THRESHOLD = 30
 """Waiting tasks, from which on migration begins: the size of the sample (slide "Tail Phase (2/2)")."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptor.replay.bats.campaign import Run
-from adaptor.replay.bats.design import BUDGETS, KINDS, SITES, WAYS, BudgetName, Settings
+from adaptor.replay.bats.design import BUDGETS, KINDS, SAMPLERS, SITES, WAYS, BudgetName, Settings
 from adaptor.replay.bats.tables import of, tables
 from adaptor.replay.canvas import Drawing, save
 from adaptor.replay.exhibits import Exhibit, write_exhibits, write_runs
@@ -37,7 +37,9 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
         f"{settings.bags} bags of each kind, {settings.tasks:,} tasks each, in {settings.runs} orders, seed"
         f" {settings.seed}. {machines}; begun hours are charged whole. The slides name kinds, numbers and"
         " ways; sites and parameters of the bags are ours, as they give none. Runtimes are learned from a"
-        " compact sample, whose time is not counted. Means ± standard deviations of the runs."
+        f" compact sample on {SAMPLERS} machines of each kind. What that costs counts towards the budget, its"
+        " tasks are done, and the hours that are paid when it is over serve the rest; times begin then."
+        " Means ± standard deviations of the runs."
     )
     write_exhibits("The tail phase of BaTS (Oprescu, Kielmann)", opening, exhibits, drawings, folder)
     return exhibits

@@ -44,6 +44,10 @@ _BUDGET = (
     "What is over is so because the last tasks ran into another unit, which is paid rather than losing them."
     " The ledger of the adaptor reserves in full before it buys and does not allow that.",
 )
+_SAMPLED = (
+    "“This might be costly and/or time consuming”: seven tasks run on both kinds of machines, and begun hours"
+    " are charged whole. The slides do not say how many machines a sample is to have.",
+)
 _ASKED = (
     "“If both budget and makespan violations expected, call the user”: here the bag goes on with what it"
     " has, for the sake of the comparison. The adaptor pauses it.",
@@ -61,6 +65,7 @@ def tables(runs: Sequence[Run]) -> list[Exhibit]:
             _PLAN,
         ),
         _exhibit("over", "Runs that cost more than the budget", runs, _over, _BUDGET),
+        _exhibit("sampled", "What the sample costs, per cent of the budget", runs, _sampled, _SAMPLED),
         _exhibit("copies", "Replicas and migrations in a run", runs, _copies, ()),
         _asked(runs),
     ]
@@ -84,6 +89,10 @@ def _over(runs: Sequence[Run]) -> str:
         return "-"
     over = [100 * (run.spent / run.allowed - 1) for run in through if run.over]
     return f"{len(over) / len(through):.0%}" + (f", by {np.mean(over):.1f} %" if over else "")
+
+
+def _sampled(runs: Sequence[Run]) -> str:
+    return f"{np.mean([100 * run.sampled / run.allowed for run in runs]):.1f} %"
 
 
 def _copies(runs: Sequence[Run]) -> str:

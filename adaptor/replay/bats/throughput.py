@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
+from collections.abc import Sequence
 
 import msgspec
 
 from adaptor.budget.bats import Plan, expected_seconds, reevaluate
 from adaptor.budget.experience import Experience
 from adaptor.budget.infeasible import InfeasibleError
-from adaptor.budget.knapsack import Floats
 from adaptor.budget.learned import Learned
 from adaptor.budget.menu import Configuration
 from adaptor.budget.offers import Held, SiteOffer
 from adaptor.budget.task_time import TaskTime
 from adaptor.replay.bats.design import INTERVAL, SITES, THRESHOLD, UNIT
 from adaptor.replay.bats.machines import IDLE, Fleet, Machine
+from adaptor.replay.bats.sampling import Sampled
 
 LATE = 1.05
 """Of the planned time: so much later is a violation of the makespan."""
@@ -40,17 +41,18 @@ class Throughput:
     """One run of a bag, with the configuration that the user chose."""
 
     def __init__(
-        self, runtimes: Floats, order: list[int], chosen: Configuration, budget: float,
-        known: dict[str, TaskTime],
+        self, times: Sequence[Sequence[float]], order: list[int], chosen: Configuration, budget: float,
+        sampled: Sampled,
     ) -> None:  # fmt: skip
-        self._runtimes = [[float(each / site.speed) for each in runtimes] for site in SITES]
+        """`times` are the runtimes by site, then by task; `budget` is for what was sampled too."""
+        self._runtimes = times
         self._waiting = deque(order)
-        self._budget, self._known = budget, known
-        self._learned = [Learned(known[site.name], SAMPLE) for site in SITES]
+        self._budget, self._known = budget, sampled.known
+        self._learned = [Learned(self._known[site.name], SAMPLE) for site in SITES]
         self._experience = Experience()
         self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
         self._planned_end = chosen.seconds
-        self._fleet = Fleet(SITES)
+        self._fleet = sampled.fleet.copy()
         self._asked = False
 
     def run(self) -> Ending:
