@@ -134,20 +134,6 @@ class Journal:
                 found.update(((bag, number), packed) for number, packed in rows)
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
-    def pilots_of(self, keys: Sequence[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:
-        """The attempts by the pilot, and its site, in which they were started; unknown ones are left out."""
-        found: dict[tuple[int, str], list[AttemptKey]] = {}
-        with guarded(self.path):
-            for key in keys:
-                row = self.connection.execute(
-                    "SELECT pilot.id, pilot.site FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
-                    " WHERE attempt.bag = ? AND attempt.task = ? AND attempt.number = ?",
-                    (key.bag, key.task, key.attempt),
-                ).fetchone()
-                if row is not None:
-                    found.setdefault(row, []).append(key)
-        return found
-
     def runtimes(self, bag: int, every: int = 1) -> list[float]:
         """Seconds that the finished tasks of a bag took; of every so many tasks one."""
         with guarded(self.path):

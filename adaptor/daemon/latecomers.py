@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from adaptor.broker.origins import pilots_of
 from adaptor.daemon.core import Core
 from adaptor.link.messages import Ending, Result
 
@@ -14,6 +15,6 @@ _OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED})
 def hear_late(core: Core, results: Iterable[Result], now: float) -> None:
     """Take in what the tasks came to, as far as it is still of interest. Raises JournalError."""
     told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
-    for (pilot, site), keys in core.journal.pilots_of(list(told)).items():
+    for (pilot, site), keys in pilots_of(core.journal, told).items():
         if site in core.terms:
             core.broker.left_behind(pilot, site, [told[key] for key in keys], now)

@@ -19,6 +19,7 @@ from adaptor.crafting.situation import Demand, Group, PilotView, SiteView
 from adaptor.daemon.allotting import Allotments
 from adaptor.daemon.asking import as_if_it_answered, questions_of
 from adaptor.daemon.held_back import why_held_back
+from adaptor.daemon.offering import Question
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import view_of
 from adaptor.model import PendingJob, PilotState, QueueState
@@ -64,8 +65,10 @@ class Peers:
         """Before `part`: weigh cost against time for the bags whose users care, as far as that is due."""
         now = time.time()
         site = self._sites[name]
-        standings = {each: as_if_it_answered(site) for each, site in self._standings(now).items()}
-        questions = questions_of(self._sites, standings, site.core.broker.groups(), now)
+        questions: list[Question] = []
+        if site.core.broker.books.alone:
+            standings = {each: as_if_it_answered(known) for each, known in self._standings(now).items()}
+            questions = questions_of(self._sites, standings, site.core.broker.groups(), now)
         before = self.allotments.problem
         await self.allotments.renew(questions)
         if self.allotments.problem not in ("", before):

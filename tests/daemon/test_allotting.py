@@ -69,17 +69,13 @@ def test_a_bag_without_aims_is_divided_by_who_is_done_first(two: FakeSites) -> N
     assert "credits" not in two.told("near", "divided")[0]
 
 
-def test_a_budget_that_is_too_small_goes_to_the_cheap_site_until_it_pauses(two: FakeSites) -> None:
+def test_a_budget_that_is_too_small_goes_to_the_cheap_site(two: FakeSites) -> None:
     bag = two.submit_bag(400, budget=200_000)
     rounds(two, 4)
     assert two.asked()["near"] == 0
     assert "what is left goes where a task costs least" in two.told("far", "divided")[0]
     ledger = two.sites["far"].core.treasury.ledger
-    assert ledger.of_bag(bag.id).reserved <= 200_000
-    for pilot in list(two.sites["far"].pilots.values()):
-        pilot.cancel_reason = "the test ends it"
-    rounds(two, 1)
-    assert "waits until its pilots end" in two.told("far", "withheld")[-1] or not two.sites["far"].paused
+    assert 0 < ledger.of_bag(bag.id).reserved <= 200_000
 
 
 def view(bag: int) -> BagView:
