@@ -5,6 +5,7 @@ Ricciardi & Hwang (2011), §3, as `adaptor.budget.steering` solves it for what r
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,6 +20,8 @@ from adaptor.units import format_duration
 
 CERTAINTY = 0.9
 """With which the tasks are to be done by the deadline."""
+RESERVE = 0.1
+"""Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +74,7 @@ def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteO
         raise BudgetError("no site has a processor for us")
     places = {each.name: site for site, of_site in offers.items() for each in of_site}
     try:
-        step = steer(aim, progress, [each for of_site in offers.values() for each in of_site], CERTAINTY)
+        step = _with_a_reserve(aim, progress, [each for of_site in offers.values() for each in of_site])
     except InfeasibleError as error:
         left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
         return _where_they_cost_least(progress.waiting, offers, left, str(error))
@@ -82,6 +85,18 @@ def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteO
         urgent=_urgent(aim, progress, step),
         reason=f"{_goal(aim, progress, step)}: {_listed(portions)}",
     )
+
+
+def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer]) -> Step:
+    """As `steer`, that keeps some of the budget back unless the tasks or the deadline need all of it."""
+    if aim.budget is not None:
+        left = aim.budget - progress.spent - progress.committed
+        kept_back = progress.committed + RESERVE * max(0.0, left)
+        with contextlib.suppress(InfeasibleError):
+            careful = msgspec.structs.replace(progress, committed=kept_back)
+            if (step := steer(aim, careful, offers, CERTAINTY)).kept:
+                return step
+    return steer(aim, progress, offers, CERTAINTY)
 
 
 def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Portion]:

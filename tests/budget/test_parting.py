@@ -79,6 +79,15 @@ def test_a_budget_that_does_not_hold_the_tasks_goes_as_far_as_it_can():
     assert found.portions.keys() == {"fast"}, "not even one request of the cheaper one can be paid"
 
 
+def test_some_of_the_budget_is_kept_back_unless_it_is_needed():
+    ample = part_tasks(Aim(budget=50.0, prefer="fast"), at(), SITES)
+    assert sum(each.cost for each in ample.portions.values()) <= 45.0
+    needed = 120 * 600 / 3600
+    scant = part_tasks(Aim(budget=needed * 1.05, prefer="fast"), at(), SITES)
+    assert scant.tasks("cheap") > 110
+    assert "goes where" not in scant.reason
+
+
 def test_who_has_to_be_waited_for_gets_what_the_time_after_that_allows():
     waits = site("cheap 1", price=1.0, processors=10, mean=600.0, wait=1800.0)
     sooner = part_tasks(Aim(deadline=3700.0, prefer="cheap"), at(), SITES)
