@@ -18,8 +18,12 @@ _DURATIONS = frozenset({"tr", "max_tr"})
 
 def print_json(value: Any) -> None:
     """Print views, or lists and dictionaries of views, as one value."""
-    plain = _readable(msgspec.to_builtins(value))
-    click.echo(msgspec.json.format(msgspec.json.encode(plain), indent=2))
+    print_figures(_readable(msgspec.to_builtins(value)))
+
+
+def print_figures(value: Any) -> None:
+    """Print one value as it is: seconds of a trace are no times of the calendar."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
 def _readable(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from adaptor.budget.menu import Line
 from adaptor.errors import AdaptorError
-from adaptor.replay.extra import require_extra
+from adaptor.replay.canvas import sheet
 
 
 def draw_menu(lines: Sequence[Line], path: str) -> None:
@@ -15,13 +15,8 @@ def draw_menu(lines: Sequence[Line], path: str) -> None:
     Raises:
         AdaptorError: matplotlib is not installed, or the file cannot be written.
     """
-    require_extra("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    canvas = Figure(figsize=(8, 5), layout="constrained")
-    FigureCanvasAgg(canvas)
-    axes = canvas.subplots()
+    drawn = sheet(8, 5)
+    axes = drawn.subplots()
     for number, line in enumerate(lines, 1):
         seconds, cost = line.configuration.seconds, line.configuration.cost
         axes.errorbar(
@@ -38,6 +33,6 @@ def draw_menu(lines: Sequence[Line], path: str) -> None:
     )
     axes.legend()
     try:
-        canvas.savefig(path, format="png", dpi=120)
+        drawn.savefig(path, format="png", dpi=120)
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""`adaptor replay`: trace; derose and bag are in files of their own."""
+"""`adaptor replay`, and its command `trace`; the others are in files of their own."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from adaptor.cli.jsonout import print_figures
 from adaptor.cli.lazy import LazyGroup, show_help
 from adaptor.cli.options import json_option
+from adaptor.cli.trace_options import FILE, lenient_option, processors_option, scheduler_option
 from adaptor.units import format_duration
 
 if TYPE_CHECKING:
     from adaptor.replay.trace_run import TraceRun
-
-TRACE_FILE = click.Path(path_type=Path)
-
 
 COMMANDS = {
     "trace": "adaptor.cli.replay:trace",
@@ -38,21 +37,13 @@ def replay(ctx: click.Context) -> None:
 
 
 @click.command(short_help="Run a trace through a simulated cluster.")
-@click.argument("file", type=TRACE_FILE)
+@click.argument("file", type=FILE)
+@scheduler_option
 @click.option(
-    "--scheduler",
-    type=click.Choice(["conservative", "easy"]),
-    default="conservative",
-    show_default=True,
-    help="The policy of the simulated cluster.",
+    "--csv", "csv_file", type=FILE, metavar="FILE", help="Write job, submit, start, end, processors."
 )
-@click.option(
-    "--csv", "csv_file", type=TRACE_FILE, metavar="FILE", help="Write job, submit, start, end, processors."
-)
-@click.option(
-    "--processors", type=click.IntRange(1), metavar="N", help="Of the machine; else as the header says."
-)
-@click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
+@processors_option
+@lenient_option
 @click.option(
     "--processors-from",
     "processors_field",
@@ -117,7 +108,7 @@ def trace(
     if csv_file is not None:
         write_schedule(run.jobs, run.starts, csv_file)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(_plain(run)), indent=2))
+        print_figures(_plain(run))
         return
     for line in _lines(run):
         click.echo(line)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 import msgspec
 
+from adaptor.cli.jsonout import print_figures
 from adaptor.cli.options import json_option
+from adaptor.cli.replay_running import seed_option
+from adaptor.cli.trace_options import FILE, processors_option, scheduler_option
 from adaptor.config import SiteConfig, load_config
 from adaptor.errors import UsageError
 from adaptor.units import format_duration, parse_duration
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from adaptor.replay.jobs import Jobs
     from adaptor.replay.what_if import WhatIf
 
-FILE = click.Path(path_type=Path)
 HEURISTICS: tuple[Literal["static", "adaptive"], ...] = ("static", "adaptive")
 
 _TITLES = (
@@ -40,18 +42,16 @@ _TITLES = (
 @click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
 @click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
-@click.option("--tasks", type=click.IntRange(1), required=True, metavar="N")
+@click.option("--tasks", type=click.IntRange(1), required=True, metavar="N", help="Of the bag.")
 @click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
-@click.option("--heuristic", metavar="LIST", help="static,adaptive.  [default: the site's]")
-@click.option(
-    "--scheduler", type=click.Choice(["conservative", "easy"]), default="conservative", show_default=True
-)
-@click.option("--processors", type=click.IntRange(1), metavar="N", help="Of the machine.")
+@click.option("--heuristic", metavar="LIST", help="static, adaptive or both.  [default: the site's]")
+@scheduler_option
+@processors_option
 @click.option("--max-pending", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
 @click.option("--max-proc", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
 @click.option("--max-tr", metavar="TIME", help="In place of the site's limit.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
+@seed_option
 @click.option("--gantt", type=FILE, metavar="PNG", help="Draw the pilots in the holes (.png, .svg, .pdf).")
 @json_option
 def bag(
@@ -171,7 +171,7 @@ def _site(path: Path | None, name: str | None) -> SiteConfig:
 def _show(found: list[WhatIf], as_json: bool) -> None:
     if as_json:
         told = [_figures(each) | {"requests": msgspec.to_builtins(each.result.requests)} for each in found]
-        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
+        print_figures(told)
         return
     from adaptor.cli.table import layout
 

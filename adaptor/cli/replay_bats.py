@@ -6,15 +6,22 @@ from pathlib import Path
 
 import click
 
-from adaptor.cli.replay_running import folder_option, processes_option, running, seed_option, show
+from adaptor.cli.replay_running import (
+    count_option,
+    folder_option,
+    processes_option,
+    running,
+    seed_option,
+    show,
+)
 
 QUICK = 2
 
 
-@click.command(short_help="Repeat the tail phases of BaTS (Oprescu and Kielmann).")
+@click.command(short_help="Repeat the evaluation of BaTS, tail phase (Oprescu, Kielmann).")
 @folder_option("bats")
-@click.option("--bags", type=click.IntRange(1), default=30, show_default=True, help="Of each kind.")
-@click.option("--runs", type=click.IntRange(1), default=30, show_default=True, help="Of each bag.")
+@count_option("--bags", 1, 30, "Of each kind.")
+@count_option("--runs", 1, 30, "Of each bag.")
 @click.option("--quick", is_flag=True, help=f"Only {QUICK} runs of {QUICK} bags of each kind.")
 @seed_option
 @processes_option

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import click
 
-from adaptor.cli.replay_running import folder_option, processes_option, running, seed_option, show
+from adaptor.cli.replay_running import (
+    count_option,
+    folder_option,
+    processes_option,
+    running,
+    seed_option,
+    show,
+)
 
 QUICK = 7
 
 
-@click.command("cost-aware", short_help="Repeat the evaluation of Ricciardi and Hwang 2011.")
+@click.command("cost-aware", short_help="Repeat the evaluation of Ricciardi & Hwang 2011.")
 @folder_option("cost-aware")
-@click.option("--runs", type=click.IntRange(6), default=50, show_default=True, help="Of each kind.")
+@count_option("--runs", 6, 50, "Of each kind.")
 @click.option("--quick", is_flag=True, help=f"Only {QUICK} runs of each kind.")
 @seed_option
 @processes_option

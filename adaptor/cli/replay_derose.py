@@ -2,69 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from adaptor.errors import UsageError
+from adaptor.cli.replay_running import (
+    folder_option,
+    list_option,
+    mean_option,
+    processes_option,
+    running,
+    seed_option,
+    tasks_option,
+    traces_option,
+)
 
 if TYPE_CHECKING:
     from adaptor.replay.derose.campaign import Piece
     from adaptor.replay.derose.design import Settings
     from adaptor.replay.derose.store import Store
-    from adaptor.replay.derose.table_file import TableFormat
+    from adaptor.replay.table_file import TableFormat
 
 TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
-FOLDER = click.Path(path_type=Path, file_okay=False)
-NEARBY = Path("../shared/traces")
 
 
-def some_of(*choices: int) -> Callable[[click.Context, click.Parameter, str | None], tuple[int, ...] | None]:
-    """The callback of an option that takes a list such as `1,3,6` out of these."""
-
-    def numbers(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
-        if value is None:
-            return None
-        parts = value.replace(",", " ").split()
-        if not parts or not {*parts} <= {str(choice) for choice in choices}:
-            raise click.BadParameter(
-                f"{value!r} is not a list such as {choices[0]},{choices[-1]}, out of "
-                f"{', '.join(map(str, choices))}"
-            )
-        return tuple(sorted({int(part) for part in parts}))
-
-    return numbers
-
-
-@click.command(short_help="Repeat the experiment of De Rose et al. 2008.")
-@click.option(
-    "--output", type=FOLDER, default="derose", show_default=True, help="Results; run again to resume."
-)
-@click.option("--traces", type=FOLDER, metavar="DIR", help="Where the traces are.")
+@click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
+@folder_option("derose")
+@traces_option
 @click.option("--trace", "names", type=click.Choice(TRACES), multiple=True, help="Only these; repeatable.")
-@click.option("--samples", type=click.IntRange(1), help="Submission times per trace.  [default: 100]")
 @click.option(
-    "--tasks",
-    metavar="LIST",
-    callback=some_of(100, 1000, 10_000, 100_000),
-    help="Only jobs of so many tasks.",
+    "--samples", type=click.IntRange(1), metavar="N", help="Submission times for each trace.  [default: 100]"
 )
-@click.option(
-    "--mean",
-    "means",
-    metavar="LIST",
-    callback=some_of(100, 1000, 10_000),
-    help="Only these mean runtimes, in s.",
-)
-@click.option(
-    "--heterogeneity", "heterogeneities", metavar="LIST", callback=some_of(1, 2, 4), help="Only these."
-)
-@click.option("--max-pending", metavar="LIST", callback=some_of(1, 2, 3, 4, 5, 6), help="Only these limits.")
-@click.option("--static-maximum", is_flag=True, help="Static always asks for the whole machine.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True)
-@click.option("--processes", type=click.IntRange(1), default=2, show_default=True)
+@tasks_option
+@mean_option
+@list_option("--heterogeneity", "heterogeneities", (1, 2, 4), "Only bags of these heterogeneities")
+@list_option("--max-pending", "max_pending", (1, 2, 3, 4, 5, 6), "Only these max_pending_requests")
+@click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--format",
     "kind",
@@ -73,10 +47,14 @@ def some_of(*choices: int) -> Callable[[click.Context, click.Parameter, str | No
     show_default=True,
     help="Of the tables of results and cells.",
 )
-@click.option("--quick", is_flag=True, help="A fair sample: 6 submission times, max-pending 1 and 6.")
+@click.option(
+    "--quick", is_flag=True, help="A fair sample: 6 submission times, max_pending_requests 1 and 6."
+)
+@seed_option
+@processes_option
 def derose(
     output: Path,
-    traces: Path | None,
+    traces: Path,
     names: tuple[str, ...],
     samples: int | None,
     processes: int,
@@ -86,9 +64,9 @@ def derose(
 ) -> None:
     """Repeat the evaluation of De Rose et al. 2008, §4.4, whole or in part.
 
-    36 kinds of grid job, limits of 1 to 6 requests, both heuristics and 100 submission times on each
-    trace. Stop it at any time: the same command goes on from there. The tables, the paper's figures
-    and a page with both are in the output folder.
+    36 kinds of bag (the paper's grid jobs), max_pending_requests 1 to 6, both heuristics and 100
+    submission times on each trace. Stop it at any time: the same command goes on from there. The tables,
+    the paper's figures and a page with both are in the output folder.
 
     \b
     Example:
@@ -109,30 +87,19 @@ def derose(
         part["max_pending"] = part["max_pending"] or (1, 6)
     settings = Settings(**{name: value for name, value in part.items() if value is not None})
     workloads = [each for each in WORKLOADS if not names or each.key in names]
-    wanted = pieces(workloads, _folder(traces), settings, samples or (6 if quick else 100))
+    wanted = pieces(workloads, traces, settings, samples or (6 if quick else 100))
     store = Store(output, settings)
     _run(wanted, store, processes, settings)
     _report(wanted, store, settings, kind)
 
 
-def _folder(traces: Path | None) -> Path:
-    if traces is None and not NEARBY.is_dir():
-        raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
-    return traces or NEARBY
-
-
 def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from adaptor.replay.derose.campaign import run_missing
+    from adaptor.replay.derose.campaign import run_piece
+    from adaptor.replay.resumable import run_missing
 
     each = settings.jobs_per_sample
-    there = sum(store.has(piece.workload, piece.sample) for piece in wanted)
-    columns = (TextColumn("grid jobs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as progress:
-        task = progress.add_task("", total=len(wanted) * each, completed=there * each)
-        run_missing(wanted, store, processes, lambda: progress.advance(task, each))
+    with running("bags", len(wanted) * each) as done:
+        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * each))
 
 
 def _report(wanted: list[Piece], store: Store, settings: Settings, kind: TableFormat) -> None:

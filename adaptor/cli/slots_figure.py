@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adaptor import views
 from adaptor.cli.words import clock
 from adaptor.errors import AdaptorError
-from adaptor.replay.extra import require_extra
+from adaptor.replay.canvas import sheet
 from adaptor.units import format_duration
 
 if TYPE_CHECKING:
@@ -25,19 +25,14 @@ def draw_slots(sites: Sequence[views.SlotsView], path: Path, kind: str) -> None:
     Raises:
         AdaptorError: matplotlib is not installed, no queue could be read, or the file cannot be written.
     """
-    require_extra("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     read = [site for site in sites if site.free]
     if not read:
         raise AdaptorError(f"{path}: there is nothing to draw: {sites[0].problem if sites else 'no site'}")
-    canvas = Figure(figsize=(10, 0.6 + 2.8 * len(read)), layout="constrained")
-    FigureCanvasAgg(canvas)
-    for axes, site in zip(canvas.subplots(len(read), 1, squeeze=False)[:, 0], read, strict=True):
+    drawn = sheet(10, 0.6 + 2.8 * len(read))
+    for axes, site in zip(drawn.subplots(len(read), 1, squeeze=False)[:, 0], read, strict=True):
         _draw(axes, site)
     try:
-        canvas.savefig(path, format=kind, dpi=120)
+        drawn.savefig(path, format=kind, dpi=120)
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from adaptor.cli.jsonout import print_figures
 from adaptor.cli.lazy import show_help
 from adaptor.cli.options import json_option
+from adaptor.cli.trace_options import FILE, lenient_option, processors_option
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
 
 if TYPE_CHECKING:
     from adaptor.replay.describe import Spread, TraceInfo
-
-TRACE_FILE = click.Path(path_type=Path)
 
 
 @click.group(invoke_without_command=True)
@@ -29,11 +29,9 @@ def trace(ctx: click.Context) -> None:
 
 
 @trace.command()
-@click.argument("file", type=TRACE_FILE)
-@click.option(
-    "--processors", type=click.IntRange(1), metavar="N", help="Of the machine; else as the header says."
-)
-@click.option("--lenient", is_flag=True, help="Skip damaged lines and count them.")
+@click.argument("file", type=FILE)
+@processors_option
+@lenient_option
 @json_option
 def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> None:
     """Describe the trace in FILE (.swf, .swf.gz or .swf.xz).
@@ -50,7 +48,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
 
     found = describe(read_trace(file, lenient=lenient), processors)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        print_figures(found)
         return
     for line in _lines(found):
         click.echo(line)
@@ -59,7 +57,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
 @trace.command("from-sacct")
 @click.argument("file", default="-", metavar="[FILE]")
 @click.option(
-    "-o", "--output", type=TRACE_FILE, metavar="FILE", required=True, help="The trace; .gz and .xz compress."
+    "-o", "--output", type=FILE, metavar="FILE", required=True, help="The trace; .gz and .xz compress."
 )
 @click.option("--processors", type=click.IntRange(1), metavar="N", help="Of the cluster, for the header.")
 @click.option("--zone", metavar="NAME", help="Of sacct's times, such as Europe/Berlin; else this machine's.")
@@ -87,7 +85,7 @@ def from_sacct(file: str, output: Path, processors: int | None, zone: str | None
 
 @trace.command()
 @click.argument("name")
-@click.option("--folder", type=TRACE_FILE, default=".", show_default=True, help="Where to put it.")
+@click.option("--folder", type=FILE, default=".", show_default=True, help="Where to put it.")
 def fetch(name: str, folder: Path) -> None:
     """Download trace NAME from the Parallel Workloads Archive.
 

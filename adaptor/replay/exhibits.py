@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -10,7 +9,8 @@ import msgspec
 
 from adaptor.replay import page
 from adaptor.replay.canvas import Drawing
-from adaptor.replay.errors import ReplayError
+from adaptor.replay.files import write_whole
+from adaptor.replay.table_file import as_csv
 
 
 class Exhibit(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,8 +27,8 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_runs(runs: Sequence[msgspec.Struct], path: Path) -> None:
     """One line for each run. Raises ReplayError: it cannot be written."""
-    rows = [list(map(str, msgspec.structs.astuple(run))) for run in runs]
-    _write_csv(path, [list(runs[0].__struct_fields__), *rows])
+    rows = [map(str, msgspec.structs.astuple(run)) for run in runs]
+    write_whole(path, as_csv(runs[0].__struct_fields__, rows))
 
 
 def write_exhibits(
@@ -41,16 +41,7 @@ def write_exhibits(
     """A CSV for each table, and `report.html`. Raises ReplayError: something cannot be written."""
     parts = [page.paragraph(opening)]
     for each in exhibits:
-        _write_csv(folder / f"{each.name}.csv", [list(each.headings), *each.rows])
+        write_whole(folder / f"{each.name}.csv", as_csv(each.headings, each.rows))
         parts += [page.heading(each.title), page.table(each.headings, each.rows), page.bullets(each.remarks)]
     parts += [page.picture(drawing.caption, drawing.svg) for drawing in drawings]
     page.write_page(title, parts, folder / "report.html")
-
-
-def _write_csv(path: Path, rows: list[list[str]]) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(rows)
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror or error}") from error

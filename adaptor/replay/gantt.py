@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptor.replay.canvas import sheet
 from adaptor.replay.errors import ReplayError
 from adaptor.replay.jobs import Jobs
 from adaptor.replay.kernels import Array
@@ -29,19 +30,15 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], path: Path) -> 
     Raises:
         ReplayError: the file cannot be written.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     begin = found[0].result.submitted
     span = max(each.result.turnaround for each in found)
     window = (begin - span // 10, begin + span + span // 20 + 1)
-    canvas = Figure(figsize=(11, 1 + 3.2 * len(found)), layout="constrained")
-    FigureCanvasAgg(canvas)
-    plots = canvas.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0]
+    drawn = sheet(11, 1 + 3.2 * len(found))
+    plots = drawn.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0]
     for axes, each in zip(plots, found, strict=True):
         local, ours = bars(jobs, processors, each, window)
-        for drawn, colour, label in ((local, "0.75", "local jobs"), (ours, "C1", "pilots")):
-            _draw_bars(axes, drawn, begin, colour, label)
+        for boxes, colour, label in ((local, "0.75", "local jobs"), (ours, "C1", "pilots")):
+            _draw_bars(axes, boxes, begin, colour, label)
         axes.axvline(0, color="black", linewidth=0.8)
         axes.axvline(each.result.turnaround / 3600, color="black", linewidth=0.8, linestyle="--")
         axes.set(title=each.heuristic, ylabel="processors", ylim=(0, processors))
@@ -49,7 +46,7 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], path: Path) -> 
     plots[-1].set_xlabel("hours since the bag was submitted (dashed: its last task has ended)")
     plots[0].legend(loc="upper right", fontsize="small")
     try:
-        canvas.savefig(path, dpi=120)
+        drawn.savefig(path, dpi=120)
     except (OSError, ValueError) as error:  # ValueError: a suffix that is no format
         raise ReplayError(f"{path}: {error}") from error
 

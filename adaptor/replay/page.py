@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from adaptor.replay.errors import ReplayError
+from adaptor.replay.files import naming, write_whole
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -40,10 +40,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def picture(caption: str, drawing: Path) -> str:
     """An SVG file, put into the page itself. Raises ReplayError: it cannot be read."""
-    try:
+    with naming(drawing):
         content = base64.b64encode(drawing.read_bytes()).decode("ascii")
-    except OSError as error:
-        raise ReplayError(f"{drawing}: {error.strerror or error}") from error
     text, source = html.escape(caption), f"data:image/svg+xml;base64,{content}"
     return f'<figure><img alt="{text}" src="{source}"><figcaption>{text}</figcaption></figure>'
 
@@ -52,11 +50,5 @@ def write_page(title: str, parts: Iterable[str], path: Path) -> None:
     """`parts` are what the functions above return. Raises ReplayError: it cannot be written."""
     head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style>'
     body = "\n".join([heading(title, 1), *parts])
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n',
-            encoding="utf-8",
-        )
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror or error}") from error
+    text = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
+    write_whole(path, text.encode())

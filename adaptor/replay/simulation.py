@@ -4,33 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from adaptor.replay import kernels as k
 from adaptor.replay.jobs import Jobs, check_jobs
+from adaptor.replay.kernels import Array
+from adaptor.replay.outside_jobs import OutsideJob, OutsideJobs, doubled
 
 Policy = Literal["conservative", "easy"]
-Array = npt.NDArray[np.int64]
 
 _POLICIES: dict[Policy, int] = {"conservative": k.CONSERVATIVE, "easy": k.EASY}
-
-
-class OutsideJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that was submitted from outside the trace, in seconds of the trace."""
-
-    id: int
-    processors: int
-    tr: int
-    submitted: int
-    started: int | None
-    """None while it waits, and for ever where it was cancelled before."""
-    ended: int | None
-
-    @property
-    def reached_limit(self) -> bool:
-        return self.started is not None and self.ended == self.started + self.tr
 
 
 class Simulation:
@@ -61,8 +44,7 @@ class Simulation:
         self._first_own = 0  # jobs before it had started when this was forked
         self._table = jobs.table()
         self._starts = np.full(len(jobs), -1, np.int64)
-        self._outside = np.zeros((4, 6), np.int64)
-        self._count = 0
+        self._outside = OutsideJobs(len(jobs))
         self._scalars = np.zeros(k.SCALARS, np.int64)
         self._scalars[[k.POLICY, k.HI, k.NEXT_START]] = _POLICIES[policy], 1, k.NEVER
         for begin in (k.LEFT_BEGIN, k.LEFT_TAIL):
@@ -76,9 +58,9 @@ class Simulation:
         """A copy that goes its own way from here on."""
         twin = object.__new__(Simulation)
         twin.jobs, twin.processors, twin.policy = self.jobs, self.processors, self.policy
-        twin._parent, twin._table, twin._count = self, self._table, self._count
+        twin._parent, twin._table = self, self._table
         twin._scalars = self._scalars.copy()
-        twin._outside = self._outside.copy()
+        twin._outside = self._outside.fork()
         twin._profile = self._profile.copy()
         twin._running = self._running.copy()
         twin._waiting = self._waiting.copy()
@@ -149,11 +131,7 @@ class Simulation:
             raise ValueError(f"{processors} processors asked of a cluster of {self.processors}")
         if tr < 1 or not 0 <= run <= tr:
             raise ValueError(f"a job of {run} s with a limit of {tr} s")
-        if self._count == len(self._outside):
-            self._outside = _doubled(self._outside)
-        self._outside[self._count] = self.now, run, tr, processors, -1, -1
-        self._count += 1
-        job = len(self._table) + self._count - 1
+        job = self._outside.add(self.now, processors, tr, run)
         while not k.has_room(self._scalars, self._profile, self._running, self._waiting):
             self._grow()
         k.enter(self._scalars, self._profile, self._waiting, job, processors, tr)
@@ -167,7 +145,7 @@ class Simulation:
             KeyError: no such job from outside.
             ValueError: it does not run, or `at` is in the past or beyond its limit.
         """
-        row = self._row(job)
+        row = self._outside.row(job)
         start, limit = int(row[k.START]), int(row[k.LIMIT])
         if start < 0 or row[k.END] >= 0:
             raise ValueError(f"job {job} does not run")
@@ -189,7 +167,7 @@ class Simulation:
         Raises:
             KeyError: no such job from outside.
         """
-        row = self._row(job)
+        row = self._outside.row(job)
         if row[k.END] >= 0:
             return
         if row[k.START] >= 0:
@@ -202,15 +180,7 @@ class Simulation:
 
     def outside_job(self, job: int) -> OutsideJob:
         """Raises KeyError: no such job from outside."""
-        submitted, _, tr, processors, started, ended = self._row(job).tolist()
-        return OutsideJob(
-            id=job,
-            processors=processors,
-            tr=tr,
-            submitted=submitted,
-            started=started if started >= 0 else None,
-            ended=ended if ended >= 0 else None,
-        )
+        return self._outside.job(job)
 
     def start_of(self, job: int) -> int | None:
         """When a job of the trace or from outside started; None where it has not.
@@ -253,7 +223,7 @@ class Simulation:
         if job < len(self._table):
             _, _, limit, need = self._table[job].tolist()
             return int(self._starts[job]), limit, need
-        row = self._row(job)
+        row = self._outside.row(job)
         return int(row[k.START]), int(row[k.LIMIT]), int(row[k.NEED])
 
     def running_rows(self) -> Array:
@@ -267,13 +237,6 @@ class Simulation:
     def _of_trace(self, ids: Array) -> Array:
         return ids[ids < len(self._table)]
 
-    def _row(self, job: int) -> Array:
-        index = job - len(self._table)
-        if not 0 <= index < self._count:
-            raise KeyError(job)
-        row: Array = self._outside[index]
-        return row
-
     def _play(self, until: int, *, watch: bool) -> bool:
         if until < self.now:
             raise ValueError(f"the clock is at {self.now} and does not go back to {until}")
@@ -283,7 +246,7 @@ class Simulation:
                 self._scalars,
                 self._table,
                 self._starts,
-                self._outside,
+                self._outside.table,
                 self._profile,
                 self._running,
                 self._waiting,
@@ -296,9 +259,5 @@ class Simulation:
         return bool(self._scalars[k.TOUCHED])
 
     def _grow(self) -> None:
-        self._running, self._waiting = _doubled(self._running), _doubled(self._waiting)
-        self._profile = np.ascontiguousarray(_doubled(self._profile.T).T)
-
-
-def _doubled(table: Array) -> Array:
-    return np.concatenate([table, np.zeros_like(table)])
+        self._running, self._waiting = doubled(self._running), doubled(self._waiting)
+        self._profile = np.ascontiguousarray(doubled(self._profile.T).T)

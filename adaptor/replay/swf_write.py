@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.replay.errors import TraceError
+from adaptor.replay.files import naming
 from adaptor.replay.swf import Trace
 from adaptor.replay.swf_header import header_lines
 
@@ -25,10 +26,8 @@ def write_trace(trace: Trace, path: Path) -> None:
         content = gzip.compress(content, mtime=0)
     elif path.suffix == ".xz":
         content = lzma.compress(content)
-    try:
+    with naming(path, TraceError):
         path.write_bytes(content)
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from error
 
 
 def format_trace(trace: Trace) -> str:

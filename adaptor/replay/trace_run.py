@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.replay.errors import TraceError
+from adaptor.replay.files import naming
 from adaptor.replay.jobs import Jobs, Seconds
 from adaptor.replay.metrics import Metrics, measure
 from adaptor.replay.normalise import machine_size, normalise
@@ -88,7 +89,5 @@ def write_schedule(jobs: Jobs, starts: Seconds, path: Path) -> None:
     columns = (jobs.number, jobs.submit, starts, starts + jobs.run, jobs.processors)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     lines = ["job,submit,start,end,processors", *("%d,%d,%d,%d,%d" % row for row in rows)]  # noqa: UP031
-    try:
+    with naming(path, TraceError):
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
-    except OSError as error:
-        raise TraceError(f"{path}: {error.strerror or error}") from error

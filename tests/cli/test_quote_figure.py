@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.menu import menu
+from adaptor.budget.menu import Configuration, Line, Range, menu
 from adaptor.budget.offers import SiteOffer
 from adaptor.budget.task_time import TaskTime
 from adaptor.cli.quote_figure import draw_menu
@@ -37,3 +37,16 @@ def test_a_place_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
     path = tmp_path / "nowhere" / "menu.png"
     with pytest.raises(AdaptorError, match=f"{path}: cannot be written"):
         draw_menu(LINES, str(path))
+
+
+def test_ranges_may_leave_out_what_is_expected(tmp_path: Path) -> None:
+    """As rounding may do; and it is a PNG whatever its name."""
+    line = Line(
+        name="cheapest",
+        budget=9.0,
+        configuration=Configuration(processors={"hpc": 2}, seconds=600.0, cost=8.0),
+        seconds=Range(700.0, 900.0),
+        cost=Range(7.0, 7.5),
+    )
+    draw_menu([line, line], str(tmp_path / "choices"))
+    assert (tmp_path / "choices").read_bytes().startswith(b"\x89PNG")

@@ -12,7 +12,7 @@ from invoking_replay import call
 
 from adaptor.cli.replay import replay
 from adaptor.errors import UsageError
-from adaptor.replay.derose.summary import Interval
+from adaptor.replay.bootstrap import Interval
 from adaptor.replay.errors import ReplayError
 from adaptor.replay.transparent.claims import CLAIMS, tally, verdicts
 from adaptor.replay.transparent.design import MACHINES

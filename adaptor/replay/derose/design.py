@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, get_args
 
 import msgspec
 import numpy as np
 
+from adaptor.replay.errors import ReplayError
 from adaptor.replay.kernels import Array
 
 Heterogeneity = Literal[1, 2, 4]
@@ -50,6 +53,17 @@ WORKLOADS = (
         key="ctc-sp2-338", title="CTC SP2 (338)", file="CTC-SP2-1996-3.1-cln", processors=338, paper=None
     ),
 )
+
+
+def trace_files(workloads: Sequence[Workload], folder: Path) -> dict[Workload, Path]:
+    """Where each trace is. Raises ReplayError: one is not there."""
+    paths = {workload: folder / f"{workload.file}.swf.gz" for workload in workloads}
+    for workload, path in paths.items():
+        if not path.is_file():
+            raise ReplayError(
+                f"{path}: no such trace; `adaptor trace fetch {workload.file} --folder {folder}` gets it"
+            )
+    return paths
 
 
 class JobType(msgspec.Struct, frozen=True, order=True):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from adaptor.replay.canvas import Drawing, sheet, write
 from adaptor.replay.derose.design import MEANS, TASKS
 from adaptor.replay.derose.summary import Cell, TraceSummary
-from adaptor.replay.errors import ReplayError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,8 +82,8 @@ FIGURES = (
 )
 
 
-def draw_figures(summaries: Sequence[TraceSummary], folder: Path) -> list[tuple[Figure, Path]]:
-    """Draw those for which there are cells, as PNG and SVG; returns the SVGs.
+def draw_figures(summaries: Sequence[TraceSummary], folder: Path) -> list[Drawing]:
+    """Draw those for which there are cells, as PNG and SVG.
 
     Raises:
         ReplayError: the folder cannot be written.
@@ -94,7 +94,7 @@ def draw_figures(summaries: Sequence[TraceSummary], folder: Path) -> list[tuple[
         panels = [(panel, [cell for cell in cells if _belongs(cell, panel)]) for panel in figure.panels]
         panels = [(panel, chosen) for panel, chosen in panels if chosen]
         if panels:
-            drawn.append((figure, _draw(figure, panels, folder)))
+            drawn.append(_draw(figure, panels, folder))
     return drawn
 
 
@@ -102,30 +102,18 @@ def _belongs(cell: Cell, panel: Panel) -> bool:
     return cell.trace == panel.trace and panel.wanted(cell)
 
 
-def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) -> Path:
-    # Without pyplot nothing is kept for a window that nobody opens.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Canvas
-
-    canvas = Canvas(figsize=(4.6 * len(panels) + 2.4, 4.8), layout="constrained")
-    FigureCanvasAgg(canvas)
-    plots = canvas.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) -> Drawing:
+    drawn = sheet(4.6 * len(panels) + 2.4, 4.8)
+    plots = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (panel, chosen) in zip(plots, panels, strict=True):
         axes.set_yscale("log")
         _draw_lines(axes, chosen)
         _label(axes, panel.title)
     plots[0].set_ylabel("speedup: turnaround by static / by adaptive")
     shown = [cell for _, chosen in panels for cell in chosen]
-    canvas.legend(handles=_legend(shown), loc="outside right center", fontsize="small", frameon=False)
-    canvas.suptitle(figure.caption, size="large")
-    path = folder / f"{figure.name}.svg"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        canvas.savefig(path)
-        canvas.savefig(path.with_suffix(".png"), dpi=120)
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror or error}") from error
-    return path
+    drawn.legend(handles=_legend(shown), loc="outside right center", fontsize="small", frameon=False)
+    drawn.suptitle(figure.caption, size="large")
+    return write(drawn, folder / f"{figure.name}.svg", figure.caption)
 
 
 def _draw_lines(axes: Axes, cells: list[Cell]) -> None:

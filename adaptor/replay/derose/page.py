@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from adaptor.replay import page
+from adaptor.replay.canvas import Drawing
 from adaptor.replay.derose.design import WORKLOADS, Settings, Workload
-from adaptor.replay.derose.figures import Figure
 from adaptor.replay.derose.reasons import REASONS
-from adaptor.replay.derose.summary import Interval, TraceSummary
+from adaptor.replay.derose.summary import TraceSummary
 
 _TITLES = {workload.key: workload for workload in WORKLOADS}
 
 
 def write_report_page(
     summaries: Sequence[TraceSummary],
-    figures: Sequence[tuple[Figure, Path]],
+    drawings: Sequence[Drawing],
     settings: Settings,
     path: Path,
 ) -> None:
@@ -37,7 +37,7 @@ def write_report_page(
         ),
         page.heading("Where our figures differ from the paper's, and why"),
         page.bullets(REASONS),
-        *(page.picture(figure.caption, drawing) for figure, drawing in figures),
+        *(page.picture(drawing.caption, drawing.svg) for drawing in drawings),
     ]
     page.write_page("Adaptive against static requests (De Rose et al. 2008, §4.4)", parts, path)
 
@@ -61,8 +61,8 @@ def _table_3_row(summary: TraceSummary) -> list[str]:
     return [
         _workload(summary).title,
         "-" if paper is None else f"{paper:.2f}",
-        _shown(summary.arithmetic),
-        _shown(summary.geometric),
+        str(summary.arithmetic),
+        str(summary.geometric),
         f"{summary.faster:.0%}",
         str(summary.samples),
     ]
@@ -84,10 +84,6 @@ def _losses_row(summary: TraceSummary) -> list[str]:
 def _distance_row(summary: TraceSummary) -> list[str]:
     distances = (summary.static_distance, summary.adaptive_distance)
     return [_workload(summary).title, *(f"{distance:.2f}" for distance in distances)]
-
-
-def _shown(interval: Interval) -> str:
-    return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def _setting(settings: Settings) -> str:

@@ -11,8 +11,8 @@ from adaptor.replay.derose.figures import draw_figures
 from adaptor.replay.derose.page import table_3, write_report_page
 from adaptor.replay.derose.store import Store
 from adaptor.replay.derose.summary import Cell, TraceSummary, summarise
-from adaptor.replay.derose.table_file import TableFormat, write_table
 from adaptor.replay.errors import ReplayError
+from adaptor.replay.table_file import TableFormat, columns_of, write_table
 
 
 def write_report(
@@ -23,11 +23,11 @@ def write_report(
     Raises:
         ReplayError: nothing is finished, or something cannot be read or written.
     """
-    finished = [piece for piece in wanted if store.has(piece.workload, piece.sample)]
+    finished = [piece for piece in wanted if store.has(piece)]
     if not finished:
         raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
-    outcomes = [each for piece in finished for each in store.read(piece.workload, piece.sample)]
-    store.write_all(outcomes, kind)
+    outcomes = store.read(finished)
+    write_table(columns_of(outcomes), store.folder / "results", kind)
     summaries = [
         summarise(trace, [each for each in outcomes if each.trace == trace], settings.seed)
         for trace in dict.fromkeys(piece.workload.key for piece in finished)
@@ -35,8 +35,8 @@ def write_report(
     write_table(_cells(summaries), store.folder / "cells", kind)
     headings, rows = table_3(summaries)
     write_table(dict(zip(headings, zip(*rows, strict=True), strict=True)), store.folder / "table-3", "csv")
-    figures = draw_figures(summaries, store.folder / "figures")
-    write_report_page(summaries, figures, settings, store.folder / "report.html")
+    drawings = draw_figures(summaries, store.folder / "figures")
+    write_report_page(summaries, drawings, settings, store.folder / "report.html")
     return summaries
 
 

@@ -7,24 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from adaptor.replay.bootstrap import Interval, Matrix, interval, weights
 from adaptor.replay.derose.sample import Outcome
 
-Matrix = npt.NDArray[np.float64]
 Kind = tuple[int, int, int, int]
 """Tasks, mean, heterogeneity, max_pending: one point of the figures."""
-
-REPETITIONS = 2000
-"""Of the bootstrap."""
-
-
-class Interval(msgspec.Struct, frozen=True):
-    """A figure with its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,21 +56,20 @@ def summarise(trace: str, outcomes: Sequence[Outcome], seed: int) -> TraceSummar
     """
     kinds, static, adaptive, bound = _matrices(outcomes)
     samples = static.shape[1]
-    draw = np.random.default_rng(seed)
-    weights = draw.multinomial(samples, np.full(samples, 1 / samples), REPETITIONS).T / samples
+    again = weights(samples, seed)
     speedups = static.mean(axis=1) / adaptive.mean(axis=1)
-    drawn = (static @ weights) / (adaptive @ weights)
+    drawn = (static @ again) / (adaptive @ again)
     rows = zip(kinds, static.mean(axis=1), adaptive.mean(axis=1), bound.mean(axis=1), strict=True)
     cells = [
-        _cell(trace, kind, samples, (float(s), float(a), float(b)), _interval(s / a, again))
-        for (kind, s, a, b), again in zip(rows, drawn, strict=True)
+        _cell(trace, kind, samples, (float(s), float(a), float(b)), interval(s / a, by_chance))
+        for (kind, s, a, b), by_chance in zip(rows, drawn, strict=True)
     ]
     return TraceSummary(
         trace=trace,
         samples=samples,
         cells=tuple(cells),
-        arithmetic=_interval(speedups.mean(), drawn.mean(axis=0)),
-        geometric=_interval(_geometric(speedups), np.exp(np.log(drawn).mean(axis=0))),
+        arithmetic=interval(speedups.mean(), drawn.mean(axis=0)),
+        geometric=interval(_geometric(speedups), np.exp(np.log(drawn).mean(axis=0))),
         faster=float((speedups > 1).mean()),
         static_distance=_geometric(static.mean(axis=1) / bound.mean(axis=1)),
         adaptive_distance=_geometric(adaptive.mean(axis=1) / bound.mean(axis=1)),
@@ -124,8 +111,3 @@ def _matrices(outcomes: Sequence[Outcome]) -> tuple[list[Kind], Matrix, Matrix, 
 
 def _geometric(values: Matrix) -> float:
     return float(np.exp(np.log(values).mean()))
-
-
-def _interval(value: float, drawn: Matrix) -> Interval:
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(value), float(low), float(high))

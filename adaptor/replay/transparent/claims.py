@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.replay.derose.summary import Interval
+from adaptor.replay.bootstrap import Interval
 from adaptor.replay.transparent.summary import Cell
 
 Verdict = Literal["confirms", "contradicts", "open"]

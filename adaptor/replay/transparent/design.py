@@ -12,8 +12,7 @@ import numpy as np
 from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
 from adaptor.model import Limits
-from adaptor.replay.derose.design import WORKLOADS, JobType, Workload
-from adaptor.replay.errors import ReplayError
+from adaptor.replay.derose.design import WORKLOADS, JobType, Workload, trace_files
 from adaptor.replay.grid_job import HeuristicName, Terms
 from adaptor.replay.jobs import Jobs
 
@@ -75,12 +74,7 @@ def pieces(traces: Path, settings: Settings, samples: int) -> list[Piece]:
     Raises:
         ReplayError: a trace is not there.
     """
-    paths = {machine: traces / f"{machine.file}.swf.gz" for machine in MACHINES}
-    for machine, path in paths.items():
-        if not path.is_file():
-            raise ReplayError(
-                f"{path}: no such trace; `adaptor trace fetch {machine.file} --folder {traces}` gets it"
-            )
+    paths = trace_files(MACHINES, traces)
     return [
         Piece(machine, path, load, sample, settings)
         for sample in range(samples)

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
-from adaptor.replay.derose.summary import REPETITIONS, Interval
+from adaptor.replay.bootstrap import Interval, Matrix, interval, weights
 from adaptor.replay.transparent.design import STRATEGIES
 from adaptor.replay.transparent.sample import Outcome
 
-Matrix = npt.NDArray[np.float64]
 HOUR = 3600.0
 
 
@@ -56,16 +54,16 @@ def summarise(outcomes: Sequence[Outcome], seed: int) -> list[Cell]:
     groups: dict[tuple[str, float, int, int], list[Outcome]] = defaultdict(list)
     for each in outcomes:
         groups[each.trace, each.load, each.tasks, each.mean].append(each)
-    return [_cell(group, np.random.default_rng(seed)) for group in groups.values()]
+    return [_cell(group, seed) for group in groups.values()]
 
 
-def _cell(group: list[Outcome], draw: np.random.Generator) -> Cell:
+def _cell(group: list[Outcome], seed: int) -> Cell:
     by: dict[str, list[Outcome]] = {
         name: sorted((each for each in group if each.strategy == name), key=lambda each: each.sample)
         for name in STRATEGIES
     }
     samples = len(by["transparent"])
-    weights = draw.multinomial(samples, np.full(samples, 1 / samples), REPETITIONS).T / samples
+    again = weights(samples, seed)
     times = {name: np.array([each.turnaround for each in some], np.float64) for name, some in by.items()}
     first = group[0]
     return Cell(
@@ -75,18 +73,18 @@ def _cell(group: list[Outcome], draw: np.random.Generator) -> Cell:
         tasks=first.tasks,
         mean=first.mean,
         samples=samples,
-        by={name: _share(some, times[name], weights) for name, some in by.items()},
-        explicit=_ratio(times, ("static", "adaptive"), "transparent", weights),
-        mixed=_ratio(times, ("adaptive", "transparent"), "mixed", weights),
+        by={name: _share(some, times[name], again) for name, some in by.items()},
+        explicit=_ratio(times, ("static", "adaptive"), "transparent", again),
+        mixed=_ratio(times, ("adaptive", "transparent"), "mixed", again),
     )
 
 
-def _share(some: list[Outcome], times: Matrix, weights: Matrix) -> Share:
+def _share(some: list[Outcome], times: Matrix, again: Matrix) -> Share:
     def mean(name: str) -> float:
         return float(np.mean([getattr(each, name) for each in some]))
 
     return Share(
-        turnaround=_interval(float(times.mean()), times @ weights, len(times)),
+        turnaround=_interval(float(times.mean()), times @ again, len(times)),
         held=mean("held") / HOUR,
         lent=mean("lent") / HOUR,
         lost=mean("lost") / HOUR,
@@ -97,15 +95,14 @@ def _share(some: list[Outcome], times: Matrix, weights: Matrix) -> Share:
     )
 
 
-def _ratio(times: dict[str, Matrix], others: tuple[str, ...], one: str, weights: Matrix) -> Interval:
+def _ratio(times: dict[str, Matrix], others: tuple[str, ...], one: str, again: Matrix) -> Interval:
     """The least mean of the others over the mean of one."""
     best = min(others, key=lambda name: float(times[name].mean()))
-    drawn = np.min([times[name] @ weights for name in others], axis=0) / (times[one] @ weights)
+    drawn = np.min([times[name] @ again for name in others], axis=0) / (times[one] @ again)
     return _interval(float(times[best].mean() / times[one].mean()), drawn, len(times[one]))
 
 
 def _interval(value: float, drawn: Matrix, samples: int) -> Interval:
     if samples == 1:
         return Interval(value, 0.0, math.inf)  # one submission time says nothing of chance
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(value, float(low), float(high))
+    return interval(value, drawn)

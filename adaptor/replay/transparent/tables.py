@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.replay.derose.summary import Interval
+from adaptor.replay.bootstrap import Interval
 from adaptor.replay.exhibits import Exhibit
 from adaptor.replay.transparent.claims import CLAIMS, Claim, tally, verdicts
 from adaptor.replay.transparent.design import MACHINES, STRATEGIES
@@ -37,8 +37,8 @@ def _turnarounds(cells: Sequence[Cell]) -> Exhibit:
         [
             *_key(cell),
             *(_hours(cell.by[name].turnaround) for name in STRATEGIES),
-            _shown(cell.explicit),
-            _shown(cell.mixed),
+            str(cell.explicit),
+            str(cell.mixed),
             verdicts(cell),
         ]
         for cell in cells
@@ -124,7 +124,3 @@ def _delay(share: Share) -> str:
 def _hours(seconds: Interval) -> str:
     value, low, high = (each / HOUR for each in (seconds.value, seconds.low, seconds.high))
     return f"{value:,.2f} [{low:,.2f}, {high:,.2f}]"
-
-
-def _shown(ratio: Interval) -> str:
-    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from adaptor.replay.errors import ReplayError
+import msgspec
+
+from adaptor.replay.files import naming, write_whole
 
 TableFormat = Literal["csv", "parquet"]
 FORMATS: tuple[TableFormat, ...] = ("csv", "parquet")
 
 
-def write_table(columns: Mapping[str, Sequence[Any]], stem: Path, kind: TableFormat) -> Path:
+def write_table(columns: Mapping[str, Sequence[Any]], stem: Path, kind: TableFormat) -> None:
     """Write named columns of equal length to `stem` with the ending of its format, whole or not at all.
 
     A table of the same name in another format goes, so that none stays behind that knows less.
@@ -23,34 +24,29 @@ def write_table(columns: Mapping[str, Sequence[Any]], stem: Path, kind: TableFor
     Raises:
         ReplayError: it cannot be written.
     """
-    content = _as_csv(columns) if kind == "csv" else _as_parquet(columns)
     path = stem.with_suffix(f".{kind}")
-    try:
-        replace(path, content)
+    if kind == "csv":
+        write_whole(path, as_csv(columns, zip(*columns.values(), strict=True)))
+    else:
+        write_whole(path, _as_parquet(columns))
+    with naming(path):
         for other in FORMATS:
             if other != kind:
                 stem.with_suffix(f".{other}").unlink(missing_ok=True)
-    except OSError as error:
-        raise ReplayError(f"{path}: {error.strerror or error}") from error
-    return path
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all. Raises OSError."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _as_csv(columns: Mapping[str, Sequence[Any]]) -> bytes:
+def as_csv(headings: Iterable[str], rows: Iterable[Iterable[Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
+    writer.writerow(headings)
+    writer.writerows(rows)
     return text.getvalue().encode("utf-8")
+
+
+def columns_of(rows: Sequence[msgspec.Struct]) -> dict[str, list[Any]]:
+    """The fields of structs of one type, of which there is at least one."""
+    columns = zip(*map(msgspec.structs.astuple, rows), strict=True)
+    return dict(zip(rows[0].__struct_fields__, map(list, columns), strict=True))
 
 
 def _as_parquet(columns: Mapping[str, Sequence[Any]]) -> bytes:
