@@ -1,4 +1,4 @@
-"""Lent time as a user is shown it: how much, what of it was of use, how often and how fast it was given back."""
+"""Lent time as a user is shown it: what of it was of use, how often and how fast it was given back."""
 
 from __future__ import annotations
 

@@ -143,6 +143,8 @@ def _pilot_ended(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> N
         broker.lost(worker.id, word, at, now)
         site.core.forget_worker(worker.id)
     broker.forget_pilot(pilot.id)
+    if site.lender is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
+        site.lender.give_back(pilot.node, now)
     del site.pilots[pilot.id]
     _judge_pilot(site, pilot, now, left.complaints or left.last_words)
     if word is not AttemptOutcome.LOST:

@@ -39,9 +39,8 @@ class FakeSites:
         config = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(0))
         self.journal = Journal(directory)
         self.backends = {name: FakeBackend() for name in names}
-        core = Core(
-            directory, self.journal, FakeServer(), dict.fromkeys(names, terms_of(config, LIMITS)), costs
-        )  # type: ignore[arg-type]
+        terms = dict.fromkeys(names, terms_of(config, LIMITS))
+        core = Core(directory, self.journal, FakeServer(), terms, costs)  # type: ignore[arg-type]
         self.sites = {
             name: SiteState(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
         }

@@ -16,6 +16,8 @@ from backends.base import NodeReport
 
 _KEEP = 300.0
 """Seconds between two times at which what was learned is written down."""
+_HANDOVER = 5.0
+"""Seconds that may lie between the end of a lease and the start of the local job that wanted its node."""
 _TELL = 60.0
 """Seconds of an idle period that is not over after which the learner is told of it."""
 
@@ -40,10 +42,14 @@ class Lender:
         """When the nodes were last seen."""
         self.forlorn: dict[int, float] = {}
         """By lease: since when no worker of it is known."""
+        self.yielding: dict[int, float] = {}
+        """By lease: since when a local job has been seen to want its node."""
         self._journal, self._site = journal, site
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
         self._since: dict[str, float] = {}
         """Since when nodes have been idle but for us."""
+        self._given_back: dict[str, float] = {}
+        """When nodes were given back to a local job that may not be seen there yet."""
         self._told: dict[str, float] = {}
         """Up to which age of that the learner knows."""
         self._kept = time.time()
@@ -51,6 +57,15 @@ class Lender:
     def refusals(self, node: str) -> Backoff:
         """Of the leases of a node."""
         return self._refusals[node]
+
+    def give_back(self, node: str, at: float) -> None:
+        """A local job has made a lease yield."""
+        self._given_back[node] = at
+
+    def may_lend(self, node: str, now: float) -> bool:
+        """Whether nothing that has happened at a node lately speaks against lending it."""
+        until = self._given_back.get(node, -_HANDOVER) + _HANDOVER
+        return now >= until and not self.refusals(node).waiting(now)
 
     def idle_since(self, node: str) -> float | None:
         return self._since.get(node)

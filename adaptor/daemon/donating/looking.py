@@ -52,7 +52,7 @@ def _node(
         use, pilot = NodeUse.TAKEN, None
     elif pilot is not None and pilot.state is PilotState.SUBMITTING and use is NodeUse.TAKEN:
         use = NodeUse.IDLE  # by a job whose id is not known yet, most likely our own
-    elif pilot is None and lender.refusals(report.name).waiting(now):
+    elif pilot is None and not lender.may_lend(report.name, now):
         use = NodeUse.TAKEN
     return NodeView(
         name=report.name,

@@ -20,8 +20,10 @@ from adaptor.model import PilotState
 from adaptor.units import format_duration
 from backends.base import NodeReport
 
-QUEUED_TOO_LONG = 30.0
-"""Seconds that a lease may wait in the scheduler's queue: its node is not idle any more."""
+QUEUED_TOO_LONG = 90.0
+"""Seconds that a lease may wait in the scheduler's queue, which looks at it every half a minute or so."""
+SUSPENDED = 60.0
+"""Seconds for which a lease may be on a node that a local job has: longer, and it was only suspended."""
 
 FORLORN = 60.0
 """Seconds without a worker after which a lease is given up: nobody else may notice its end."""
@@ -66,7 +68,7 @@ async def _act(
     for decision in decide(view, lender.learner.hazard):
         match decision:
             case TakeBack():
-                _take_back(site, lender, decision, nodes)
+                _take_back(site, lender, decision, nodes, now)
             case Lend() if may_lend:
                 reason = await _lend(site, lender, decision, nodes, choice)
                 may_lend = not reason
@@ -103,15 +105,23 @@ async def _lend(
     return ""
 
 
-def _take_back(site: SiteState, lender: Lender, decision: TakeBack, nodes: dict[str, NodeReport]) -> None:
+def _take_back(
+    site: SiteState, lender: Lender, decision: TakeBack, nodes: dict[str, NodeReport], now: float
+) -> None:
     by_node = {pilot.node: pilot for pilot in site.leases}
     for name in decision.nodes:
         report = nodes.get(name)
         taken = report is not None and report.use is NodeUse.TAKEN
         pilot = by_node[name]
-        if taken and lender.config.mode == "preemptible" and pilot.state is PilotState.RUNNING:
-            continue  # the scheduler is about to preempt it, with its own grace time
-        _end(site, pilot, decision.reason)
+        if not (taken and _yields(lender, pilot, now)):
+            _end(site, pilot, decision.reason)
+
+
+def _yields(lender: Lender, pilot: Pilot, now: float) -> bool:
+    """Whether the scheduler is about to preempt a lease, with its own grace time."""
+    if lender.config.mode != "preemptible" or pilot.state is not PilotState.RUNNING:
+        return False
+    return now - lender.yielding.setdefault(pilot.id, now) < SUSPENDED
 
 
 def _withdraw_late(site: SiteState, now: float) -> None:
@@ -124,8 +134,9 @@ def _withdraw_late(site: SiteState, now: float) -> None:
 def _give_up_forlorn(site: SiteState, lender: Lender, now: float) -> None:
     """A lease without any worker holds a node for nothing."""
     leases = {pilot.id: pilot for pilot in site.leases if pilot.state is PilotState.RUNNING}
-    for id in lender.forlorn.keys() - leases.keys():
-        del lender.forlorn[id]
+    for known in (lender.forlorn, lender.yielding):
+        for id in known.keys() - leases.keys():
+            del known[id]
     for id, pilot in leases.items():
         if site.core.broker.of_pilot(id):
             lender.forlorn.pop(id, None)

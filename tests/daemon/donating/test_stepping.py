@@ -11,7 +11,7 @@ import pytest
 
 from adaptor.config import Duration
 from adaptor.config_donation import DonationConfig
-from adaptor.daemon.donating import stepping
+from adaptor.daemon.donating import lender, stepping
 from adaptor.donation.situation import NodeUse
 from adaptor.link.messages import Leaving
 from adaptor.model import AttemptOutcome
@@ -103,6 +103,35 @@ def test_the_scheduler_preempts_with_its_own_grace_time(site: LendingSite) -> No
     site.backend.set("n1", NodeUse.TAKEN)
     site.step()
     assert site.backend.cancelled == []
+
+
+def test_a_lease_that_is_only_suspended_is_ended(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.submit(16)
+    site.step()
+    job = site.backend.reports[site.backend.lent["n1"]].id
+    site.start("n1")
+    site.step()
+    site.backend.set("n1", NodeUse.TAKEN)
+    site.step()
+    site.step()
+    assert site.backend.cancelled == []
+    monkeypatch.setattr(stepping, "SUSPENDED", -1.0)
+    site.step()
+    assert site.backend.cancelled == [job]
+
+
+def test_a_node_that_was_just_given_back_is_not_lent_again_at_once(
+    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.submit(16)
+    site.step()
+    site.leave(site.start("n1"), Leaving.SIGNAL)
+    site.backend.say(site.backend.lent["n1"], JobState.PREEMPTED)
+    site.step()
+    assert "n1" not in site.backend.lent, "the local job is not seen there yet"
+    monkeypatch.setattr(lender, "_HANDOVER", 0.0)
+    site.step()
+    assert "n1" in site.backend.lent
 
 
 def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> None:
@@ -244,10 +273,10 @@ def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: LendingSite)
     site.step()
     site.backend.set("n1", NodeUse.TAKEN)
     site.step()
-    lender = site.state.lender
-    assert lender is not None
-    lender.keep(time.time())
-    learned = lender.learner.idleness
+    known = site.state.lender
+    assert known is not None
+    known.keep(time.time())
+    learned = known.learner.idleness
     assert sum(learned.ends) == 1
     site.restart()
     assert site.state.lender is not None
