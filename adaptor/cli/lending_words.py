@@ -18,11 +18,11 @@ def lending_lines(lending: views.LendingView) -> list[str]:
 
 
 def lent_words(lending: views.LendingView) -> str:
-    """`lent 3h of processor time (used 2h 45m, lost 5m), 7 reclaims in 0.2 s (at most 1.1 s)`."""
+    """`lent 3h of processor time (used 2h 45m, lost 5m), 7 reclaims in 0.20 s (at most 1.10 s)`."""
     words = (
         f"lent {duration(lending.lent)} of processor time (used {duration(lending.used)}, "
         f"lost {duration(lending.lost)}), {plural(lending.reclaims, 'reclaim')}"
     )
     if lending.latency is None or lending.slowest is None:
         return words
-    return f"{words} in {lending.latency:.2g} s (at most {lending.slowest:.2g} s)"
+    return f"{words} in {lending.latency:.2f} s (at most {lending.slowest:.2f} s)"

@@ -151,8 +151,8 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
 
 def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None:
     reason = pilot.cancel_reason or report.reason
-    if ended is PilotState.PREEMPTED and report.reason:
-        reason = report.reason
+    if ended is PilotState.PREEMPTED:
+        reason = report.reason or ("a local job wanted its node" if pilot.node else reason)
     never_ran = report.start is None and pilot.started is None
     if ended is PilotState.CANCELLED and never_ran and pilot.cancel_reason:
         ended = PilotState.WITHDRAWN
