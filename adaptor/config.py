@@ -5,15 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import msgspec
-import yaml
 
 from adaptor.config_budget import BudgetConfig, PriceConfig, check_costs
 from adaptor.config_donation import DonationConfig, check_donation
+from adaptor.config_lines import Fail, Lines, read_yaml
 from adaptor.config_ssh import SshConfig, check_environment, check_ssh
 from adaptor.errors import ConfigError
 from adaptor.units import Duration as Duration
@@ -149,7 +148,7 @@ def load_config(path: Path | None) -> Config:
 
 def parse_config(text: str, name: str) -> Config:
     """As `load_config`, from text; `name` stands for the file in errors."""
-    lines, data = _read_yaml(text, name)
+    lines, data = read_yaml(text, name)
     try:
         config = msgspec.convert(data, Config, dec_hook=_decode_duration)
     except msgspec.ValidationError as error:
@@ -162,44 +161,6 @@ def _decode_duration(kind: type, value: Any) -> Any:
     if kind is Duration:
         return Duration(parse_duration(value))
     raise NotImplementedError(kind)
-
-
-_Lines = dict[str, int]
-"""Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
-
-
-def _read_yaml(text: str, name: str) -> tuple[_Lines, Any]:
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that cannot be
-        mark = getattr(error, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{where}: not valid YAML: {problem}") from error
-    lines: _Lines = {"$": 1}
-    if root is not None:
-        try:
-            _collect_lines(root, "$", lines, name)
-        except RecursionError as error:
-            raise ConfigError(f"{name}: an alias (`*…`) stands for what it is part of") from error
-    return lines, data
-
-
-def _collect_lines(node: yaml.Node, path: str, lines: _Lines, name: str) -> None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            child = f"{path}.{key.value}"
-            line = key.start_mark.line + 1
-            if child in lines:
-                raise ConfigError(f"{name}:{line}: {child[2:]}: this key stands twice")
-            lines[child] = line
-            _collect_lines(value, child, lines, name)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            child = f"{path}[{index}]"
-            lines[child] = value.start_mark.line + 1
-            _collect_lines(value, child, lines, name)
 
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
@@ -228,7 +189,7 @@ def _split(message: str) -> tuple[str, str]:
     return problem, at["path"]
 
 
-def _located(message: str, lines: _Lines, name: str) -> ConfigError:
+def _located(message: str, lines: Lines, name: str) -> ConfigError:
     """A ConfigError with file and line for a message of msgspec, whose paths end in `$.a.b[0]`."""
     problem, path = _split(message)
     unknown = _UNKNOWN_FIELD.fullmatch(problem)
@@ -258,10 +219,7 @@ def _suggestion(path: str) -> str:
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
-_Fail = Callable[[str, str], NoReturn]
-
-
-def _check(config: Config, lines: _Lines, name: str) -> None:
+def _check(config: Config, lines: Lines, name: str) -> None:
     """What types alone cannot say."""
 
     def fail(path: str, problem: str) -> NoReturn:
@@ -280,7 +238,7 @@ def _check(config: Config, lines: _Lines, name: str) -> None:
         fail("$.daemon.worker_timeout", f"must be more than 0, not {config.daemon.worker_timeout:g}")
 
 
-def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
+def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     for key, value in (
         ("limits.max_pending_requests", site.limits.max_pending_requests),
         ("limits.max_proc", site.limits.max_proc),
@@ -312,7 +270,7 @@ def _check_site(site: SiteConfig, at: str, fail: _Fail) -> None:
         )
 
 
-def _check_mailbox(site: SiteConfig, at: str, fail: _Fail) -> None:
+def _check_mailbox(site: SiteConfig, at: str, fail: Fail) -> None:
     if site.mailbox is None:
         return
     if site.ssh is not None and site.ssh.link != "mailbox":

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Literal, NoReturn
+from typing import Literal
 
 import msgspec
 
-Fail = Callable[[str, str], NoReturn]
-"""Is told the path of a key, and what is wrong with it."""
+from adaptor.config_lines import Fail
 
 LONGEST_UNIT = 3600
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Literal, NoReturn
+from typing import Literal
 
 import msgspec
 
+from adaptor.config_lines import Fail
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.units import Duration
-
-Fail = Callable[[str, str], NoReturn]
-"""Is told the path of a key, and what is wrong with it."""
 
 NODE = "{node}"
 """Stands for the node's name in the words of a launcher."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Literal, NoReturn
+from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
-Fail = Callable[[str, str], NoReturn]
-"""Is told the path of a key, and what is wrong with it."""
+from adaptor.config_lines import Fail
 
 
 class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
