@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.forecast import FIRST, Estimate, remaining_work, residual_of
+from adaptor.budget.forecast import FIRST, Estimate, estimate
+from adaptor.budget.rests import possible_rests
 
 
 class Outlook(msgspec.Struct, frozen=True):
@@ -27,7 +30,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     """Those that have a result or may still have one."""
     finished: Sequence[float]
-    """Runtimes in seconds; of very many a sample will do."""
+    """Runtimes in seconds; of very many a sample will do: of one in `every`."""
+    every: int = 1
     running: Sequence[float]
     """For how long the others have run."""
     waiting: int
@@ -37,6 +41,8 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """When the first of them is there, epoch seconds."""
     charged: float
     """Credits so far, begun charging units of running pilots included."""
+    paid: float = 0.0
+    """Seconds of slots that are in those units and still to come."""
     rate: float
     """Credits per second of a slot."""
     unit: float
@@ -50,26 +56,34 @@ def worth_telling(finished: int, tasks: int) -> bool:
 
 
 def outlook(seen: Seen) -> Outlook:
-    """The remaining work (`remaining_work`) at the site's rate, and what is paid besides.
+    """The possible rests (`possible_rests`) at the site's rate, and what is paid besides.
 
-    Each slot ends amid a charging unit and, on average, waits for half a task that runs beside it; at the
-    most it wastes a whole unit and starts once more.
+    Time that is paid already costs nothing more. Slots end together, in whole charging units, as those of a
+    pilot do; each waits for up to two halves of a task that run beside it, and may have to start once more.
+    At the least nothing is wasted. The end waits for the longest task, which may begin at any time.
 
     Raises:
         ValueError: fewer than two tasks have finished.
     """
-    work = remaining_work(seen.finished, seen.running, seen.waiting)
-    if not work.value:
+    longest = max(*seen.finished, *seen.running, 0.0)
+    rests = possible_rests(seen.finished, seen.running, seen.waiting, longest, seen.every)
+    work = estimate(each.work for each in rests)
+    if not work.high:
         at = Estimate(seen.now, seen.now, seen.now)
         return Outlook(Estimate(seen.charged, seen.charged, seen.charged), at, work)
-    residual = residual_of(seen.finished, seen.running)
     slots = max(1, min(seen.slots, seen.waiting + len(seen.running)))
-    extra = (0.0, seen.unit / 2 + residual, seen.unit + seen.startup + 2 * residual)
-    works = (work.low, work.value, work.high)
-    cost = [seen.charged + seen.rate * (each + slots * more) for each, more in zip(works, extra, strict=True)]
-    if not seen.slots:
-        return Outlook(Estimate(*cost), None, work)
+    draw = random.Random(1)  # noqa: S311
+    cost, ends = [], []
+    for rest in rests:
+        idle = draw.random() * 2 * rest.residual + draw.random() * seen.startup
+        unpaid = rest.work / slots + idle - seen.paid / slots
+        cost.append(slots * seen.unit * max(0, math.ceil(unpaid / seen.unit)))
+        ends.append(max(rest.work / slots + idle, draw.random() * rest.work / slots + rest.longest))
+    more = _from(max(0.0, work.low - seen.paid), cost, seen.charged, seen.rate)
     begin = max(seen.now, seen.starts)
-    later = (0.0, residual, seen.startup + 2 * residual)
-    ends = [begin + each / slots + more for each, more in zip(works, later, strict=True)]
-    return Outlook(Estimate(*cost), Estimate(*ends), work)
+    return Outlook(more, _from(work.low / slots, ends, begin, 1.0) if seen.slots else None, work)
+
+
+def _from(least: float, cases: Sequence[float], start: float, rate: float) -> Estimate:
+    found = estimate(cases)
+    return Estimate(start + rate * least, start + rate * found.value, start + rate * found.high)

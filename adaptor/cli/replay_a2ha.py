@@ -81,5 +81,7 @@ def budget_check(ctx: click.Context, bags: int, orders: int, demo: Path, seed: i
     targets.append(check_speed())
     for target in targets:
         click.echo(f"{'kept    ' if target.met else 'NOT KEPT'}  {target.promise}: {target.found}")
+        for line in target.lines:
+            click.echo(f"          {line}")
     if not all(target.met for target in targets):
         ctx.exit(1)

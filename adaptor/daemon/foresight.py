@@ -52,7 +52,8 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
         return None
     sites = sites_of(site, bag)
     running = [max(0.0, now - start) for start in site.core.broker.starts(bag.id)]
-    runtimes = site.core.journal.runtimes(bag.id, -(-finished // _SAMPLE))
+    every = -(-finished // _SAMPLE)
+    runtimes = site.core.journal.runtimes(bag.id, every)
     if len(runtimes) < 2 or not sites:
         return None
     pilots = pilots_of(sites, bag)
@@ -63,6 +64,7 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
             now=now,
             tasks=tasks_of(bag),
             finished=runtimes,
+            every=every,
             running=running,
             waiting=max(0, tasks_of(bag) - finished - len(running)),
             slots=sum(
@@ -70,6 +72,7 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
             ),
             starts=_first_start(pilots, now),
             charged=charged(site, bag, pilots, now),
+            paid=_paid_ahead(site, bag, pilots, now),
             rate=bag.spec.cpus * price / MILLION / 3600,
             unit=float(unit),
             startup=max(each.pad for each in sites),
@@ -80,6 +83,19 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
 def _first_start(pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
     starts = (pilot.started or pilot.predicted_start or now for _, pilot in pilots)
     return min(starts, default=math.inf)
+
+
+def _paid_ahead(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
+    """Seconds of slots that are still to come in the charging units that have begun."""
+    total = 0.0
+    for at, pilot in pilots:
+        reserved = site.core.treasury.ledger.open_pilots.get(pilot.id)
+        if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
+            elapsed = now - pilot.started
+            until = min(reserved.tariff.charged_seconds(elapsed), pilot.granted)
+            slots = task_slots(pilot.request.p, bag.spec.cpus, rules_of(at).granularity)
+            total += slots * max(0.0, until - elapsed)
+    return total
 
 
 def charged(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:

@@ -59,6 +59,23 @@ def test_two_runtimes_at_least() -> None:
     assert worth_telling(5, 20)
 
 
+def test_what_is_paid_already_costs_nothing_more() -> None:
+    hourly = msgspec.structs.replace(SEEN, unit=3600.0, charged=216.0, paid=6 * 2600.0)
+    found = outlook(hourly)
+    assert (found.cost.low, found.cost.high) == (216.0, 216.0)
+    longer = outlook(msgspec.structs.replace(hourly, waiting=1700))
+    assert longer.cost.low == pytest.approx(216.0 + (17_000 - 15_600) * 0.01)
+    assert longer.cost.high == pytest.approx(216.0 + 6 * 3600 * 0.01)
+
+
+def test_the_longest_task_may_end_last() -> None:
+    """As each runtime is twice the one before, a hundred more tasks have longer ones among them."""
+    finished = [float(2**power) for power in range(15)]
+    found = outlook(msgspec.structs.replace(SEEN, finished=finished, waiting=100, slots=100))
+    assert found.end is not None
+    assert found.end.high > SEEN.now + finished[-1] > SEEN.now + found.work.high / 100
+
+
 @given(
     st.lists(st.floats(0.1, 1e4), min_size=2, max_size=40), st.lists(st.floats(0, 1e4), max_size=8),
     st.integers(0, 1000), st.integers(0, 50), st.floats(1, 3600),

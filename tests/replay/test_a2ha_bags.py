@@ -56,6 +56,18 @@ def test_the_others_are_only_put_into_another_order(kind):
     assert (one == runtimes(kind, 1, 0, FIXTURE)).all()
 
 
+@pytest.mark.parametrize("kind", bags.OTHERS, ids=lambda kind: kind.key)
+def test_bags_of_other_kinds_are_what_they_say(kind):
+    orders = [runtimes(kind, 1, order, FIXTURE) for order in range(5)]
+    assert {f"synthetic: {len(order)} tasks" for order in orders} == {
+        kind.origin.partition(" tasks")[0] + " tasks"
+    }
+    assert all(order.min() > 0 for order in orders)
+    assert all(order.max() < kind.terms.usable for order in orders if kind.key != "log-normal")
+    assert (runtimes(kind, 1, 0, FIXTURE) == orders[0]).all()
+    assert kind.key == "constant" or (orders[0] != orders[1]).any()
+
+
 @pytest.mark.parametrize("kind", [IMAGE, NORMAL, TESTING])
 def test_the_optimal_numbers_of_the_paper(kind):
     found = [optimal_hosts(runtimes(kind, 1, order, FIXTURE).sum(), kind.terms) for order in range(20)]

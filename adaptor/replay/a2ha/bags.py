@@ -9,12 +9,10 @@ from statistics import NormalDist
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from adaptor.budget.hosts import Terms
+from adaptor.replay.a2ha.drawn import DRAWN, Seconds
 from adaptor.replay.errors import ReplayError
-
-Seconds = npt.NDArray[np.float64]
 
 HOURLY = Terms(unit=3600.0, startup=300.0)
 """2011, §4: 55 of 60 minutes are usable."""
@@ -67,7 +65,12 @@ DEMO = Kind(
     " 12 s, of which 11 s are usable, so that a unit holds about as many tasks as for the image",
     terms=Terms(unit=12.0, startup=1.0),
 )
-KINDS = {kind.key: kind for kind in (IMAGE, NORMAL, TESTING, LONG, DEMO)}
+OTHERS = tuple(
+    Kind(key=key, title=title, optimal=None, origin=f"synthetic: {origin}, drawn anew for each order")
+    for key, (title, origin, _) in DRAWN.items()
+)
+"""Nothing was set by these."""
+KINDS = {kind.key: kind for kind in (IMAGE, NORMAL, TESTING, LONG, DEMO, *OTHERS)}
 
 
 def runtimes(kind: Kind, seed: int, order: int, demo: Path) -> Seconds:
@@ -81,6 +84,8 @@ def runtimes(kind: Kind, seed: int, order: int, demo: Path) -> Seconds:
         return np.maximum(1.0, draw.normal(150, 30, 256))
     if kind.key == "long":
         return np.maximum(1.0, draw.normal(5400, 1200, 256))
+    if kind.key in DRAWN:
+        return DRAWN[kind.key][2](draw)
     fixed = {"image": image, "testing": testing}.get(kind.key)
     return draw.permutation(fixed() if fixed else measured(demo))
 

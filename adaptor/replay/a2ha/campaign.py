@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.forecast import FIRST, Forecast, forecast, remaining_work, residual_of
+from adaptor.budget.forecast import FIRST, Forecast, forecast
+from adaptor.budget.rests import possible_rests
 from adaptor.replay.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor.replay.a2ha.design import Row, Scheme, Settings
 from adaptor.replay.a2ha.simulation import CloudRun
@@ -49,7 +50,7 @@ def run_piece(piece: Piece) -> list[Row]:
 def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
     bag = list(map(float, runtimes(KINDS[scheme.bag], settings.seed, order, settings.demo)))
     cloud = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial)
-    said = _forecast_of(cloud, scheme) if scheme.experiment == "presets" else None
+    said = _forecast_of(cloud, scheme) if scheme.experiment in ("presets", "others") else None
     run = cloud.finish()
     return Row(
         experiment=scheme.experiment,
@@ -69,6 +70,7 @@ def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
         continued=run.continued,
         units_low=said.units.low if said else 0,
         units_high=said.units.high if said else 0,
+        said=said.said if said else 0,
         end_low=said.end.low if said else 0,
         end_high=said.end.high if said else 0,
     )
@@ -78,6 +80,5 @@ def _forecast_of(cloud: CloudRun, scheme: Scheme) -> Forecast:
     """What a user would be told after the first 30 tasks."""
     while cloud.estimator.runtimes.finished < FIRST:
         cloud.advance()
-    work = remaining_work(cloud.finished, cloud.running, cloud.waiting)
-    residual = residual_of(cloud.finished, cloud.running)
-    return forecast(work, cloud.hosts(), scheme.terms, cloud.units, residual, cloud.now)
+    rests = possible_rests(cloud.finished, cloud.running, cloud.waiting, scheme.terms.usable)
+    return forecast(rests, cloud.hosts(), scheme.terms, cloud.units, cloud.now)

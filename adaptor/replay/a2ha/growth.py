@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from adaptor.budget.presets import Preset
-from adaptor.replay.a2ha.bags import IMAGE, Seconds, runtimes
+from adaptor.replay.a2ha.bags import IMAGE, runtimes
 from adaptor.replay.a2ha.design import Settings
+from adaptor.replay.a2ha.drawn import Seconds
 from adaptor.replay.a2ha.simulation import CloudRun
 
 _MOST = 40

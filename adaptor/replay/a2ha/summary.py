@@ -49,6 +49,16 @@ class Group(msgspec.Struct, frozen=True):
         return self.mean(lambda row: float(row.units_low <= row.units <= row.units_high)).value
 
     @property
+    def said(self) -> float:
+        """How often the forecasts say that they hold: not just nine times in ten, for units are whole."""
+        return self.mean(lambda row: row.said).value
+
+    @property
+    def width(self) -> float:
+        """Of the interval, as a share of the charged units."""
+        return self.mean(lambda row: (row.units_high - row.units_low) / row.units).value
+
+    @property
     def end_within(self) -> float:
         return self.mean(lambda row: float(row.end_low <= row.wall <= row.end_high)).value
 

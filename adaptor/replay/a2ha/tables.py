@@ -56,7 +56,7 @@ def tables(rows: Sequence[Row]) -> list[Exhibit]:
             name="forecasts",
             title="Forecasts after the first 30 tasks: 90 % intervals",
             headings=_FORECASTS,
-            rows=[_forecast(each) for each in presets],
+            rows=[_forecast(each) for each in [*presets, *groups(rows, "others")]],
             remarks=FORECASTS,
         ),
         Exhibit(
@@ -169,15 +169,15 @@ def _long_run(group: Group) -> list[str]:
     ]
 
 
-_FORECASTS = ("bag", "preset", "cost within", "end within", "width")
+_FORECASTS = ("bag", "preset", "cost within", "says", "end within", "width")
 
 
 def _forecast(group: Group) -> list[str]:
-    width = group.mean(lambda row: (row.units_high - row.units_low) / row.units)
     return [
         KINDS[group.first.bag].title,
         group.first.preset,
         f"{group.within:.0%}",
+        f"{group.said:.0%}",
         f"{group.end_within:.0%}",
-        f"{width.value:.0%} of the cost",
+        f"{group.width:.0%} of the cost",
     ]

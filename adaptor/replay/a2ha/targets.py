@@ -13,7 +13,7 @@ from adaptor.budget.hosts import Hosts
 from adaptor.budget.presets import CONSERVATIVE, FRUGAL
 from adaptor.replay.a2ha.bags import HOURLY, KINDS
 from adaptor.replay.a2ha.campaign import run_all
-from adaptor.replay.a2ha.design import Settings, presets
+from adaptor.replay.a2ha.design import Scheme, Settings, others, presets
 from adaptor.replay.a2ha.summary import Group, groups
 from adaptor.replay.a2ha.violations import Spending
 from adaptor.replay.parallel import in_processes
@@ -27,6 +27,8 @@ class Target(msgspec.Struct, frozen=True):
     promise: str
     found: str
     met: bool
+    lines: tuple[str, ...] = ()
+    """The parts of what was found."""
 
 
 def check_budgets(bags: int, seed: int, processes: int, done: Callable[[int], None]) -> Target:
@@ -65,15 +67,19 @@ def check_estimates(settings: Settings, processes: int, done: Callable[[int], No
     Raises:
         ReplayError: the measured runtimes cannot be read.
     """
-    frugal = [scheme for scheme in presets() if scheme.preset == FRUGAL]
-    found = groups(run_all(frugal, settings, processes, done), "presets")
+    rows = run_all(_estimated(), settings, processes, done)
+    found = groups(rows, "presets")
     promised = [each for each in found if each.first.bag in ("image", "normal")]
-    return [_hosts(promised, found), _forecasts(found)]
+    return [_hosts(promised, found), _forecasts([*found, *groups(rows, "others")])]
 
 
 def runs_of_estimates(settings: Settings) -> int:
     """How many runs `check_estimates` reports."""
-    return settings.orders * sum(scheme.preset == FRUGAL for scheme in presets())
+    return settings.orders * len(_estimated())
+
+
+def _estimated() -> list[Scheme]:
+    return [*(scheme for scheme in presets() if scheme.preset == FRUGAL), *others()]
 
 
 def check_speed(tasks: int = 100_000, groups_of_hosts: int = 100, steps: int = 200) -> Target:
@@ -103,8 +109,24 @@ def _hosts(promised: Sequence[Group], every: Iterable[Group]) -> Target:
     return Target("hosts within 10 % of the optimum (image, normal)", ", ".join(shown), met)
 
 
+_WITHIN = (0.85, 0.95)
+
+
 def _forecasts(found: Sequence[Group]) -> Target:
+    """The interval of nine in ten holds as often over all bags, and not much less often in any kind of bag.
+
+    It may hold more often in one: whole units leave no interval of just nine in ten where few are bought.
+    """
     together = Group(tuple(row for each in found for row in each.rows)).within
-    shown = ", ".join(f"{KINDS[each.first.bag].title} {each.within:.0%}" for each in found)
-    promise = "cost within the 90 % interval of 30 tasks in 85 to 95 %"
-    return Target(promise, f"{together:.1%} of all runs ({shown})", 0.85 <= together <= 0.95)
+    least = min(found, key=lambda each: each.within)
+    lines = tuple(
+        f"{KINDS[each.first.bag].title}: {each.within:.0%} within (says {each.said:.0%}), "
+        f"the interval is {each.width:.0%} of the cost"
+        for each in found
+    )
+    return Target(
+        "cost within the 90 % interval of 30 tasks in 85 to 95 %, in 85 % at least of each kind of bag",
+        f"{together:.1%} of all runs, the least {least.within:.1%} ({KINDS[least.first.bag].title})",
+        _WITHIN[0] <= together <= _WITHIN[1] and least.within >= _WITHIN[0],
+        lines,
+    )
