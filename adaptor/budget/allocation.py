@@ -96,7 +96,7 @@ def fastest(
     if tasks == 0:
         return Allocation(shares=(), seconds=0.0, cost=0.0)
     low, high = least_time(tasks, offers, confidence), _most_time(tasks, offers)
-    least = cheapest(tasks, offers, high, confidence=confidence)
+    least = _least_cost(tasks, offers, high, confidence)
     if least.cost > budget * (1 + 1e-9):
         raise too_dear(tasks, budget, least.cost, "")
     low = _relaxed_time(tasks, offers, budget, low, high, confidence)
@@ -126,6 +126,19 @@ def time_of_least_cost(tasks: int, offers: Sequence[SiteOffer], confidence: floa
     # `holdings` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
     return max(least_time(tasks, equal, theirs), least_time(tasks, offers, confidence))
+
+
+def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence: float) -> Allocation:
+    """The least cost, however long it may take.
+
+    Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
+    beyond the work is dear. That of one processor which does all where a task costs least is not.
+    """
+    best = min((each for each in offers if each.processors), key=lambda each: each.cost_per_task)
+    tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))
+    alone = best.wait + best.startup + tail + tasks * best.task.mean
+    found = [cheapest(tasks, offers, deadline, confidence=confidence) for deadline in (high, max(alone, 0.0))]
+    return min(found, key=lambda each: each.cost)
 
 
 def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:

@@ -201,3 +201,13 @@ def test_ours_asks_for_more_than_the_paper_as_the_last_tasks_must_end():
     ours = cheapest(2000, TABLE_2, 79.0)
     assert sum(share.processors for share in ours.shares) > paper
     assert time_of_least_cost(2000, TABLE_2) > 100
+
+
+@some
+@given(offers(), st.integers(2, 300))
+def test_a_budget_for_one_processor_of_the_cheapest_site_is_enough(sites, tasks):
+    """However much runtimes spread, and whatever the units: it never has to be paid for idle time."""
+    best = min(sites, key=lambda each: each.cost_per_task)
+    budget = best.cost(best.startup + (tasks + 2) * best.task.mean + best.charging_unit)
+    found = fastest(tasks, sites, budget)
+    assert found.cost <= budget * (1 + 1e-6)
