@@ -121,12 +121,13 @@ def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedReques
 
 
 def _rules(view: SiteView, demand: Demand) -> SiteRules:
-    """The site's rules, with no request wider than what may be asked for."""
-    if demand.most is None:
-        return view.rules
+    """The site's rules, with no request wider or longer than what may be asked for."""
     limits = view.rules.limits
-    narrow = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
-    return msgspec.structs.replace(view.rules, limits=narrow)
+    if demand.most is not None:
+        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
+    if demand.longest is not None:
+        limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
+    return msgspec.structs.replace(view.rules, limits=limits)
 
 
 def _situation(view: SiteView, queue: QueueState, demand: Demand, remaining: int, part: int) -> Situation:

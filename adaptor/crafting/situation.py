@@ -83,6 +83,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Processors that may be asked for now; None: as many as the limits allow."""
     why_most: str = ""
     """Why no more than `most`, in one sentence with the numbers."""
+    longest: int | None = None
+    """Seconds that a request may be long now, beside max_tr: what begins after a deadline is of no use."""
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -36,6 +37,7 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
     if why := _neither_can_be_kept(site, bag, now):
         site.paused[bag.id] = why
         return msgspec.structs.replace(demand, most=0, why_most=why)
+    demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, now))
     if bag.spec.slots:
         return _as_chosen(site, bag, demand)
     advice = advise(_course(site, bag, now))
@@ -43,6 +45,14 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
     processors = round_up(hosts * bag.spec.cpus, shape_of(site, demand).unit)
     preference = f"bag {bag.id} ({_wish(bag)}): {advice.reason}"
     return msgspec.structs.replace(demand, most=processors, why_most=preference)
+
+
+def _until_deadline(site: SiteState, bag: Bag, demand: Demand, now: float) -> int | None:
+    """Seconds of a request whose last task begins before the deadline; None: it has none, or it is over."""
+    if bag.spec.deadline is None or bag.spec.deadline <= now:
+        return None
+    seconds = bag.spec.deadline - now + demand.runtime + site.pad
+    return round_up(math.ceil(seconds), site.backend.time_resolution)
 
 
 def _allotted(site: SiteState, bag: Bag, hosts: int) -> int:

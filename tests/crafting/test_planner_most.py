@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,3 +51,15 @@ def test_fewer_processors_are_asked_for_longer() -> None:
     assert isinstance(wide, Issue)
     assert isinstance(narrow, Issue)
     assert narrow.crafted.request.tr > wide.crafted.request.tr
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive"])
+@given(longest=st.integers(60, 4000), most=st.none() | st.integers(1, 20))
+def test_no_request_is_longer_than_may_be_asked_for(heuristic: str, longest: int, most: int | None) -> None:
+    seen = view(most, heuristic)
+    demand = msgspec.structs.replace(seen.demands[0], longest=longest)
+    issued = [
+        each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
+    ]
+    assert issued
+    assert max(each.crafted.request.tr for each in issued) <= min(longest, 3600)

@@ -142,3 +142,13 @@ def test_no_more_slots_than_were_chosen_from_the_quote(site: FakeSite) -> None:
     assert asked(site) == 3
     assert f"bag {bag.id} has 3 slots at here by its quote" in site.told("issued")[0]
     assert "tasks of 20s" in site.told("issued")[0], "as sampled, not as configured"
+
+
+@pytest.mark.parametrize(("left", "longer"), [(600, False), (-5, True)])
+def test_a_request_ends_with_its_last_task_before_the_deadline_unless_it_is_over(
+    site: FakeSite, left: float, longer: bool
+) -> None:
+    submit(site, 400, deadline=time.time() + left)
+    steps(site)
+    assert site.backend.orders
+    assert any(order.request.tr > 600 + 60 + 31 for order in site.backend.orders) is longer
