@@ -1,8 +1,9 @@
 """The tail of a bag: which running tasks are started once more, and where (BaTS, Tail Phase). Pure.
 
 Oprescu & Kielmann: on idle processors that are paid, replicate the task that is expected to end last, if
-it would end sooner there. What a fresh attempt takes is the mean of its site, as the one that is late may
-be so because of its node (WQR, Paranhos et al. 2003).
+it would end sooner there. Both are reckoned in a bad case, as a bag ends with its last task. What a fresh
+attempt takes is what any task takes at its site, as the one that is late may be so because of its node (WQR,
+Paranhos et al. 2003).
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
     A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    means = {site: mean for site in books.sites if (mean := _mean(books, bag, site)) is not None}
+    fresh = {site: whole for site in books.sites if (whole := _fresh(books, bag, site)) is not None}
     running = _running(books, bag, now)
-    places = _places(books, bag, means, now) if running and means else []
+    places = _places(books, bag, fresh, now) if running and fresh else []
     if not places:
         return []
     tasks = [
-        RunningTask(task=task, left=_left(books, bag, attempts), whole=means)
+        RunningTask(task=task, left=_left(books, bag, attempts), whole=fresh)
         for task, attempts in running.items()
     ]
     late = heapq.nlargest(_TASKS, tasks, key=lambda each: each.left)
@@ -112,8 +113,10 @@ def _others_run(books: Books, worker: Worker) -> bool:
     )
 
 
-def _mean(books: Books, bag: Bag, site: str) -> float | None:
-    return books.learner(bag.id, site).mean if bag.spec.allows(site) else None
+def _fresh(books: Books, bag: Bag, site: str) -> float | None:
+    """Seconds that a fresh attempt takes in a bad case; None where none has finished."""
+    known = bag.spec.allows(site) and books.learner(bag.id, site).mean is not None
+    return books.experience(bag, site).late(0.0) if known else None
 
 
 def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
@@ -135,12 +138,12 @@ def _left(books: Books, bag: Bag, attempts: list[tuple[str, float]]) -> float:
     return min(max(0.0, books.experience(bag, site).late(elapsed) - elapsed) for site, elapsed in attempts)
 
 
-def _places(books: Books, bag: Bag, means: dict[str, float], now: float) -> list[tuple[Worker, float]]:
+def _places(books: Books, bag: Bag, fresh: dict[str, float], now: float) -> list[tuple[Worker, float]]:
     """Idle processors, each with the instant up to which it is paid."""
     found: list[tuple[Worker, float]] = []
     paid = _paid(books, bag, now) if bag.id in books.alone else {}
     for worker in books.workers.values():
-        if worker.awaited or worker.site not in means or not books.serves(worker, bag):
+        if worker.awaited or worker.site not in fresh or not books.serves(worker, bag):
             continue
         slots = min(_PLACES - len(found), _slots(bag, worker))
         if slots > 0:
