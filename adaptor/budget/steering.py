@@ -19,7 +19,6 @@ from adaptor.budget.allocation import (
     least_time,
     time_of_least_cost,
 )
-from adaptor.budget.errors import BudgetError
 from adaptor.budget.holdings import CONFIDENCE
 from adaptor.budget.infeasible import InfeasibleError
 from adaptor.budget.offers import SiteOffer
@@ -84,14 +83,6 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
     except InfeasibleError:  # by the precision of the times alone
         found = soonest
     return Step(found, kept=True, reason=f"the least cost for this time: {_shown(found)}")
-
-
-def check_aim(aim: Aim, now: float) -> None:
-    """Raises BudgetError: a deadline in the past, or a budget that is none."""
-    if aim.deadline is not None and aim.deadline <= now:
-        raise BudgetError(f"the deadline is {format_duration(now - aim.deadline)} in the past")
-    if aim.budget is not None and not (math.isfinite(aim.budget) and aim.budget > 0):
-        raise BudgetError(f"a budget must be finite and above 0 credits, not {aim.budget:g}")
 
 
 def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:

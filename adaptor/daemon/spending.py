@@ -103,7 +103,7 @@ def live_credits(core: Core, told: CreditsView) -> CreditsView:
 
 def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | None:
     """Of a running bag with pilots of its own; None where too little is known yet."""
-    allowed = [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    allowed = _allowed(sites, bag)
     if bag.state != "running" or not allowed:
         return None
     books = allowed[0].core.broker.books
@@ -136,7 +136,7 @@ def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:
     """Why nothing is bought for a bag at any site; empty: something is, or it has no need."""
     if bag.state != "running" or not bag.waiting:
         return ""
-    allowed = [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    allowed = _allowed(sites, bag)
     allowed = [site for site in allowed if not _left_out(site, bag.id)] or allowed
     reasons = [site.paused.get(bag.id, "") for site in allowed]
     if not all(reasons) or any(pilot.bag == bag.id for site in allowed for pilot in site.pilots.values()):
@@ -148,3 +148,7 @@ def _left_out(site: SiteState, bag: int) -> bool:
     """Whether the site is to have nothing of what waits, by cost and time."""
     parting = site.peers.allotments.of(bag) if site.peers is not None else None
     return parting is not None and not parting.tasks(site.name)
+
+
+def _allowed(sites: Mapping[str, SiteState], bag: BagView) -> list[SiteState]:
+    return [site for site in sites.values() if not bag.sites or site.name in bag.sites]
