@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import click
@@ -46,24 +47,34 @@ def quote(
     """
     from adaptor.cli.quoting import take_samples
 
+    if png is not None:  # before anything is paid for
+        _check_drawable(Path(png))
     if ensure_daemon(config):
         tell_started()
     found = take_samples(bag, seed)
-    if png is not None:
-        from adaptor.cli.quote_figure import draw_menu
-
-        draw_menu(found.lines, png)
     if not as_json:
         click.echo(f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges are of 90 %")
         for text in layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]):
             click.echo(text)
-        if choose is None and sys.stdin.isatty():
-            choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
+    if png is not None:
+        from adaptor.cli.quote_figure import draw_menu
+
+        draw_menu(found.lines, png)
+    if choose is None and sys.stdin.isatty() and not as_json:
+        choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
     number = _go_on(found.rest, found.lines, choose, config) if choose else None
     if as_json:
         print_json({"samples": found.samples, "lines": [_plain(line) for line in found.lines], "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+
+
+def _check_drawable(path: Path) -> None:
+    from adaptor.replay.extra import require_extra
+
+    require_extra("matplotlib")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--png: {path}: there is no folder {path.parent}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
