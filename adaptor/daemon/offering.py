@@ -23,6 +23,8 @@ _OPENINGS = 3
 """Instants at which processors of a site become free, that are told apart."""
 _SPREAD = 0.5
 """Deviation of runtimes in parts of their mean, before enough have finished to tell."""
+_SHORTEST = 1e-3
+"""Seconds that a task takes at least in the mean, whatever a clock that was set back has shown."""
 _RUNNING = 200
 """Running tasks of a site that are looked at, at most; they lie evenly among all."""
 
@@ -92,7 +94,8 @@ def task_time(core: Core, bag: Bag, site: str, elapsed: Sequence[float]) -> Task
     known = learner.learned
     guess = learner.mean or bag.spec.runtimes.get(site) or _elsewhere(core, bag) or learner.estimate
     found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
-    found.add_together(known.finished, known.total, known.squares)
+    total = max(known.total, _SHORTEST * known.finished)
+    found.add_together(known.finished, total, max(known.squares, _SHORTEST * total))
     return found.estimate(elapsed[:: max(1, -(-len(elapsed) // _RUNNING))])
 
 

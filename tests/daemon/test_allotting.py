@@ -137,6 +137,10 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
     assert task_time(core, bag, "near", ()).mean == pytest.approx(5)
     assert task_time(core, bag, "near", [100.0] * 1000).mean > 50, "the running ones have run longer"
     assert task_time(core, bag, "far", ()).deviation == pytest.approx(0, abs=1e-3)
+    no_time_at_all = two.submit_bag(40)
+    for _ in range(12):
+        core.broker.books.learner(no_time_at_all.id, "far").finished(0.0)
+    assert task_time(core, no_time_at_all, "far", ()).mean == pytest.approx(1e-3)
     sampled = two.submit_bag(40, runtimes={"near": 7.0})
     assert task_time(core, sampled, "near", ()).mean == 7
 
