@@ -8,7 +8,7 @@ from adaptor.budget.charging import Tariff
 from adaptor.budget.entries import Budget
 from adaptor.budget.periods import Calendar
 from adaptor.config import parse_config
-from adaptor.daemon.pricing import costs_of
+from adaptor.daemon.money.pricing import costs_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  a:\n    backend: slurm\n"

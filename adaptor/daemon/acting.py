@@ -11,11 +11,11 @@ from adaptor.broker.lent import LentNode
 from adaptor.broker.workers import Worker
 from adaptor.budget.ledger import Shares
 from adaptor.crafting.situation import Demand, Issue, Withdraw
-from adaptor.daemon.affording import billed
 from adaptor.daemon.far.machines import python_of
+from adaptor.daemon.money.affording import billed
+from adaptor.daemon.money.treasury import DONATED, EXPLICIT
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState, Withheld
-from adaptor.daemon.treasury import DONATED, EXPLICIT
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain

@@ -11,8 +11,7 @@ import msgspec
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.queries import READING, answer
 from adaptor.broker.recovery import load_bag
-from adaptor.daemon.showing import read_slots, site_view
-from adaptor.daemon.spending import (
+from adaptor.daemon.money.spending import (
     budget_writer,
     change_budget,
     check_aims,
@@ -20,6 +19,7 @@ from adaptor.daemon.spending import (
     live_credits,
     why_paused,
 )
+from adaptor.daemon.showing import read_slots, site_view
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.link import control
 from adaptor.views import BagView, PilotRecord

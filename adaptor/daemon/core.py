@@ -15,10 +15,10 @@ from adaptor.broker.changes import Changes
 from adaptor.broker.journal import Journal
 from adaptor.broker.outbox import Draft, Grant
 from adaptor.broker.recovery import recover
-from adaptor.daemon.chosen import ChosenSlots
-from adaptor.daemon.pricing import Costs
+from adaptor.daemon.money.chosen import ChosenSlots
+from adaptor.daemon.money.pricing import Costs
+from adaptor.daemon.money.treasury import Treasury
 from adaptor.daemon.server import Server
-from adaptor.daemon.treasury import Treasury
 from adaptor.link.messages import BagContext, Lease, Orders, ToWorker, encode
 from adaptor.model import AttemptOutcome
 

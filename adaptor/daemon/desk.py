@@ -13,7 +13,7 @@ from adaptor.broker.changes import AttemptStart, Changes
 from adaptor.broker.workers import Worker
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.latecomers import hear_late
+from adaptor.daemon.money.latecomers import hear_late
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.server import Message
 from adaptor.daemon.site_state import SiteState

@@ -9,7 +9,7 @@ from functools import partial
 
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
 from adaptor.daemon.mail.mailing import mailbox_of
-from adaptor.daemon.metering import read_meter
+from adaptor.daemon.money.metering import read_meter
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
 from adaptor.link.messages import LAST_SECONDS

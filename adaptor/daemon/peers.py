@@ -16,10 +16,10 @@ from adaptor.crafting.dividing.division import by_demand, divide
 from adaptor.crafting.dividing.standing import NO_ANSWER, Part, Standing
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, Group, PilotView, SiteView
-from adaptor.daemon.allotting import Allotments
-from adaptor.daemon.asking import as_if_it_answered, questions_of
 from adaptor.daemon.held_back import why_held_back
-from adaptor.daemon.offering import Question
+from adaptor.daemon.money.allotting import Allotments
+from adaptor.daemon.money.asking import as_if_it_answered, questions_of
+from adaptor.daemon.money.offering import Question
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import view_of
 from adaptor.model import PendingJob, PilotState, QueueState

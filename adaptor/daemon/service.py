@@ -26,8 +26,8 @@ from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.mail.mailing import hire_postman, mailbox_of, open_room
 from adaptor.daemon.mail.postman import Postman
+from adaptor.daemon.money.pricing import costs_of
 from adaptor.daemon.peers import acquaint
-from adaptor.daemon.pricing import costs_of
 from adaptor.daemon.reachable import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.reception import Reception
 from adaptor.daemon.seeing_off import end_pilots

@@ -8,8 +8,8 @@ import time
 from adaptor.broker.credit_entries import read_entries
 from adaptor.budget.credits import MILLION
 from adaptor.budget.ledger import Ledger
+from adaptor.daemon.money.spending import change_budget
 from adaptor.daemon.site import step
-from adaptor.daemon.spending import change_budget
 from tests.daemon.fake_site import FakeSite
 
 

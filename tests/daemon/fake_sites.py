@@ -13,8 +13,8 @@ from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.journal import Journal
 from adaptor.config import Duration, SiteConfig
 from adaptor.daemon.core import Core
+from adaptor.daemon.money.pricing import Costs
 from adaptor.daemon.peers import acquaint
-from adaptor.daemon.pricing import Costs
 from adaptor.daemon.site import step
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of

@@ -10,10 +10,10 @@ from adaptor.broker.demanding import LentDemand
 from adaptor.budget.allowance import afford
 from adaptor.budget.ledger import Shares
 from adaptor.crafting.situation import Demand, Issue
-from adaptor.daemon.affording import billed
 from adaptor.daemon.donating.lender import Lender
+from adaptor.daemon.money.affording import billed
+from adaptor.daemon.money.treasury import DONATED
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import DONATED
 from adaptor.donation.situation import Lend
 from adaptor.model import CraftedRequest, Request
 from adaptor.units import round_down, round_up

@@ -14,7 +14,7 @@ from adaptor.broker.bag import Bag, BagSpec
 from adaptor.config import Duration, SiteConfig
 from adaptor.config_donation import DonationConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.pricing import costs_of
+from adaptor.daemon.money.pricing import costs_of
 from adaptor.daemon.site import step
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of

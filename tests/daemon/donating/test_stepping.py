@@ -298,7 +298,7 @@ def test_a_lease_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
 
 
 def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
-    from adaptor.daemon.spending import change_budget
+    from adaptor.daemon.money.spending import change_budget
 
     site = LendingSite(tmp_path / "state")
     bag = site.submit(100)

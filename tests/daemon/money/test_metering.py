@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.broker.books import Meter
-from adaptor.daemon.metering import SLACK
+from adaptor.daemon.money.metering import SLACK
 from backends.base import JobState
 from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite

@@ -13,8 +13,8 @@ from adaptor.budget.ledger import Shares
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.crafting.words import counted
+from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import EXPLICIT
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import Request
 from adaptor.units import round_down, round_up

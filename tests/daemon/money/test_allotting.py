@@ -13,11 +13,11 @@ import pytest
 
 from adaptor.budget.charging import Tariff
 from adaptor.budget.steering import Aim, Progress
-from adaptor.daemon import allotting
-from adaptor.daemon.allotting import Allotments
-from adaptor.daemon.offering import Question, aim_of, task_time
-from adaptor.daemon.pricing import Costs
-from adaptor.daemon.spending import why_paused
+from adaptor.daemon.money import allotting
+from adaptor.daemon.money.allotting import Allotments
+from adaptor.daemon.money.offering import Question, aim_of, task_time
+from adaptor.daemon.money.pricing import Costs
+from adaptor.daemon.money.spending import why_paused
 from adaptor.views import BagView
 from backends.base import SchedulerError
 from tests.daemon.fake_sites import FakeSites

@@ -11,7 +11,7 @@ from adaptor.broker.books import Books
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.dividing.standing import NO_ANSWER, Standing
 from adaptor.crafting.situation import Group
-from adaptor.daemon.offering import Question, question
+from adaptor.daemon.money.offering import Question, question
 from adaptor.daemon.site_state import SiteState
 
 

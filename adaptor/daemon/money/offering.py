@@ -15,9 +15,9 @@ from adaptor.budget.task_time import TaskTime
 from adaptor.crafting.dividing.standing import Standing
 from adaptor.crafting.situation import Demand, Group
 from adaptor.daemon.core import Core
-from adaptor.daemon.foresight import slots_there
+from adaptor.daemon.money.foresight import slots_there
+from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import EXPLICIT
 
 _OPENINGS = 3
 """Instants at which processors of a site become free, that are told apart."""

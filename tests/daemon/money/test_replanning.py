@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from adaptor.broker.bag import Bag
-from adaptor.daemon import chosen
-from adaptor.daemon.chosen import ChosenSlots
+from adaptor.daemon.money import chosen
+from adaptor.daemon.money.chosen import ChosenSlots
 from adaptor.model import CraftedRequest, PilotState, Request
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.daemon.test_aiming import asked, finish, submit
+from tests.daemon.money.test_aiming import asked, finish, submit
 
 
 @pytest.fixture

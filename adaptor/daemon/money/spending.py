@@ -13,11 +13,11 @@ from adaptor.budget.credits import format_credits, millionths
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.presets import PREFERENCES
 from adaptor.crafting.situation import Demand
-from adaptor.daemon.affording import billed, shape_of, smallest
 from adaptor.daemon.core import Core
-from adaptor.daemon.foresight import look_ahead
+from adaptor.daemon.money.affording import billed, shape_of, smallest
+from adaptor.daemon.money.foresight import look_ahead
+from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import EXPLICIT
 from adaptor.errors import UsageError
 from adaptor.model import Request
 from adaptor.units import format_duration

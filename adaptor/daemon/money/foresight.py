@@ -9,9 +9,9 @@ from adaptor.broker.bag import Bag
 from adaptor.budget.credits import MILLION, in_credits
 from adaptor.budget.outlook import Outlook, Seen, outlook, worth_telling
 from adaptor.crafting.shape import task_slots
+from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import EXPLICIT
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import PilotState, TaskState
 

@@ -17,8 +17,8 @@ from adaptor.budget.runtimes import Sums
 from adaptor.crafting.shape import task_slots
 from adaptor.crafting.situation import Demand
 from adaptor.crafting.words import counted
-from adaptor.daemon.affording import shape_of
-from adaptor.daemon.foresight import look_ahead, sites_of, slots_there, tasks_of
+from adaptor.daemon.money.affording import shape_of
+from adaptor.daemon.money.foresight import look_ahead, sites_of, slots_there, tasks_of
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import TaskState

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.parting import Parting, part_tasks
 from adaptor.crafting.dividing.wish import Wish
-from adaptor.daemon.offering import Question
+from adaptor.daemon.money.offering import Question
 from adaptor.errors import AdaptorError
 
 INTERVAL = 3.0

@@ -16,11 +16,11 @@ from adaptor.budget.outlook import worth_telling
 from adaptor.budget.replanning import Left, Replan, replan
 from adaptor.budget.task_time import TaskTime
 from adaptor.crafting.shape import task_slots
-from adaptor.daemon.chosen import ChosenSlots
-from adaptor.daemon.foresight import charged, pilots_of, sites_of, tasks_of
-from adaptor.daemon.offering import running_for, task_time
+from adaptor.daemon.money.chosen import ChosenSlots
+from adaptor.daemon.money.foresight import charged, pilots_of, sites_of, tasks_of
+from adaptor.daemon.money.offering import running_for, task_time
+from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.treasury import EXPLICIT
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import TaskState
 

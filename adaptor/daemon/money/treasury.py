@@ -13,7 +13,7 @@ from adaptor.budget.allowance import Allowance
 from adaptor.budget.charging import Allocation
 from adaptor.budget.entries import Budget
 from adaptor.budget.ledger import Ledger, Shares
-from adaptor.daemon.pricing import DEFAULT, Costs
+from adaptor.daemon.money.pricing import DEFAULT, Costs
 from adaptor.model import Request
 
 EXPLICIT: Allocation = "explicit"

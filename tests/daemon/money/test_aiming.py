@@ -11,8 +11,8 @@ import pytest
 
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.recovery import load_bag
-from adaptor.daemon.foresight import look_ahead
-from adaptor.daemon.spending import check_aims
+from adaptor.daemon.money.foresight import look_ahead
+from adaptor.daemon.money.spending import check_aims
 from adaptor.errors import UsageError
 from adaptor.link.control import TaskInput
 from adaptor.model import TaskState
