@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+GRACE_OF_LEASES = 3.0
+"""Seconds; less than what schedulers usually give a job that they preempt."""
+
 
 class Withheld(msgspec.Struct):
     """The last reason for not making a request, so that it is told once."""
@@ -125,11 +128,11 @@ class SiteState:
         return self.lender.fruitless if pilot.node and self.lender is not None else self.fruitless
 
     def grace_of(self, pilot: Pilot) -> float:
-        """Seconds that its workers have for ending their tasks; a local job waits for an agent's."""
+        """Seconds that its workers have for ending their tasks; for a lease's a local job waits."""
         grace, donation = float(self.config.grace_time), self.config.donation
-        if pilot.node and donation is not None and donation.mode == "agent":
-            return min(grace, grace_of_agents(donation))
-        return grace
+        if not pilot.node or donation is None:
+            return grace
+        return min(grace, grace_of_agents(donation) if donation.mode == "agent" else GRACE_OF_LEASES)
 
     def heard_until(self, now: float) -> float:
         """Epoch seconds up to which all that its workers have sent has been heard."""

@@ -134,6 +134,13 @@ def test_a_node_that_was_just_given_back_is_not_lent_again_at_once(
     assert "n1" in site.backend.lent
 
 
+def test_local_jobs_do_not_wait_for_tasks_that_ignore_sigterm(site: LendingSite) -> None:
+    site.submit(4)
+    site.step()
+    (lease,) = site.state.leases
+    assert site.state.grace_of(lease) <= 3.0 < float(site.config.grace_time)
+
+
 def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> None:
     site = LendingSite(tmp_path / "state", DonationConfig(mode="agent"))
     site.submit(16)
