@@ -23,10 +23,11 @@ sites:
 def describe_cluster(settings: Mapping[str, str], partitions: Iterable[SiteNodes], terms: Terms) -> str:
     """The text of a configuration: the first partition as a site, the others as comments."""
     first, *others = partitions
+    yields = settings.get("PreemptType") == "preempt/partition_prio"
     text = _HEAD.format(
         cluster=settings.get("ClusterName", "?"), version=settings.get("SLURM_VERSION", "unknown")
     )
-    text += "\n".join(_site_lines(first, terms)) + "\n"
+    text += "\n".join([*_site_lines(first, terms), *(_donation_lines(first, terms) if yields else ())]) + "\n"
     for nodes in others:
         text += "\n" + "\n".join(f"# {line}" for line in _site_lines(nodes, terms)) + "\n"
     return text
@@ -52,6 +53,22 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     if nodes.exclusive:
         lines.append("    whole_nodes: true  # the partition gives nothing less")
     return lines
+
+
+def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
+    """How idle nodes could be lent, where jobs of another partition make room for those of this one."""
+    own = terms.partitions[nodes.partition]
+    yielding = [
+        each.name
+        for each in terms.partitions.values()
+        if each.name in nodes.related and each.tier < own.tier and each.preempt_mode in ("CANCEL", "REQUEUE")
+    ]
+    if not yielding:
+        return []
+    return [
+        f"    # Jobs of {' and '.join(yielding)} make room for others, so idle nodes can be lent without requests:",
+        f"    # donation: {{mode: preemptible, partition: {scalar(yielding[0])}}}",
+    ]
 
 
 def _portrait(nodes: SiteNodes, terms: Terms) -> str:

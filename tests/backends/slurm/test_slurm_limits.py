@@ -122,6 +122,22 @@ def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, record
     assert parse_config("sites:\n  short:" + uncommented, "other").sites["short"].limits.max_tr == 600
 
 
+def test_a_description_says_how_idle_nodes_could_be_lent(terms: Terms, nodes: SiteNodes) -> None:
+    batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
+    low = msgspec.structs.replace(batch, name="low", tier=1, preempt_mode="CANCEL", default=False)
+    nodes = msgspec.structs.replace(nodes, related=frozenset({"batch", "low"}))
+    both = Terms(partitions={"batch": batch, "low": low})
+    preempting = {"PreemptType": "preempt/partition_prio"}
+    text = describe_cluster(preempting, [nodes], both)
+    uncommented = text.replace("# donation", "donation")
+    donation = parse_config(uncommented, "described").sites["batch"].donation
+    assert donation is not None
+    assert (donation.mode, donation.partition) == ("preemptible", "low")
+    assert "donation" not in describe_cluster({}, [nodes], both)
+    firm = {"low": msgspec.structs.replace(low, preempt_mode="OFF")}
+    assert "donation" not in describe_cluster(preempting, [nodes], Terms(partitions={"batch": batch, **firm}))
+
+
 def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, nodes: SiteNodes) -> None:
     odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
     text = describe_cluster(
