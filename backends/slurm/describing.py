@@ -66,7 +66,7 @@ def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     if not yielding:
         return []
     return [
-        f"    # Jobs of {' and '.join(yielding)} make room for others, so idle nodes can be lent without requests:",
+        f"    # Jobs of {' and '.join(yielding)} make room for others: idle nodes can be lent without asking",
         f"    # donation: {{mode: preemptible, partition: {scalar(yielding[0])}}}",
     ]
 
