@@ -61,16 +61,23 @@ def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
     """
     rules, last = books.rules(worker.site), books.sites[worker.site].last
     longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
-    others, spare = False, None
+    if longest <= 0:
+        return None
+    # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
+    others, spare = bag.spec.allocation != "transparent", None
     for position, task in enumerate(islice(bag.waiting, _odd(books, bag, worker.site) + 1)):
-        need = lent_need(books, bag, worker.site, task)
-        fits = 0 < longest >= need and need + last < worker.too_long
-        kept = held(bag.preempted_of(task).times, rules)
-        if fits and not kept:
-            return _take(bag, position), need + last
+        fate = bag.preempted_of(task)
+        kept = held(fate.times, rules)
         others = others or not kept
-        spare = (position, need) if fits and spare is None else spare
-    if spare is None or others or bag.spec.allocation != "transparent":
+        if fate.ran > longest or (kept and (others or spare is not None)):
+            continue
+        need = lent_need(books, bag, worker.site, task)
+        if need > longest or need + last >= worker.too_long:
+            continue
+        if not kept:
+            return _take(bag, position), need + last
+        spare = position, need
+    if spare is None or others:
         return None
     return _take(bag, spare[0]), spare[1] + last
 
@@ -118,6 +125,7 @@ def lent_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
     return DonationDemand(
         waiting=waiting,
         processors_per_task=bag.spec.cpus,
+        memory_per_task=bag.spec.memory,
         needs=min(needs, default=0.0),
         allocation=bag.spec.allocation,
     )

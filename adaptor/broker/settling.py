@@ -34,7 +34,8 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     elif outcome is AttemptOutcome.DONE:
-        books.finished(bag, worker.site, key.task, result.wall)
+        if worker.site in books.sites:  # else the configuration no longer has it: nothing is to be learned
+            books.finished(bag, worker.site, key.task, result.wall)
         bag.credit(result.wall, result.started + result.wall)
         books.end_task(bag, key, TaskState.DONE)
     elif outcome is AttemptOutcome.FAILED:
@@ -57,7 +58,7 @@ def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutco
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     else:
-        if outcome is AttemptOutcome.WALLTIME and wall is not None:
+        if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in books.sites:
             books.learner(bag.id, worker.site).cut(key.task, wall)
         _count_preemption(books, bag, worker, key, outcome, wall)
         _go_on_without(books, bag, key)
@@ -117,9 +118,11 @@ def _learn(
     why: Leaving | None,
 ) -> None:
     """What an attempt without a result says about times."""
+    _count_preemption(books, bag, worker, result.key, outcome, result.wall if result.started else None)
+    if worker.site not in books.sites:
+        return
     if outcome is AttemptOutcome.WALLTIME:
         books.learner(bag.id, worker.site).cut(result.key.task, result.wall)
-    _count_preemption(books, bag, worker, result.key, outcome, result.wall if result.started else None)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
         worker.too_long = min(worker.too_long, books.needs(bag, worker.site, result.key.task))

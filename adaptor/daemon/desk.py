@@ -150,7 +150,9 @@ class Desk:
             hear_late(self._core, goodbye.results, now)
             return
         log.info("worker %s leaves: %s", id, goodbye.why.value)
-        site = self._sites[worker.site]
+        site = self._sites.get(worker.site)
+        if site is None:  # it has left the configuration
+            return
         pilot = site.pilots.get(worker.pilot)
         if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
             pilot.yielded = goodbye.took

@@ -13,6 +13,7 @@ from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withho
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
 from adaptor.daemon.donating.leases import beside_leases
 from adaptor.daemon.donating.looking import with_lent
+from adaptor.daemon.donating.outdated import end_outdated
 from adaptor.daemon.donating.stepping import lend_and_take_back
 from adaptor.daemon.held_back import why_held_back
 from adaptor.daemon.late_limits import learn_limits
@@ -47,6 +48,7 @@ async def step(site: SiteState) -> None:
         site.queue = None
         return
     await learn_limits(site)
+    await end_outdated(site)
     await observe_pilots(site)
     await cancel_unwanted(site)
     await lend_and_take_back(site)

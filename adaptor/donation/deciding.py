@@ -16,6 +16,7 @@ from adaptor.donation.fitting import least_probability, room
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
+    Allocation,
     DonationDecision,
     DonationDemand,
     DonationView,
@@ -60,7 +61,8 @@ class _Step:
         self._lent: list[NodeView] = []
         self._idle: list[tuple[float, float, int, NodeView]] = []
         """The best to lend comes first."""
-        self._room: dict[tuple[float, float], float] = {}
+        self._room: dict[Allocation, dict[float, float]] = {each: {} for each in self._least}
+        """By the instants since when nodes are idle: seconds of the longest task."""
         for position, node in enumerate(nodes):
             if node.lease is not None:
                 self._keep_or_take(node, node.lease)
@@ -108,8 +110,9 @@ class _Step:
         allowed = len(self._idle) - self._rules.reserve_nodes
         if self._rules.max_nodes is not None:
             allowed = min(allowed, self._rules.max_nodes - len(self._lent))
-        chosen, left = self._choose([place[-1] for place in useful], allowed)
-        return self._leases(chosen), self._why_not(len(chosen), len(useful), allowed) if left > 0 else ""
+        nodes = [place[-1] for place in useful]
+        chosen, left = self._choose(nodes, allowed)
+        return self._leases(chosen), self._why_not(len(chosen), nodes, allowed) if left > 0 else ""
 
     def _choose(self, nodes: list[NodeView], allowed: int) -> tuple[list[NodeView], int]:
         """The nodes on which waiting tasks fit, as many as they need, and how many tasks are left."""
@@ -133,8 +136,12 @@ class _Step:
         taken = 0
         free = node.processors - busy
         for index, demand in enumerate(self._demands):
+            if not left[index]:
+                continue
             slots = free // demand.processors_per_task
-            if slots > 0 and left[index] and self._fits(node, demand):
+            if demand.memory_per_task and node.memory is not None:
+                slots = min(slots, node.memory // demand.memory_per_task)
+            if slots > 0 and self._fits(node, demand):
                 count = min(slots, left[index])
                 left[index] -= count
                 free -= count * demand.processors_per_task
@@ -142,17 +149,25 @@ class _Step:
         return taken
 
     def _any_fits(self, node: NodeView) -> bool:
-        return any(
+        return self._has_memory(node) and any(
             demand.processors_per_task <= node.processors and self._fits(node, demand)
             for demand in self._demands
         )
 
+    def _has_memory(self, node: NodeView) -> bool:
+        """For a task at least, be it of another kind than those that fit into its time."""
+        return node.memory is None or any(
+            (each.memory_per_task or 0) <= node.memory for each in self._demands
+        )
+
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
-        key = (node.since, self._least[demand.allocation])
-        longest = self._room.get(key)
+        room_since = self._room[demand.allocation]
+        longest = room_since.get(node.since)
         if longest is None:  # nodes come free together, when a job ends
-            longest = self._room[key] = room(self._hazard, self._now - node.since, math.inf, key[1])
-        until_planned = self._end(node) - self._now
+            least = self._least[demand.allocation]
+            longest = room_since[node.since] = room(self._hazard, self._now - node.since, math.inf, least)
+        end = node.planned if node.planned < self._closes else self._closes
+        until_planned = end - self._now
         return until_planned > 0 < longest and longest >= demand.needs <= until_planned
 
     def _end(self, node: NodeView) -> float:
@@ -183,11 +198,16 @@ class _Step:
             f"{counted(sum(each.waiting for each in self._demands), 'task')} may run on lent nodes"
         )
 
-    def _why_not(self, chosen: int, useful: int, allowed: int) -> str:
+    def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes
+        useful, narrowest = len(nodes), min(demand.processors_per_task for demand in self._demands)
         if chosen >= allowed and chosen < useful:
             full = most is not None and len(self._lent) + chosen >= most
             return f"max_nodes is {most}" if full else f"reserve_nodes is {self._rules.reserve_nodes}"
+        if nodes and not chosen and max(node.processors for node in nodes) < narrowest:
+            return f"a task needs {counted(narrowest, 'processor')}, and no idle node has so many"
+        if nodes and not chosen and not any(map(self._has_memory, nodes)):
+            return "no idle node has the memory that a task needs"
         if chosen < useful:
             return (
                 f"the shortest waiting task needs {format_duration(shortest)}: too long to finish on "

@@ -32,10 +32,15 @@ class Hazard(msgspec.Struct, frozen=True):
 
     def survival(self, age: float, more: float) -> float:
         """The probability that a node that has been idle for `age` seconds stays so for `more`."""
+        age = max(0.0, age)
         return math.exp(self._up_to(age) - self._up_to(age + more))
 
     def longest(self, age: float, probability: float) -> float:
-        """The seconds for which a node of this age stays idle with at least this probability."""
+        """The seconds for which a node of this age stays idle with at least this probability.
+
+        A node whose idle period begins in the future, by a clock that was set back, has just become idle.
+        """
+        age = max(0.0, age)
         level = self._up_to(age) - math.log(probability)
         piece = bisect_right(self.cumulative, level) - 1
         return EDGES[piece] + (level - self.cumulative[piece]) / self.rates[piece] - age
@@ -68,6 +73,7 @@ class IdleLearner:
 
     def saw(self, before: float, age: float, *, taken: bool, nodes: int = 1) -> None:
         """Nodes were seen to be idle from the age of `before` seconds to `age`, and then taken or not."""
+        before, age = max(0.0, before), max(0.0, age)
         if age <= before and not taken:
             return
         first, last = bisect_right(EDGES, before) - 1, bisect_right(EDGES, age) - 1

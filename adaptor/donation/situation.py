@@ -70,6 +70,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     processors: int
     use: NodeUse
+    memory: int | None = None
+    """Bytes; None: not known."""
     since: float = 0.0
     """Since when it has been idle: free of local jobs."""
     planned: float = math.inf
@@ -82,6 +84,8 @@ class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
 
     waiting: int
     processors_per_task: int = 1
+    memory_per_task: int | None = None
+    """Bytes; None: any."""
     needs: float = 0.0
     """Estimated seconds of the shortest of them; 0 while nothing is known."""
     allocation: Allocation = "mixed"

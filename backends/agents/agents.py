@@ -36,6 +36,8 @@ _AT_ONCE = 16
 """Nodes that are spoken to at the same time."""
 _BATCH = 50
 """So many notes of old leases are removed at a time, or more."""
+_STALE = 3600.0
+"""Seconds after which an order that no node has carried out is withdrawn."""
 _SLACK = 5.0
 """Seconds for reaching a node, besides the time that ending a lease takes."""
 
@@ -73,6 +75,8 @@ class Agents:
         """By tag: leases that were looked for in vain."""
         self._told: set[str] = set()
         """Tags of leases whose end was reported."""
+        self._open: dict[str, float] = {}
+        """By tag: since when an order is known that no node has carried out, monotonic seconds."""
 
     def start(self, order: PilotOrder) -> str:
         """Lend `order.node`; the id of the lease.
@@ -123,8 +127,18 @@ class Agents:
 
     def _all(self) -> list[JobReport]:
         now = time.time()
-        reports = (report(each, self._lost.get(each.ordered.tag), now) for each in self._notes.entries())
+        entries = self._notes.entries()
+        self._forget_open([each.ordered.tag for each in entries if each.start is None and each.end is None])
+        reports = (report(each, self._lost.get(each.ordered.tag), now) for each in entries)
         return [each for each in reports if each is not None]
+
+    def _forget_open(self, tags: list[str]) -> None:
+        """A node that was never reached would leave its order behind for ever."""
+        now = time.monotonic()
+        self._open = {tag: self._open.get(tag, now) for tag in tags}
+        stale = [tag for tag, since in self._open.items() if now - since > _STALE]
+        if stale:
+            self._notes.forget(stale)
 
     def _forget_old(self, tags: list[str]) -> None:
         if len(tags) >= _BATCH:

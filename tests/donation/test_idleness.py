@@ -92,3 +92,12 @@ def test_the_hazard_follows_new_data():
     for _ in range(10):
         learner.saw(0.0, 60.0, taken=True)
     assert learner.hazard.longest(0.0, 0.5) < first.longest(0.0, 0.5)
+
+
+def test_a_clock_that_was_set_back_makes_no_node_look_steady():
+    learner = IdleLearner()
+    learner.saw(-60.0, -30.0, taken=True)
+    assert learner.idleness.ends[0] == 1
+    for hazard in (IdleLearner().hazard, learner.hazard):
+        assert hazard.longest(-3600.0, 0.5) == hazard.longest(0.0, 0.5)
+        assert hazard.survival(-3600.0, 60.0) == hazard.survival(0.0, 60.0)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from backends.base import JobState, SubmitRefused
+from adaptor.lending.lease import marker
+from adaptor.supervising.leftovers import find
+from backends.base import JobState, PilotOrder, SubmitRefused
 from tests.lending.lent_node import LentNodes, lives, wait_until
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a folder to somebody else")
@@ -39,6 +44,23 @@ def test_nothing_is_lent_between_prolog_and_epilog(nodes: LentNodes) -> None:
     assert "taken by local job 18" in refusal(nodes)
     nodes.reclaim("n1", "--offer", "--job=18")
     nodes.lend("n1")
+
+
+def test_a_prolog_that_comes_while_a_lease_starts(nodes: LentNodes) -> None:
+    def start(order: PilotOrder) -> None:
+        with contextlib.suppress(SubmitRefused):
+            nodes.agents.start(order)
+
+    sign = marker(str(nodes.runtime), os.getuid(), "n1")
+    for number in range(10):
+        starting = threading.Thread(target=start, args=(nodes.order("n1", "exec sleep 1000"),))
+        starting.start()
+        time.sleep(number / 100)  # so that it comes at one point of the start or another
+        nodes.reclaim("n1", f"--job={number}")
+        seen = find(sign)
+        starting.join()
+        assert seen == find(sign) == [], "the local job has the node for itself, then and later"
+        nodes.reclaim("n1", "--offer")
 
 
 def test_an_offer_without_a_job_removes_all_marks(nodes: LentNodes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -14,9 +15,10 @@ from adaptor.daemon.donating.lender import Lender
 from adaptor.daemon.money.affording import billed
 from adaptor.daemon.money.treasury import DONATED
 from adaptor.daemon.site_state import SiteState
+from adaptor.donation.fitting import least_probability, room
 from adaptor.donation.situation import Lend
 from adaptor.model import CraftedRequest, Request
-from adaptor.units import round_down, round_up
+from adaptor.units import format_duration, round_down, round_up
 from backends.base import NodeReport
 
 
@@ -43,10 +45,13 @@ class LeaseOrder(msgspec.Struct, frozen=True):
 class Choice:
     """Hands the nodes of a step out: the next one to those with the most tasks left without a place."""
 
-    def __init__(self, site: SiteState, demands: Sequence[LentDemand]) -> None:
+    def __init__(self, site: SiteState, lender: Lender, demands: Sequence[LentDemand], now: float) -> None:
         together: dict[int | None, list[LentDemand]] = {}
         for demand in demands:
             together.setdefault(demand.bag if demand.own else None, []).append(demand)
+        self.reason = ""
+        """Why somebody's tasks get no node; empty: nothing stood in the way."""
+        self._site, self._lender, self._now = site, lender, now
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(each.wanted.waiting for each in of_bag)
@@ -54,14 +59,37 @@ class Choice:
             for bag, of_bag in self._payers.items()
         }
 
-    def next(self, node: NodeReport) -> Wanted | None:
-        """None: no task is left that fits into the node."""
-        for bag in sorted(self._payers, key=lambda bag: -self._left[bag]):
-            slots = max(_slots(node, demand) for demand in self._payers[bag])
-            if self._left[bag] > 0 and slots:
-                self._left[bag] -= slots
-                return Wanted(self._payers[bag], slots)
+    def lease(self, node: NodeReport, decision: Lend) -> LeaseOrder | None:
+        """None: no task is left that is likely to finish on the node and can be paid for."""
+        while (wanted := self._next(node, decision.until)) is not None:
+            found = _lease_of(self._site, self._lender, node, wanted, decision)
+            if not isinstance(found, str):
+                self._left[wanted.bag] -= wanted.tasks
+                return found
+            # Who cannot pay, or needs more time than there is, must not stand in the way of the others.
+            self.reason = self.reason or found
+            del self._payers[wanted.bag]
+        if any(self._left[bag] > 0 for bag in self._payers):
+            self.reason = self.reason or f"no waiting task fits into {node.name}"
         return None
+
+    def _next(self, node: NodeReport, until: float) -> Wanted | None:
+        for bag in sorted(self._payers, key=lambda bag: -self._left[bag]):
+            if self._left[bag] <= 0:
+                return None
+            demands = tuple(
+                each for each in self._payers[bag] if _slots(node, each) and self._fits(node, each, until)
+            )
+            if demands:
+                return Wanted(demands, max(_slots(node, each) for each in demands))
+        return None
+
+    def _fits(self, node: NodeReport, demand: LentDemand, until: float) -> bool:
+        """Whether the shortest of the tasks is likely to finish there, as when the node was chosen."""
+        lender, wanted = self._lender, demand.wanted
+        age = self._now - (lender.idle_since(node.name) or self._now)
+        probability = least_probability(wanted.allocation, lender.rules)
+        return room(lender.learner.hazard, age, until - self._now, probability) >= wanted.needs
 
 
 def beside_leases(site: SiteState, demand: Demand) -> Demand:
@@ -99,17 +127,21 @@ def _slots(node: NodeReport, demand: LentDemand) -> int:
     return slots
 
 
-def lease_of(
-    site: SiteState, lender: Lender, node: NodeReport, wanted: Wanted, decision: Lend, now: float
+def _lease_of(
+    site: SiteState, lender: Lender, node: NodeReport, wanted: Wanted, decision: Lend
 ) -> LeaseOrder | str:
     """The lease as it may be made, or why it may not."""
+    now = time.time()
     needs = min(demand.wanted.needs for demand in wanted.demands)
     resolution = site.backend.time_resolution
     least = billed(site, Request(node.processors, max(1, round_up(needs + site.pad, resolution))))
     longest = float(lender.config.max_tr or site.limits.max_tr)
     tr = round_down(min(longest, decision.until - now), resolution)
     if tr < least.tr:
-        return f"{node.name} is not free for long enough"
+        return (
+            f"the shortest waiting task needs a lease of {format_duration(least.tr)}, and {node.name} can be "
+            f"lent for {format_duration(tr)}{' (max_tr)' if tr == longest else ''}"
+        )
     shares = {each.bag: float(each.wanted.waiting) for each in wanted.demands}
     allowance = site.core.treasury.allowance(site.name, DONATED, shares, now)
     found = afford(allowance, Request(node.processors, tr), least)

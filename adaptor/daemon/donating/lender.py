@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,6 +21,8 @@ _HANDOVER = 5.0
 """Seconds that may lie between the end of a lease and the start of the local job that wanted its node."""
 _TELL = 60.0
 """Seconds of an idle period that is not over after which the learner is told of it."""
+_BLIND = 300.0
+"""Seconds without a look at the nodes after which nobody knows whether they have been idle all the while."""
 
 
 class Lender:
@@ -32,6 +35,8 @@ class Lender:
         self.learner = IdleLearner(journal.idleness(site))
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Leases in a row that never ran a task."""
+        self.failing = Backoff(first=60, most=900, tolerated=10)
+        """Leases in a row, of whatever nodes, that could not be made."""
         self.reason = ""
         """Why no more is lent for now; empty: nothing waits, or nothing stands in the way."""
         self.row: int | None = None
@@ -46,6 +51,8 @@ class Lender:
         """By lease: since when a local job has been seen to want its node."""
         self._journal, self._site = journal, site
         self._refusals: dict[str, Backoff] = defaultdict(lambda: Backoff(first=30, most=900))
+        self._stuck: dict[str, Backoff] = {}
+        """Of nodes whose leases were taken by the scheduler and did not start."""
         self._since: dict[str, float] = {}
         """Since when nodes have been idle but for us."""
         self._given_back: dict[str, float] = {}
@@ -62,10 +69,19 @@ class Lender:
         """A local job has made a lease yield."""
         self._given_back[node] = at
 
+    def waited_in_vain(self, node: str, now: float) -> None:
+        """A lease did not start; formal requests take the tasks until another is tried there."""
+        self._stuck.setdefault(node, Backoff(first=60, most=3600)).failed(now, "it did not start")
+
+    def has_started(self, node: str) -> None:
+        """A lease runs."""
+        self._stuck.pop(node, None)
+
     def may_lend(self, node: str, now: float) -> bool:
         """Whether nothing that has happened at a node lately speaks against lending it."""
-        until = self._given_back.get(node, -_HANDOVER) + _HANDOVER
-        return now >= until and not self.refusals(node).waiting(now)
+        handed_over = abs(now - self._given_back.get(node, -math.inf)) < _HANDOVER
+        stuck = node in self._stuck and self._stuck[node].waiting(now)
+        return not (handed_over or stuck or self.refusals(node).waiting(now))
 
     def idle_since(self, node: str) -> float | None:
         return self._since.get(node)
@@ -74,6 +90,15 @@ class Lender:
         """A node that was lent before the daemon's restart has been idle for as long, at least."""
         self._since.setdefault(node, since)
         self._told.setdefault(node, time.time() - since)
+
+    def forget_unwatched(self, now: float) -> None:
+        """Where the nodes have not been looked at for long, their idle periods begin anew.
+
+        Nobody looks while nothing waits, or while the scheduler does not answer.
+        """
+        if self.observed is not None and abs(now - self.observed) > _BLIND:
+            self._since.clear()
+            self._told.clear()
 
     def observe(self, reports: Iterable[NodeReport], now: float) -> None:
         """Learn from what the scheduler says of the nodes now. Raises JournalError."""

@@ -9,12 +9,24 @@ import msgspec
 
 from adaptor.broker.demanding import LentDemand
 from adaptor.broker.lent import LentNode
+from adaptor.broker.workers import Worker
 from adaptor.daemon.donating.lender import Lender, midnight
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
 from adaptor.donation.situation import DonationView, Lease, NodeUse, NodeView
 from adaptor.model import PilotState, QueueState, RunningJob
 from backends.base import NodeReport
+
+Workers = Mapping[int, Sequence[Worker]]
+"""By pilot, so that a step with many leases goes through the workers once."""
+
+
+def workers_of(site: SiteState) -> Workers:
+    """The workers of a site as they are now."""
+    found: dict[int, list[Worker]] = {}
+    for worker in site.core.broker.of_site(site.name):
+        found.setdefault(worker.pilot, []).append(worker)
+    return found
 
 
 def donation_view(
@@ -38,15 +50,13 @@ def _nodes(
     site: SiteState, lender: Lender, reports: Sequence[NodeReport], now: float
 ) -> tuple[NodeView, ...]:
     leases = {pilot.node: pilot for pilot in site.leases}
-    shown = [_node(site, lender, report, leases, now) for report in reports]
+    workers = workers_of(site)
+    shown = [_node(lender, report, leases.get(report.name), workers, now) for report in reports]
     named = {report.name for report in reports}
     return (*shown, *(_vanished(pilot) for node, pilot in leases.items() if node not in named))
 
 
-def _node(
-    site: SiteState, lender: Lender, report: NodeReport, leases: Mapping[str, Pilot], now: float
-) -> NodeView:
-    pilot = leases.get(report.name)
+def _node(lender: Lender, report: NodeReport, pilot: Pilot | None, workers: Workers, now: float) -> NodeView:
     use = report.use
     if pilot is not None and pilot.cancel_reason:  # on its way out: neither lent nor to be lent
         use, pilot = NodeUse.TAKEN, None
@@ -58,14 +68,14 @@ def _node(
         name=report.name,
         processors=report.processors,
         use=use,
+        memory=report.memory,
         since=lender.idle_since(report.name) or now,
         planned=report.planned,
-        lease=_lease(site, pilot) if pilot is not None else None,
+        lease=_lease(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
     )
 
 
-def _lease(site: SiteState, pilot: Pilot) -> Lease:
-    workers = site.core.broker.of_pilot(pilot.id)
+def _lease(pilot: Pilot, workers: Sequence[Worker]) -> Lease:
     busy = sum(each.processors - each.free_processors if each.held else 0 for each in workers)
     awaited = any(each.awaited for each in workers)
     return Lease(

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from adaptor.broker.demanding import LentDemand
 from adaptor.crafting.words import counted
 from adaptor.daemon.acting import issue
-from adaptor.daemon.donating.leases import Choice, lease_of
+from adaptor.daemon.donating.leases import Choice
 from adaptor.daemon.donating.lender import Lender
-from adaptor.daemon.donating.looking import donation_view, tell_broker
+from adaptor.daemon.donating.looking import donation_view, tell_broker, workers_of
 from adaptor.daemon.held_back import why_of_no_use
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
@@ -24,9 +24,10 @@ QUEUED_TOO_LONG = 90.0
 """Seconds that a lease may wait in the scheduler's queue, which looks at it every half a minute or so."""
 SUSPENDED = 60.0
 """Seconds for which a lease may be on a node that a local job has: longer, and it was only suspended."""
-
 FORLORN = 60.0
 """Seconds without a worker after which a lease is given up: nobody else may notice its end."""
+LONGEST = 30.0
+"""Seconds after which a step lends no more: what it has seen of the nodes is old by then."""
 
 
 async def lend_and_take_back(site: SiteState) -> None:
@@ -38,6 +39,7 @@ async def lend_and_take_back(site: SiteState) -> None:
     if not demands and not site.leases:
         _say(site, lender, "")
         return
+    lender.forget_unwatched(time.time())
     for pilot in site.leases:
         lender.suppose_idle(pilot.node, pilot.started or pilot.submitted)
     jobs = [pilot.job for pilot in site.leases if pilot.job is not None]
@@ -61,8 +63,10 @@ async def _act(
     answered: bool,
 ) -> None:
     nodes = {report.name: report for report in reports}
+    if answered:
+        _forget_false_alarms(site, lender, nodes)
     view = donation_view(site, lender, reports if answered else None, demands, now)
-    choice = Choice(site, demands)
+    choice = Choice(site, lender, demands, now)
     reason = why_of_no_use(site) or _why_none(lender, now)
     may_lend = not reason
     for decision in decide(view, lender.learner.hazard):
@@ -70,39 +74,54 @@ async def _act(
             case TakeBack():
                 _take_back(site, lender, decision, nodes, now)
             case Lend() if may_lend:
-                reason = await _lend(site, lender, decision, nodes, choice)
+                reason = await _lend(site, lender, decision, nodes, choice, now + LONGEST)
                 may_lend = not reason
             case Keep():
-                reason = reason or decision.reason
-    _withdraw_late(site, now)
+                reason = reason or choice.reason or decision.reason
+    _withdraw_late(site, lender, now)
     _give_up_forlorn(site, lender, now)
-    _say(site, lender, reason)
+    _say(site, lender, reason or choice.reason)
 
 
 def _why_none(lender: Lender, now: float) -> str:
-    fruitless = lender.fruitless
-    if not fruitless.waiting(now):
-        return ""
-    return (
-        f"{fruitless.failures} leases in a row ended without running a task ({fruitless.reason}); "
-        f"next try in {format_duration(fruitless.until - now)}"
-    )
+    for failures, what in (
+        (lender.fruitless, "ended without running a task"),
+        (lender.failing, "could not be made"),
+    ):
+        if failures.waiting(now):
+            return (
+                f"{failures.failures} leases in a row {what} ({failures.reason}); "
+                f"next try in {format_duration(failures.until - now)}"
+            )
+    return ""
 
 
 async def _lend(
-    site: SiteState, lender: Lender, decision: Lend, nodes: dict[str, NodeReport], choice: Choice
+    site: SiteState,
+    lender: Lender,
+    decision: Lend,
+    nodes: dict[str, NodeReport],
+    choice: Choice,
+    until: float,
 ) -> str:
-    """Lend these nodes, one lease each; why it went no further, empty where it did."""
+    """Lend these nodes, one lease each, the rest in the next step; why it goes no further, empty: it does."""
+    problem = ""
     for name in decision.nodes:
-        wanted = choice.next(nodes[name])
-        if wanted is None:
+        if time.time() >= until:
+            site.wake.set()
+            break
+        found = choice.lease(nodes[name], decision)
+        if found is None:
             continue
-        found = lease_of(site, lender, nodes[name], wanted, decision, time.time())
-        if isinstance(found, str):
-            return found
-        if not await issue(site, found.issue, found.shares, node=name):
-            return f"{name} could not be lent: {lender.refusals(name).reason}"
-    return ""
+        if await issue(site, found.issue, found.shares, node=name):
+            lender.failing.succeeded()
+            continue
+        why = lender.refusals(name).reason
+        lender.failing.failed(time.time(), why)
+        problem = f"{name} could not be lent: {why}"
+        if lender.config.mode == "preemptible" or lender.failing.waiting(time.time()):
+            break  # what the scheduler says of one node it most likely says of all
+    return problem
 
 
 def _take_back(
@@ -124,11 +143,23 @@ def _yields(lender: Lender, pilot: Pilot, now: float) -> bool:
     return now - lender.yielding.setdefault(pilot.id, now) < SUSPENDED
 
 
-def _withdraw_late(site: SiteState, now: float) -> None:
-    """A lease that still waits in the queue waits for a node that somebody else has."""
+def _forget_false_alarms(site: SiteState, lender: Lender, nodes: dict[str, NodeReport]) -> None:
+    """A scheduler may change its mind on the nodes that it gives to a job."""
+    for id in list(lender.yielding):
+        pilot = site.pilots.get(id)
+        report = nodes.get(pilot.node) if pilot is not None else None
+        if report is not None and report.use is NodeUse.IDLE:
+            del lender.yielding[id]
+
+
+def _withdraw_late(site: SiteState, lender: Lender, now: float) -> None:
+    """A lease that still waits in the queue waits for a node that somebody else has, or at a limit."""
     for pilot in site.leases:
-        if pilot.state is PilotState.QUEUED and now - pilot.submitted > QUEUED_TOO_LONG:
-            _end(site, pilot, f"node {pilot.node} is not free any more")
+        late = pilot.state is PilotState.QUEUED and now - pilot.submitted > QUEUED_TOO_LONG
+        if late and not pilot.cancel_reason:
+            lender.waited_in_vain(pilot.node, now)
+            waited = format_duration(now - pilot.submitted)
+            _end(site, pilot, f"the scheduler has not started it on node {pilot.node} for {waited}")
 
 
 def _give_up_forlorn(site: SiteState, lender: Lender, now: float) -> None:
@@ -137,8 +168,10 @@ def _give_up_forlorn(site: SiteState, lender: Lender, now: float) -> None:
     for known in (lender.forlorn, lender.yielding):
         for id in known.keys() - leases.keys():
             del known[id]
+    workers = workers_of(site)
     for id, pilot in leases.items():
-        if site.core.broker.of_pilot(id):
+        lender.has_started(pilot.node)
+        if id in workers:
             lender.forlorn.pop(id, None)
         elif now - lender.forlorn.setdefault(id, now) > FORLORN:
             _end(site, pilot, f"no worker of it has been heard of for {format_duration(FORLORN)}")

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config import Duration
-from adaptor.supervising.notes import END, START, note_path
+from adaptor.supervising.notes import END, JOB, START, note_path
+from backends.agents import agents
 from backends.agents.agents import Agents, grace_of
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
@@ -92,6 +93,20 @@ def test_a_launcher_that_fails_leaves_open_what_became_of_it(tmp_path: Path) -> 
     with pytest.raises(SubmitUncertain, match="n1: /bin/sh failed with status 255: no route to n1"):
         nodes.agents.start(nodes.order("n1", "exit 0"))
     assert nodes.agents.reports([], "test.") == [], "it has not started as far as anybody knows"
+
+
+def test_an_order_that_no_node_has_carried_out_is_withdrawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = LentNodes(tmp_path, launcher=("/bin/false", "{node}"))
+    with pytest.raises(SubmitUncertain):
+        nodes.agents.start(nodes.order("n1", "exit 0", tag="test.never"))
+    order = note_path(nodes.notes, "test.never", JOB)
+    nodes.agents.reports([], "test.")
+    assert order.exists(), "it may be on its way"
+    monkeypatch.setattr(agents, "_STALE", -1.0)
+    nodes.agents.reports([], "test.")
+    assert not order.exists()
 
 
 def test_a_launcher_that_hangs(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from adaptor.config import Duration, SiteConfig
 from adaptor.config_donation import DonationConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.money.pricing import costs_of
+from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site import step
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of
@@ -99,8 +100,12 @@ class LendingSite(FakeSite):
         """The lease of a node starts, and its worker takes tasks; the worker's id."""
         tag = self.backend.lent[node]
         self.backend.say(tag, JobState.RUNNING)
-        pilot = next(each for each in self.state.leases if each.tag == tag)
-        broker, now, worker = self.state.core.broker, time.time(), f"w-{node}"
+        return self.greet(next(each for each in self.state.leases if each.tag == tag))
+
+    def greet(self, pilot: Pilot) -> str:
+        """The worker of a lease calls, and takes tasks; its id."""
+        broker, now, node = self.state.core.broker, time.time(), pilot.node
+        worker = f"w-{node}"
         pilot.hello(now)
         hello = Hello(
             pilot=pilot.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
 from pathlib import Path
@@ -9,13 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.broker.workers import Worker
 from adaptor.config import Duration
 from adaptor.config_donation import DonationConfig
-from adaptor.daemon.donating import lender, stepping
+from adaptor.daemon.donating import lender
+from adaptor.daemon.donating.stepping import lend_and_take_back
+from adaptor.daemon.money.spending import change_budget
 from adaptor.donation.situation import NodeUse
 from adaptor.link.messages import Leaving
-from adaptor.model import AttemptOutcome
-from backends.base import JobState, SchedulerError, SubmitRefused
+from backends.base import JobState, NodeReport
 from tests.daemon.donating.lending_site import PREEMPTIBLE, LendingSite
 
 
@@ -105,19 +108,31 @@ def test_the_scheduler_preempts_with_its_own_grace_time(site: LendingSite) -> No
     assert site.backend.cancelled == []
 
 
-def test_a_lease_that_is_only_suspended_is_ended(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.submit(16)
-    site.step()
-    job = site.backend.reports[site.backend.lent["n1"]].id
-    site.start("n1")
-    site.step()
-    site.backend.set("n1", NodeUse.TAKEN)
-    site.step()
-    site.step()
-    assert site.backend.cancelled == []
-    monkeypatch.setattr(stepping, "SUSPENDED", -1.0)
-    site.step()
-    assert site.backend.cancelled == [job]
+def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_are(site: LendingSite) -> None:
+    class Counted(dict[str, Worker]):
+        looks = 0
+
+        def values(self):  # type: ignore[no-untyped-def]
+            self.looks += 1
+            return super().values()
+
+    books = site.state.core.broker.books
+    looks = []
+    for nodes in (4, 40):
+        site.backend.known = {
+            f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE)
+            for number in range(1, nodes + 1)
+        }
+        site.submit(4 * nodes + 4)
+        site.step()
+        for node in list(site.backend.lent):
+            if f"w-{node}" not in books.workers:
+                site.start(node)
+        site.step()
+        books.workers = counted = Counted(books.workers)
+        asyncio.run(lend_and_take_back(site.state))
+        looks.append(counted.looks)
+    assert looks[0] == looks[1]
 
 
 def test_a_node_that_was_just_given_back_is_not_lent_again_at_once(
@@ -150,34 +165,6 @@ def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> N
     site.backend.set("n1", NodeUse.TAKEN)
     site.step()
     assert site.backend.cancelled == [job]
-
-
-@pytest.mark.parametrize("use", [NodeUse.AWAY, None])
-def test_a_node_that_goes_away_is_given_up(site: LendingSite, use: NodeUse | None) -> None:
-    site.submit(16)
-    site.step()
-    job = site.backend.reports[site.backend.lent["n2"]].id
-    site.start("n2")
-    if use is None:
-        del site.backend.known["n2"]
-    else:
-        site.backend.set("n2", use)
-    site.step()
-    assert site.backend.cancelled == [job]
-    assert "down, drained, reserved or unknown" in site.told("withdrawn")[0]
-
-
-def test_while_the_scheduler_is_silent_nothing_is_lent_or_taken_back(site: LendingSite) -> None:
-    site.submit(8)
-    site.step()
-    lent = dict(site.backend.lent)
-    site.submit(100)
-    site.backend.silent = SchedulerError("no answer")
-    site.step()
-    site.backend.silent = None
-    assert site.backend.lent == lent
-    assert site.backend.cancelled == []
-    assert "does not answer" in site.told("withheld")[-1]
 
 
 def test_rules_hold(tmp_path: Path) -> None:
@@ -215,41 +202,12 @@ def test_a_lease_is_no_longer_than_its_own_limit(tmp_path: Path) -> None:
     assert {order.request.tr for order in site.backend.orders} == {900}
 
 
-def test_a_lease_that_waits_in_the_queue_is_withdrawn(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.submit(4)
+def test_a_lease_is_too_short_for_every_task(tmp_path: Path) -> None:
+    site = with_rules(tmp_path, max_tr=Duration(900))
+    site.submit(10, runtimes={"here": 1000.0})
     site.step()
-    monkeypatch.setattr(stepping, "QUEUED_TOO_LONG", -1.0)
-    site.step()
-    site.step()
-    assert site.states()[0] == "withdrawn"
-
-
-def test_a_lease_whose_worker_is_lost_is_given_up(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.submit(16)
-    site.step()
-    job = site.backend.reports[site.backend.lent["n1"]].id
-    worker = site.start("n1")
-    monkeypatch.setattr(stepping, "FORLORN", -1.0)
-    site.step()
-    assert site.backend.cancelled == []
-    site.state.core.broker.lost(worker, AttemptOutcome.LOST, time.time(), time.time())
-    site.step()
-    assert site.backend.cancelled == [job]
-
-
-def test_a_node_that_cannot_be_lent_is_left_alone_for_a_while(site: LendingSite) -> None:
-    site.submit(100)
-    site.backend.on_submit = SubmitRefused("no")
-    site.step()
-    refused = [order.node for order in site.backend.orders]
-    assert len(refused) == 1
-    site.backend.on_submit = None
-    site.step()
-    assert refused[0] not in site.backend.lent
-    assert len(site.backend.lent) == 3
-    assert not site.state.refusals.waiting(time.time()), "formal requests go on"
+    assert not site.backend.orders
+    assert "(max_tr)" in site.told("withheld")[-1]
 
 
 def test_a_lease_that_nobody_needs_any_more_is_given_back(site: LendingSite) -> None:
@@ -263,16 +221,6 @@ def test_a_lease_that_nobody_needs_any_more_is_given_back(site: LendingSite) -> 
     site.step()
     assert site.states() == ["cancelled"]
     assert "no task is left" in site.told("withdrawn")[0]
-
-
-def test_after_a_restart_the_daemon_knows_what_is_lent(site: LendingSite) -> None:
-    site.submit(100)
-    site.step()
-    lent = dict(site.backend.lent)
-    site.restart()
-    assert {pilot.node: pilot.tag for pilot in site.state.leases} == lent
-    site.step()
-    assert site.backend.lent == lent
 
 
 def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: LendingSite) -> None:
@@ -305,8 +253,6 @@ def test_a_lease_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
 
 
 def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
-    from adaptor.daemon.money.spending import change_budget
-
     site = LendingSite(tmp_path / "state")
     bag = site.submit(100)
     change_budget(site.state.core, [site.state], bag, 3.0)
@@ -321,10 +267,41 @@ def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
     assert "credits are left" in site.told("withheld")[-1]
 
 
+def test_a_bag_without_credits_does_not_stand_in_the_way_of_others(site: LendingSite) -> None:
+    poor = site.submit(100)
+    change_budget(site.state.core, [site.state], poor, 0.0001)
+    site.submit(8)
+    site.step()
+    assert len(site.backend.lent) == 2
+    assert all(pilot.bag is None for pilot in site.state.leases)
+    assert "credits are left" in site.told("withheld")[-1]
+
+
+def test_nodes_are_lent_for_those_whose_tasks_can_finish_there(site: LendingSite) -> None:
+    for name in site.backend.known:
+        site.backend.set(name, planned=time.time() + 1800)
+    long = site.submit(100, runtimes={"here": 6000.0})
+    change_budget(site.state.core, [site.state], long, 1000.0)
+    site.submit(8, runtimes={"here": 60.0})
+    site.step()
+    assert len(site.backend.lent) == 2
+    assert all(pilot.bag is None for pilot in site.state.leases)
+
+
 def test_a_task_that_does_not_fit_into_a_node_is_not_what_it_is_lent_for(site: LendingSite) -> None:
     site.submit(3, cpus=8)
     site.step()
     assert not site.backend.orders
+    assert "a task needs 8 processors, and no idle node has so many" in site.told("withheld")[-1]
+
+
+def test_a_node_without_the_memory_does_not_hide_one_that_has_it(site: LendingSite) -> None:
+    for name, node in site.backend.known.items():
+        memory = (4 if name == "n1" else 1) << 30
+        site.backend.known[name] = msgspec.structs.replace(node, memory=memory)
+    site.submit(1, memory=2 << 30)
+    site.step()
+    assert list(site.backend.lent) == ["n1"]
 
 
 def test_memory_is_counted_where_the_scheduler_tells_it(site: LendingSite) -> None:
@@ -333,6 +310,7 @@ def test_memory_is_counted_where_the_scheduler_tells_it(site: LendingSite) -> No
     site.submit(3, memory=2 << 30)
     site.step()
     assert not site.backend.orders
+    assert "no idle node has the memory" in site.told("withheld")[-1]
     site.submit(3, memory=1 << 29)
     site.step()
     assert len(site.backend.lent) == 2, "two of them fit into the memory of a node"
