@@ -65,8 +65,8 @@ class PaidCopy(msgspec.Struct, frozen=True):
     """A replica of a bag that pays for its pilots."""
 
     worker: str
-    until: float
-    """Epoch seconds up to which its place is paid."""
+    until: float | None
+    """Epoch seconds up to which its place is paid; None after a restart, until its pilot has a meter."""
 
 
 def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
@@ -98,6 +98,8 @@ class Books:
         """Of the pilots that serve one bag, as far as they are known to run."""
         self.copies: dict[AttemptKey, PaidCopy] = {}
         """Replicas of bags that pay for their pilots."""
+        self.looked: dict[int, float] = {}
+        """By bag: when it was last looked for tasks to replicate."""
         self._experiences: dict[tuple[int, str], Experience] = {}
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
@@ -245,6 +247,7 @@ class Books:
             return
         del self.bags[bag.id]
         self.reserved.pop(bag.id, None)
+        self.looked.pop(bag.id, None)
         for book in (self.learners, self.shares, self._experiences):
             for key in [key for key in book if key[0] == bag.id]:
                 del book[key]

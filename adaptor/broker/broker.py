@@ -44,6 +44,8 @@ class Broker:
 
     def add_bag(self, bag: Bag, now: float) -> None:
         self.books.bags[bag.id] = bag
+        if bag.spec.aims:
+            self.keep_apart(bag.id)
         dispatch(self.books, now)
 
     def cancel(self, bag_id: int) -> int:
@@ -106,6 +108,7 @@ class Broker:
     def forget_pilot(self, pilot: int) -> None:
         """It has ended, and all that it left behind was heard."""
         self.books.lent.pop(pilot, None)
+        self.books.owners.pop(pilot, None)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:
         """How a pilot that serves one bag is charged; None: it has ended."""

@@ -10,8 +10,8 @@ import msgspec
 from adaptor.broker.bag import BagSpec
 from adaptor.broker.database import guarded
 from adaptor.broker.journal import Journal
+from adaptor.budget.charges import Use
 from adaptor.budget.entries import Budgeted, Entry
-from adaptor.budget.ledger import Use
 from adaptor.model import IN_SYSTEM, AttemptOutcome, PilotState
 
 _pack = msgspec.msgpack.Encoder().encode

@@ -16,7 +16,7 @@ def credits_view(ledger: Ledger, bags: Collection[int], now: float, *, priced: b
     return CreditsView(
         sites=[line for site in sites for line in _site_lines(ledger, site, now)],
         bags=[bag_line(ledger, bag) for bag in sorted(ledger.bags & set(bags))],
-        prices=[_price(ledger, site) for site in sites] if priced else [],
+        prices=[_price(ledger, site) for site in sites if site in ledger.priced] if priced else [],
     )
 
 

@@ -13,12 +13,15 @@ from adaptor.broker.workers import Worker
 from adaptor.link.messages import AttemptKey
 from adaptor.model import TaskState
 
+_PAUSE = 0.1
+"""Seconds between two looks at what may be replicated, for each hundred workers."""
+
 
 def feed_the_end(books: Books, worker: Worker, now: float) -> None:
     if _call_back(books, worker):
         return
     for bag in list(books.bags.values()):
-        if _may_replicate(bag) and books.serves(worker, bag):
+        if _may_replicate(bag) and books.serves(worker, bag) and _is_due(books, bag, now):
             for copy in copies(books, bag, now):
                 key = books.lease(copy.worker, bag, copy.task, copy.needs, now)
                 if bag.id in books.alone:
@@ -42,6 +45,15 @@ def _call_back(books: Books, idle: Worker) -> bool:
 def _could_have(books: Books, idle: Worker, key: AttemptKey) -> bool:
     bag = books.bags.get(key.bag)
     return bag is not None and bag.spec.cpus <= idle.free_processors and books.serves(idle, bag)
+
+
+def _is_due(books: Books, bag: Bag, now: float) -> bool:
+    """Each idle worker calls for a look with every report, and one goes over all workers (1000: 20 ms)."""
+    last = books.looked.get(bag.id)
+    if last is not None and 0 <= now - last < len(books.workers) // 100 * _PAUSE:
+        return False
+    books.looked[bag.id] = now
+    return True
 
 
 def _may_replicate(bag: Bag) -> bool:

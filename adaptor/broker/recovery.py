@@ -7,7 +7,7 @@ import sqlite3
 import msgspec
 
 from adaptor.broker.bag import Bag, BagSpec
-from adaptor.broker.books import SiteTerms
+from adaptor.broker.books import Books, PaidCopy, SiteTerms
 from adaptor.broker.broker import Broker
 from adaptor.broker.credit_entries import budgets_of_bags, read_entries
 from adaptor.broker.database import guarded
@@ -46,6 +46,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             broker.lend(row.id, LentNode(since=row.started or row.submitted))
     for budgeted in budgets_of_bags(read_entries(journal)):
         broker.keep_apart(budgeted)
+    _recall_copies(broker.books)
     return broker
 
 
@@ -139,3 +140,12 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
         cpus = broker.books.bags[bag].spec.cpus
         worker.held[AttemptKey(bag, task, number)] = Held(leased=leased, cpus=cpus)
         broker.books.shares[bag, site] += cpus
+
+
+def _recall_copies(books: Books) -> None:
+    """Of the attempts of a task all but the first are replicas, which are not to cost another unit."""
+    for worker in books.workers.values():
+        for key in worker.held:
+            live = books.bags[key.bag].live.get(key.task, ())
+            if key.bag in books.alone and key.attempt > min(live, default=key.attempt):
+                books.copies[key] = PaidCopy(worker.id, None)

@@ -14,7 +14,7 @@ import math
 import msgspec
 
 from adaptor.broker.bag import Bag
-from adaptor.broker.books import Books
+from adaptor.broker.books import Books, PaidCopy
 from adaptor.broker.lent import fits_lent
 from adaptor.broker.workers import Worker
 from adaptor.budget.tail import IdleProcessor, RunningTask, replicas
@@ -48,9 +48,11 @@ def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
     places = _places(books, bag, fresh, now) if running and fresh else []
     if not places:
         return []
+    soonest = min(fresh[worker.site] for worker, _ in places)
     tasks = [
-        RunningTask(task=task, left=_left(books, bag, attempts), whole=fresh)
+        RunningTask(task=task, left=left, whole=fresh)
         for task, attempts in running.items()
+        if (left := _left(books, bag, attempts)) > soonest
     ]
     late = heapq.nlargest(_TASKS, tasks, key=lambda each: each.left)
 
@@ -97,10 +99,20 @@ def stop_unpaid_copies(books: Books, now: float) -> None:
     """End the replicas whose paid time is over, so that they never cost another unit."""
     for key, copy in list(books.copies.items()):
         worker = books.workers.get(copy.worker)
-        if worker is None:
+        if worker is None or _is_alone(books, key):
             del books.copies[key]
+        elif copy.until is None:
+            if worker.pilot in books.meters:
+                until = books.meters[worker.pilot].paid_until(now)
+                books.copies[key] = PaidCopy(copy.worker, until)
         elif now >= copy.until and not _others_run(books, worker):
             books.abort(worker, key)
+
+
+def _is_alone(books: Books, key: AttemptKey) -> bool:
+    """Whether the task runs nowhere else any more: what it has done here is not to be lost."""
+    bag = books.bags.get(key.bag)
+    return bag is not None and bag.live.get(key.task) == {key.attempt}
 
 
 def _others_run(books: Books, worker: Worker) -> bool:
@@ -123,6 +135,8 @@ def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, fl
     """By task that may be replicated: the site and the seconds so far of each attempt that has started."""
     found: dict[int, list[tuple[str, float]]] = {}
     for worker in books.workers.values():
+        if worker.site not in books.sites:  # the configuration no longer has it; its pilot is left alone
+            continue
         # Its end would be known by now only if it was that much earlier.
         on_the_way = 2 * books.sites[worker.site].latency
         for key, held in worker.held.items():

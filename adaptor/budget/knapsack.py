@@ -8,18 +8,18 @@ states).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from adaptor.budget.errors import BudgetError
+from adaptor.budget.milp import require_scipy
+
+if TYPE_CHECKING:
+    from adaptor.budget.arrays import Counts, Floats
 
 MOST_STATES = 2000
 """Of the frontier; beyond it some are left out, evenly."""
-
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Frontier(msgspec.Struct, frozen=True):
 
     def best(self, budget: float) -> int | None:
         """The row of the most value within the budget; None: not even the cheapest is."""
-        row = int(np.searchsorted(self.costs, budget * (1 + 1e-12), side="right")) - 1
+        row = int(self.costs.searchsorted(budget * (1 + 1e-12), side="right")) - 1
         return row if row >= 0 else None
 
 
@@ -58,7 +58,12 @@ def frontier(items: Sequence[Item]) -> Frontier:
 
     Exact as long as no more than `MOST_STATES` configurations are undominated. Beyond that, what is left
     is still real, so a budget is kept; the value falls short by what lies between neighbours.
+
+    Raises AdaptorError: numpy is not installed.
     """
+    require_scipy()
+    import numpy as np
+
     costs = np.array([sum(item.least * item.cost for item in items)])
     values = np.array([sum(item.least * item.value for item in items)])
     counts = np.array([[item.least for item in items]], dtype=np.int64)
@@ -99,6 +104,8 @@ def _parts(number: int) -> list[int]:
 
 def _undominated(costs: Floats, values: Floats) -> Counts:
     """Rows, cheapest first, each more valuable than all before it."""
+    import numpy as np
+
     order = np.lexsort((-values, costs))
     best = np.maximum.accumulate(values[order])
     return np.asarray(order[np.concatenate(([True], best[1:] > best[:-1]))])
@@ -108,5 +115,7 @@ def _thinned(kept: Counts) -> Counts:
     """Every so many rows, the first and the last among them."""
     if len(kept) <= MOST_STATES:
         return kept
+    import numpy as np
+
     places = np.linspace(0, len(kept) - 1, MOST_STATES).round().astype(np.int64)
     return np.asarray(kept[places])

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-import msgspec
-
-from adaptor.budget.accounts import Accounts, Balance
+from adaptor.budget.accounts import Accounts
 from adaptor.budget.allowance import Allowance
+from adaptor.budget.charges import Use, charged, recounted
 from adaptor.budget.charging import Allocation, Tariff, held_seconds
 from adaptor.budget.credits import format_credits
 from adaptor.budget.entries import (
@@ -24,7 +23,8 @@ from adaptor.budget.entries import (
     Settled,
 )
 from adaptor.budget.errors import BudgetError, OverBudgetError
-from adaptor.budget.splitting import proportions, split, split_within
+from adaptor.budget.splitting import proportions, split
+from adaptor.budget.statements import Statements
 from adaptor.model import Request
 from adaptor.units import format_duration
 
@@ -34,25 +34,7 @@ Shares = Mapping[int, float]
 """By bag: its weight in the cost of a pilot that serves several. At least one bag."""
 
 
-class Use(msgspec.Struct, frozen=True):
-    """What a bag's attempts held of a pilot, in processor-seconds."""
-
-    useful: float = 0.0
-    """Attempts whose result counts."""
-    wasted: float = 0.0
-    """Killed attempts and losing replicas."""
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """What something has cost, in millionths of a credit."""
-
-    used: int
-    wasted: int
-    """Of what is used: idle slots, killed attempts, losing replicas."""
-    reserved: int
-
-
-class Ledger:
+class Ledger(Statements):
     """Used + reserved ≤ budget at every instant, for bags, sites and periods.
 
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
@@ -66,7 +48,7 @@ class Ledger:
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._accounts = Accounts()
+        super().__init__(Accounts())
         for entry in entries:
             self._accounts.apply(entry)
 
@@ -100,7 +82,7 @@ class Ledger:
         """
         rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares, now)]
         amount, name = min(rooms, default=(None, ""))
-        return Allowance(tariff=self._tariff(site), kind=kind, amount=amount, budget=name)
+        return Allowance(tariff=self.tariff(site), kind=kind, amount=amount, budget=name)
 
     def reserve(
         self, pilot: int, site: str, request: Request, kind: Allocation, shares: Shares, now: float
@@ -113,7 +95,7 @@ class Ledger:
         """
         if pilot in self._accounts.open:
             raise BudgetError(f"pilot {pilot} is reserved already")
-        tariff = self._tariff(site)
+        tariff = self.tariff(site)
         amount = tariff.reservation(kind, request.p, request.tr)
         parts = _parts(amount, shares)
         for room, name in self._site_rooms(site, now):
@@ -158,15 +140,13 @@ class Ledger:
         """
         reserved = self._accounts.open[pilot]
         seconds = held_seconds(started, ended)
-        amount = reserved.tariff.charge(reserved.kind, reserved.p, seconds)
-        area = reserved.p * reserved.tariff.charged_seconds(seconds)
         # No period bears what was not reserved in it: not before the reservation, not in the future.
         billed = max(reserved.at, min(ended, max(now, self._accounts.latest)))
         return self._written(
             Settled(
                 pilot=pilot,
                 seconds=seconds,
-                parts=self._charged(reserved, amount, area, uses, now),
+                parts=charged(reserved, seconds, uses, lambda bag: self._bag_room(bag, now)),
                 billed=billed,
                 at=now,
             )
@@ -182,82 +162,12 @@ class Ledger:
             KeyError: the pilot was not settled.
         """
         closed = self._accounts.closed[pilot]
-        amount = sum(part.amount for part in closed.parts)
-        parts = tuple(
-            msgspec.structs.replace(
-                part, wasted=_wasted(part.amount, amount, closed.area, uses.get(part.bag, Use()))
-            )
-            for part in closed.parts
-        )
+        parts = recounted(closed.parts, closed.area, uses)
         return None if parts == closed.parts else self._written(Recounted(pilot, parts, now))
-
-    def settled(self, pilot: int) -> bool:
-        """Whether a pilot was charged."""
-        return pilot in self._accounts.closed
-
-    def balances(self, now: float) -> list[Balance]:
-        """Where every budget stands."""
-        return [self._accounts.balance(budget, now) for budget in self._accounts.budgets.values()]
-
-    def spent(self, bag: int) -> Part:
-        """What a bag has been charged, and how much of that was wasted."""
-        accounts = self._accounts
-        return Part(bag, accounts.used_by_bag.get(bag, 0), accounts.wasted_by_bag.get(bag, 0))
-
-    def reserved(self, bag: int) -> int:
-        """What is set aside for a bag's pilots, queued and running."""
-        return self._accounts.reserved_by_bag(bag)
-
-    def at_site(self, site: str) -> Standing:
-        """What a site has cost since the journal began."""
-        accounts = self._accounts
-        wasted = accounts.wasted_by_site.get(site, 0)
-        return Standing(accounts.used_at(site), wasted, accounts.reserved_at(site))
-
-    def of_bag(self, bag: int) -> Standing:
-        """What a bag has cost so far."""
-        spent = self.spent(bag)
-        return Standing(spent.amount, spent.wasted, self.reserved(bag))
-
-    @property
-    def bags(self) -> set[int]:
-        """All that were ever charged, or that anything is reserved for, or that have a budget."""
-        budgeted = {budget.bag for budget in self._accounts.budgets.values() if budget.bag is not None}
-        reserved = {part.bag for each in self._accounts.open.values() for part in each.parts}
-        return budgeted | reserved | set(self._accounts.used_by_bag)
-
-    @property
-    def sites(self) -> set[str]:
-        """All that were ever paid or reserved at, or that have a price."""
-        return set(self._accounts.tariffs) | self._accounts.places
-
-    def budget_of(self, bag: int) -> Balance | None:
-        """Where the budget of a bag stands; None: it has none."""
-        budget = self._accounts.of_bag(bag)
-        return None if budget is None else self._accounts.balance(budget, -math.inf)
-
-    def budgets_at(self, site: str, now: float) -> list[Balance]:
-        """Where the budgets of a site stand."""
-        return [self._accounts.balance(budget, now) for budget in self._accounts.of_site(site)]
-
-    def tariff(self, site: str) -> Tariff:
-        """What is reserved at a site now costs this. Raises BudgetError: it has no prices."""
-        return self._tariff(site)
-
-    @property
-    def open_pilots(self) -> Mapping[int, Reserved]:
-        """The pilots that have not been settled."""
-        return self._accounts.open
 
     def _written(self, entry: _AnyEntry) -> _AnyEntry:
         self._accounts.apply(entry)
         return entry
-
-    def _tariff(self, site: str) -> Tariff:
-        tariff = self._accounts.tariffs.get(site)
-        if tariff is None:
-            raise BudgetError(f"site {site} has no prices; give it `price` in the configuration")
-        return tariff
 
     def _site_rooms(self, site: str, now: float) -> list[tuple[int, str]]:
         budgets = self._accounts.of_site(site)
@@ -283,29 +193,6 @@ class Ledger:
             room = self._bag_room(part.bag, now)
             if room is not None:
                 _check(part.amount, room + held.get(part.bag, 0), f"bag {part.bag}", request)
-
-    def _charged(
-        self, reserved: Reserved, amount: int, area: int, uses: Mapping[int, Use], now: float
-    ) -> tuple[Part, ...]:
-        own = {part.bag: part.amount for part in reserved.parts}
-        bags = list(dict.fromkeys([*own, *(bag for bag, use in uses.items() if use.useful + use.wasted > 0)]))
-        used = [uses.get(bag, Use()) for bag in bags]
-        held = [use.useful + use.wasted for use in used]
-        weights = held if any(held) else [float(own.get(bag, 0)) for bag in bags]
-        rooms = []
-        for bag in bags:
-            left = self._bag_room(bag, now)
-            rooms.append(None if left is None else max(0, left) + own.get(bag, 0))
-        parts = split_within(amount, weights, rooms)
-        return tuple(
-            Part(bag, part, _wasted(part, amount, area, use))
-            for bag, part, use in zip(bags, parts, used, strict=True)
-        )
-
-
-def _wasted(part: int, amount: int, area: int, use: Use) -> int:
-    """Of a bag's part of a charge: all that did not pay for a useful attempt."""
-    return part - min(part, round(amount * use.useful / area)) if area else 0
 
 
 def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:

@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 
 from adaptor.budget.allocation import least_time, time_of_least_cost
+from adaptor.budget.arrays import Counts, Floats
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.infeasible import InfeasibleError
-from adaptor.budget.knapsack import Counts, Floats, Item, frontier
+from adaptor.budget.knapsack import Item, frontier
 from adaptor.budget.offers import SiteOffer
 
 MOST_HORIZONS = 40

@@ -54,7 +54,7 @@ def replicas(
     free = list(idle)
     for in_time in (True,) if exact else (True, False):
         for each in list(left):
-            place = _best(each, [place for place in free if allowed(each.task, place.processor)], in_time)
+            place = _best(each, free, in_time, allowed)
             if place is not None:
                 chosen.append(Replica(each.task, place.processor))
                 free.remove(place)
@@ -62,11 +62,15 @@ def replicas(
     return chosen
 
 
-def _best(task: RunningTask, free: Sequence[IdleProcessor], in_time: bool) -> IdleProcessor | None:
+def _best(
+    task: RunningTask, free: Sequence[IdleProcessor], in_time: bool, allowed: Callable[[int, int], bool]
+) -> IdleProcessor | None:
     useful = [
         place
         for place in free
-        if task.whole[place.site] < task.left and (task.whole[place.site] <= place.paid or not in_time)
+        if task.whole[place.site] < task.left
+        and (task.whole[place.site] <= place.paid or not in_time)
+        and allowed(task.task, place.processor)
     ]
     return min(useful, key=lambda place: (task.whole[place.site], -place.paid), default=None)
 

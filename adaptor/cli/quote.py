@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from adaptor.budget.menu import Line
+from adaptor.budget.milp import require_scipy
 from adaptor.cli.bag_options import bag_options
 from adaptor.cli.credit_words import amount
 from adaptor.cli.jsonout import print_json
@@ -21,6 +21,9 @@ from adaptor.cli.table import layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
 from adaptor.link import control
+
+if TYPE_CHECKING:
+    from adaptor.budget.menu import Line
 
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
@@ -45,6 +48,7 @@ def quote(
     Example:
       adaptor quote tasks.bag --choose 2
     """
+    require_scipy()
     from adaptor.cli.quoting import take_samples
 
     if png is not None:  # before anything is paid for

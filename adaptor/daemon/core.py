@@ -16,6 +16,7 @@ from adaptor.broker.journal import Journal
 from adaptor.broker.outbox import Draft, Grant
 from adaptor.broker.recovery import recover
 from adaptor.daemon.money.chosen import ChosenSlots
+from adaptor.daemon.money.outlooks import Outlooks
 from adaptor.daemon.money.pricing import Costs
 from adaptor.daemon.money.treasury import Treasury
 from adaptor.daemon.server import Server
@@ -42,6 +43,7 @@ class Core:
         self.broker = recover(journal, terms, time.time())
         self.treasury = self._open_treasury()
         self.chosen = ChosenSlots()
+        self.outlooks = Outlooks()
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self._sent_bags: dict[str, set[int]] = {}

@@ -8,7 +8,7 @@ from adaptor.broker.broker import Broker
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
 from adaptor.link.messages import Hello, Report
-from adaptor.model import Limits, PilotState, Request
+from adaptor.model import Limits, PilotState, Request, TaskState
 
 
 def broker_with(*bags: int, alone: tuple[int, ...] = ()) -> Broker:
@@ -45,6 +45,17 @@ def test_a_worker_of_another_bag_s_pilot_has_nothing_left_to_do() -> None:
     broker.cancel(2)
     assert not broker.has_work_in(7, "s")
     assert broker.has_work_in(6, "s")
+
+
+def test_a_bag_that_is_to_be_cheap_is_apart_again_when_it_is_retried_after_a_restart() -> None:
+    broker = broker_with(1)
+    spec = BagSpec(name="b", cwd="/", output="/o", environment={}, prefer="cheap")
+    ended = Bag(2, spec, 1)
+    ended.restore(0, TaskState.FAILED, 1, 1)
+    assert broker.retry(ended, 0.0) == 1
+    assert leased_in(broker, 6) == {1}
+    broker.own_pilot(7, 2)
+    assert leased_in(broker, 7) == {2}
 
 
 def test_each_has_a_demand_of_its_own() -> None:

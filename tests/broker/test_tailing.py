@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.broker import endgame
 from adaptor.broker.bag import Bag, BagSpec
 from adaptor.broker.books import Books, Meter
-from adaptor.broker.tailing import copies, stop_unpaid_copies
+from adaptor.broker.tailing import Copy, copies, stop_unpaid_copies
 from adaptor.broker.workers import Worker
-from adaptor.link.messages import AttemptKey
+from adaptor.link.messages import AttemptKey, Leaving
+from adaptor.model import TaskState
 from tests.broker.broker_world import TERMS, Player, World
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
@@ -256,3 +258,70 @@ def test_the_copies_of_a_worker_that_is_gone_are_forgotten(world: World) -> None
     del world.broker.books.workers[fast.id]
     stop_unpaid_copies(world.broker.books, world.now)
     assert key not in world.broker.books.copies
+
+
+def test_a_restart_does_not_make_a_replica_dear(world: World) -> None:
+    bag = world.submit(2, deadline=1e12)
+    late, fast = paid_copy(world, bag)
+    meter = world.broker.books.meters[fast.pilot]
+    world.restart()
+    for player in (late, fast):
+        world.broker.own_pilot(player.pilot, bag)
+        world.greet(player)
+    world.now += 360
+    world.report(late)
+    assert fast.running, "nobody has said yet up to when it is paid"
+    world.broker.meter(fast.pilot, meter)
+    for _ in range(2):
+        world.report(late)
+    assert fast.running, "it is, until the unit that has begun meanwhile ends"
+    world.now += 380
+    world.report(late)
+    world.report(fast)
+    assert not fast.running
+    assert late.running
+
+
+def test_a_replica_whose_task_runs_nowhere_else_any_more_goes_on(world: World) -> None:
+    bag = world.submit(2, deadline=1e12)
+    late, fast = paid_copy(world, bag)
+    world.leave(late, Leaving.TIME_UP)
+    world.now += 310
+    world.report(fast)
+    assert fast.running, "what it has done is not to be lost"
+    world.finish(fast)
+    assert world.states(bag) == ["done", "done"]
+
+
+def test_workers_of_a_site_that_the_configuration_no_longer_has_are_passed_over() -> None:
+    books, bag = books_of(1, False, [10.0, 20.0, 30.0])
+    gone = worker(books, 1)
+    key = start(books, bag, worker(books, 2), 900.0)
+    gone.site, gone.awaited = "gone", True
+    start(books, bag, gone, 900.0)
+    bag.waiting.clear()
+    worker(books, 3, free=2)
+    assert [copy.task for copy in copies(books, bag, 1000.0)] == [key.task]
+
+
+@pytest.mark.parametrize(("workers", "times"), [(20, 4), (1000, 2)])
+def test_many_idle_workers_do_not_each_cost_a_look(
+    monkeypatch: pytest.MonkeyPatch, workers: int, times: int
+) -> None:
+    looks: list[float] = []
+
+    def look(_books: Books, _bag: Bag, now: float) -> list[Copy]:
+        looks.append(now)
+        return []
+
+    monkeypatch.setattr(endgame, "copies", look)
+    books, bag = books_of(1, False, [10.0])
+    start(books, bag, worker(books, 0), 990.0)
+    while bag.waiting:
+        task = bag.waiting.popleft()
+        bag.lease(task)
+        bag.end(task, TaskState.DONE)
+    idle = [worker(books, number, free=1) for number in range(1, workers)]
+    for now, at in zip((1000.0, 1000.0, 1000.5, 1001.0), idle, strict=False):
+        endgame.feed_the_end(books, at, now)
+    assert len(looks) == times

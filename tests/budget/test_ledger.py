@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.budget.charges import Use
 from adaptor.budget.charging import Tariff
 from adaptor.budget.credits import MILLION
 from adaptor.budget.entries import Budget, Part
 from adaptor.budget.errors import BudgetError, OverBudgetError
-from adaptor.budget.ledger import Ledger, Use
+from adaptor.budget.ledger import Ledger
 from adaptor.budget.periods import Calendar
 from adaptor.model import Request
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from adaptor.budget.allowance import afford
+from adaptor.budget.charges import Use
 from adaptor.budget.charging import Tariff
 from adaptor.budget.entries import Budget, Entry, Settled
 from adaptor.budget.errors import OverBudgetError
-from adaptor.budget.ledger import Ledger, Use
+from adaptor.budget.ledger import Ledger
 from adaptor.budget.periods import Calendar
 from adaptor.model import Request
 from adaptor.replay.a2ha.violations import above_budget

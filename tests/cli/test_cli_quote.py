@@ -27,7 +27,10 @@ def test_a_picture_that_could_not_be_written(cli: Cli) -> None:
 
 
 def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extra.importlib.util, "find_spec", lambda _: None)
+    known = extra.importlib.util.find_spec
+    monkeypatch.setattr(
+        extra.importlib.util, "find_spec", lambda name: None if name == "matplotlib" else known(name)
+    )
     done = cli("quote", "tasks.bag", "--png", "menu.png")
     assert done.code == 1
     assert "replay needs matplotlib" in done.err

@@ -89,16 +89,28 @@ def _site_part(site: SiteState, demand: Demand, allowance: Allowance, least: Req
     balance = ledger.budget_of(bag.id)
     if balance is None:
         return allowance
-    worth = {name: count * ledger.tariff(name).price(EXPLICIT) for name, count in slots.items()}
+    worth = {
+        name: count * ledger.tariff(name).price(EXPLICIT)
+        for name, count in slots.items()
+        if name in site.core.terms  # those that the configuration has no longer get nothing
+    }
     part = balance.budget.amount - balance.used
     held = sum(
         each.amount
         for each in ledger.open_pilots.values()
         if each.site == site.name and any(share.bag == bag.id for share in each.parts)
     )
-    mine = part * worth[site.name] // sum(worth.values()) - held
+    mine = part * worth[site.name] // max(1, sum(worth.values())) - held
     some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-    return msgspec.structs.replace(allowance, amount=min(allowance.amount, max(some, mine)))
+    return _at_most(allowance, max(some, mine), site.name)
+
+
+def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
+    """The allowance, or the site's part of it where that is less."""
+    if allowance.amount is None or amount >= allowance.amount:
+        return allowance
+    part = f"the part of {site} in {allowance.budget}"
+    return msgspec.structs.replace(allowance, amount=amount, budget=part)
 
 
 def _allotted_part(site: SiteState, bag: Bag, allowance: Allowance, least: Request) -> Allowance:
@@ -109,7 +121,7 @@ def _allotted_part(site: SiteState, bag: Bag, allowance: Allowance, least: Reque
         return allowance
     mine = int(allowance.amount * parting.worth(site.name) / total)
     some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
-    return msgspec.structs.replace(allowance, amount=min(allowance.amount, max(some, mine)))
+    return _at_most(allowance, max(some, mine), site.name)
 
 
 def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape) -> Request:

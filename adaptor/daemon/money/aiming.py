@@ -42,7 +42,7 @@ def _aimed(site: SiteState, demand: Demand, now: float) -> Demand:
         return _as_chosen(site, bag, demand)
     advice = advise(_course(site, bag, now))
     hosts = _allotted(site, bag, advice.hosts)
-    processors = round_up(hosts * bag.spec.cpus, shape_of(site, demand).unit)
+    processors = shape_of(site, demand).processors_for(hosts)
     preference = f"bag {bag.id} ({_wish(bag)}): {advice.reason}"
     return msgspec.structs.replace(demand, most=processors, why_most=preference)
 
@@ -68,7 +68,7 @@ def _as_chosen(site: SiteState, bag: Bag, demand: Demand) -> Demand:
     """No more slots at the site than were chosen from the quote (BaTS: the machine configuration)."""
     chosen = site.core.chosen.of(bag).get(site.name, 0)
     there = slots_there(site, bag)
-    most = max(0, chosen - there) * bag.spec.cpus
+    most = shape_of(site, demand).processors_for(max(0, chosen - there))
     slots = counted(chosen, "slot")
     why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"
     return msgspec.structs.replace(demand, most=most, why_most=why)
@@ -120,7 +120,7 @@ def _neither_can_be_kept(site: SiteState, bag: Bag, now: float) -> str:
     balance = site.core.treasury.ledger.budget_of(bag.id)
     if balance is None or bag.spec.deadline is None:
         return ""
-    ahead = look_ahead(site, bag, now)
+    ahead = site.core.outlooks.of(bag.id, now, lambda: look_ahead(site, bag, now))
     if ahead is None or ahead.cost.low <= in_credits(balance.budget.amount):
         return ""
     slots = _most_slots(site, bag)

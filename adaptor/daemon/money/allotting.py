@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.budget.errors import BudgetError
 from adaptor.budget.parting import Parting, part_tasks
 from adaptor.crafting.dividing.wish import Wish
 from adaptor.daemon.money.offering import Question
@@ -43,12 +44,13 @@ class Allotments:
             if not due:
                 return
             try:
-                answers = await asyncio.to_thread(_answer, due)
+                answers, self.problem = await asyncio.to_thread(_answer, due)
             except AdaptorError as error:
                 self.problem = str(error)
                 self._answers.clear()
                 return
-            self.problem = ""
+            for each in due:
+                self._answers.pop(each.bag, None)
             self._answers.update((each.to.bag, each) for each in answers)
 
     def of(self, bag: int) -> Parting | None:
@@ -67,8 +69,18 @@ class Allotments:
         return abs(question.progress.now - answer.to.progress.now) >= INTERVAL
 
 
-def _answer(questions: Iterable[Question]) -> list[_Answer]:
-    return [_Answer(each, part_tasks(each.aim, each.progress, each.offers)) for each in questions]
+def _answer(questions: Iterable[Question]) -> tuple[list[_Answer], str]:
+    """The answers, and what was wrong with a question that has none: the other bags have theirs.
+
+    Raises AdaptorError: scipy is not installed.
+    """
+    answers, problem = [], ""
+    for each in questions:
+        try:
+            answers.append(_Answer(each, part_tasks(each.aim, each.progress, each.offers)))
+        except BudgetError as error:
+            problem = f"where bag {each.bag} is to run cannot be weighed: {error}"
+    return answers, problem
 
 
 def _wish(parting: Parting) -> Wish:

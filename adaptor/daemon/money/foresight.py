@@ -9,7 +9,7 @@ from adaptor.broker.bag import Bag
 from adaptor.budget.credits import MILLION, in_credits
 from adaptor.budget.outlook import Outlook, Seen, outlook, worth_telling
 from adaptor.crafting.shape import task_slots
-from adaptor.daemon.money.treasury import EXPLICIT
+from adaptor.daemon.money.treasury import DONATED, EXPLICIT
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import rules_of
@@ -58,7 +58,8 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
         return None
     pilots = pilots_of(sites, bag)
     tariffs = [site.core.treasury.ledger.tariff(each.name) for each in sites]
-    price, unit = min((tariff.price(EXPLICIT), tariff.charging_unit) for tariff in tariffs)
+    kind = DONATED if bag.spec.allocation == "transparent" else EXPLICIT
+    price, unit = min((tariff.price(kind), tariff.charging_unit) for tariff in tariffs)
     return outlook(
         Seen(
             now=now,

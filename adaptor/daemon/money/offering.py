@@ -15,6 +15,7 @@ from adaptor.budget.task_time import TaskTime
 from adaptor.crafting.dividing.standing import Standing
 from adaptor.crafting.situation import Demand, Group
 from adaptor.daemon.core import Core
+from adaptor.daemon.money.affording import shape_of, smallest
 from adaptor.daemon.money.foresight import slots_there
 from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
@@ -125,9 +126,11 @@ def _offers(
     now: float,
 ) -> tuple[SiteOffer, ...]:
     """What could be bought at a site by new requests, whose limits and queue the openings know of."""
-    ledger, name = site.core.treasury.ledger, site.name
+    if not _holds_a_request(site, bag, demand, now):
+        return ()
+    name = site.name
     openings = _within(standing.capacity(demand, standing.allowed, now).openings, _most(site, bag))
-    tariff = ledger.tariff(name)
+    tariff = site.core.treasury.ledger.tariff(name)
     whole = SiteOffer(
         name=name,
         price=in_credits(tariff.price(EXPLICIT)) * bag.spec.cpus,
@@ -136,13 +139,22 @@ def _offers(
         charging_unit=float(tariff.charging_unit),
         startup=site.pad,
     )
-    room = min((in_credits(each.left) for each in ledger.budgets_at(name, now)), default=None)
-    if room is not None and room < whole.smallest:
-        return ()
     return tuple(
         msgspec.structs.replace(whole, name=f"{name} {number}", processors=slots, wait=max(0.0, start - now))
         for number, (start, slots) in enumerate(_merged(openings), 1)
     )
+
+
+def _holds_a_request(site: SiteState, bag: Bag, demand: Demand, now: float) -> bool:
+    """Whether the budgets of the site hold one, and the bag's, where none of its pilots may give any back."""
+    ledger = site.core.treasury.ledger
+    rooms = [each.left for each in ledger.budgets_at(site.name, now)]
+    balance = ledger.budget_of(bag.id)
+    if balance is not None and not balance.reserved:
+        rooms.append(balance.left)
+    least = smallest(site, shape_of(site, demand), demand)
+    needed = ledger.tariff(site.name).reservation(EXPLICIT, least.p, least.tr)
+    return all(needed <= room for room in rooms)
 
 
 def _most(site: SiteState, bag: Bag) -> int | None:

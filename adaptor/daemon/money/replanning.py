@@ -10,7 +10,6 @@ import msgspec
 from adaptor.broker.bag import Bag
 from adaptor.budget.charging import Tariff
 from adaptor.budget.credits import in_credits
-from adaptor.budget.errors import BudgetError
 from adaptor.budget.offers import Held, SiteOffer
 from adaptor.budget.outlook import worth_telling
 from adaptor.budget.replanning import Left, Replan, replan
@@ -22,6 +21,7 @@ from adaptor.daemon.money.offering import running_for, task_time
 from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import rules_of
+from adaptor.errors import AdaptorError
 from adaptor.model import TaskState
 
 
@@ -47,7 +47,7 @@ async def keep_to_quotes(site: SiteState, now: float) -> None:
 def _replan(course: _Course) -> Replan | None:
     try:
         return replan(course.left, course.offers, course.slots)
-    except BudgetError:  # for instance no processor in service: the next look is soon
+    except AdaptorError:  # for instance no processor in service, or no scipy: the next look is soon
         return None
 
 

@@ -16,7 +16,7 @@ from adaptor.crafting.situation import Demand
 from adaptor.daemon.core import Core
 from adaptor.daemon.money.affording import billed, shape_of, smallest
 from adaptor.daemon.money.foresight import look_ahead
-from adaptor.daemon.money.treasury import EXPLICIT
+from adaptor.daemon.money.treasury import DONATED, EXPLICIT
 from adaptor.daemon.site_state import SiteState
 from adaptor.errors import UsageError
 from adaptor.model import Request
@@ -72,8 +72,9 @@ def _first_request(core: Core, site: SiteState, spec: BagSpec) -> tuple[int, str
     runtime = min(spec.runtimes.get(site.name, terms.initial_tr), terms.longest)
     demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
     request = billed(site, smallest(site, shape_of(site, demand), demand))
+    kind = DONATED if spec.allocation == "transparent" else EXPLICIT
     return (
-        core.treasury.ledger.tariff(site.name).reservation(EXPLICIT, request.p, request.tr),
+        core.treasury.ledger.tariff(site.name).reservation(kind, request.p, request.tr),
         site.name,
         request,
     )
@@ -110,7 +111,8 @@ def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | 
     known = books.bags.get(bag.id)
     if known is None or bag.id not in books.alone:
         return None
-    ahead = look_ahead(allowed[0], known, time.time())
+    now = time.time()
+    ahead = allowed[0].core.outlooks.of(bag.id, now, lambda: look_ahead(allowed[0], known, now))
     if ahead is None:
         return None
     return ForecastView(

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.allowance import afford
+from adaptor.budget.charges import Use
 from adaptor.budget.charging import Allocation, Tariff
 from adaptor.budget.credits import MILLION
 from adaptor.budget.entries import Budget, Budgeted, Entry, Reserved, Reshared, Settled
-from adaptor.budget.ledger import Ledger, Use
+from adaptor.budget.ledger import Ledger
 from adaptor.budget.periods import Calendar
 from adaptor.model import Request
 

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
-from adaptor.budget.knapsack import Floats
+from adaptor.budget.arrays import Floats
 from adaptor.budget.offers import SiteOffer
 from adaptor.budget.task_time import TaskTime
 

@@ -18,7 +18,9 @@ from adaptor.link.control import TaskInput
 from adaptor.model import TaskState
 from backends.base import JobState
 from tests.daemon.budgeted_site import set_budget, steps
+from tests.daemon.donating.lending_site import LendingSite
 from tests.daemon.fake_site import FakeSite
+from tests.daemon.fake_sites import FakeSites
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
 
@@ -122,6 +124,18 @@ def test_the_forecast_counts_what_runs(site: FakeSite) -> None:
     assert after.cost.low > before.cost.low
 
 
+def test_a_bag_that_runs_on_lent_nodes_alone_is_forecast_at_the_donated_price(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state")
+    price = msgspec.structs.replace(site.config.price, explicit=8.0, donated=2.0)
+    site.config = msgspec.structs.replace(site.config, price=price)
+    bag = submit(site, 40, allocation="transparent", deadline=time.time() + 9000)
+    finish(site, bag, 20, 60.0)
+    ahead = look_ahead(site.state, site.state.core.broker.books.bags[bag.id], time.time())
+    assert ahead is not None
+    assert ahead.cost.low == pytest.approx(2 * 20 * 60 / 3600)
+    site.journal.close()
+
+
 def test_too_little_is_known_for_a_forecast(site: FakeSite) -> None:
     bag = submit(site, 40, prefer="fast")
     finish(site, bag, 1, 60.0)
@@ -152,3 +166,26 @@ def test_a_request_ends_with_its_last_task_before_the_deadline_unless_it_is_over
     steps(site)
     assert site.backend.orders
     assert any(order.request.tr > 600 + 60 + 31 for order in site.backend.orders) is longer
+
+
+def test_slots_of_a_quote_come_in_whole_nodes_where_only_those_are_given(site: FakeSite) -> None:
+    submit(site, 40, slots={"here": 1}, runtimes={"here": 20.0})
+    site.state.config = msgspec.structs.replace(site.state.config, whole_nodes=True, processors_per_node=2)
+    steps(site, 3)
+    assert asked(site) == 2
+
+
+def test_what_is_left_for_a_site_is_told_as_its_part_of_the_budget(tmp_path: Path) -> None:
+    two = FakeSites(tmp_path / "state")
+    two.submit_bag(64, budget=200_000, slots={"near": 2, "far": 2}, runtimes={"near": 60.0, "far": 60.0})
+    two.step("near", "far")
+    (told,) = two.told("far", "issued")
+    assert "0.1 credits are left for it (the part of far in bag 1)" in told
+    two.journal.close()
+
+
+def test_slots_at_a_site_that_the_configuration_no_longer_has_stop_nothing(site: FakeSite) -> None:
+    bag = submit(site, 40, slots={"here": 1, "gone": 2}, runtimes={"here": 20.0})
+    set_budget(site, bag.id, 1.0)
+    steps(site, 3)
+    assert asked(site) == 1

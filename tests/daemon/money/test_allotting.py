@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from adaptor.budget.charging import Tariff
+from adaptor.budget.entries import Budget
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.parting import Parting
 from adaptor.budget.steering import Aim, Progress
 from adaptor.daemon.money import allotting
 from adaptor.daemon.money.allotting import Allotments
@@ -94,6 +97,34 @@ def test_a_bag_that_no_site_holds_is_paused_and_says_what_it_needs(two: FakeSite
     assert f"adaptor budget {bag.id} --set" in told
 
 
+def test_a_cheap_site_whose_budget_holds_no_request_any_more_is_left_out(tmp_path: Path) -> None:
+    """A task of a minute costs 0.05 credits there, a request for it, which may end 20 s late, 0.067."""
+    left = Budget(amount=60_000, site="far")
+    costs = {
+        "near": Costs(Tariff(price_explicit=9, price_donated=1, grace=20)),
+        "far": Costs(Tariff(price_explicit=3, price_donated=1, grace=20), left),
+    }
+    two = FakeSites(tmp_path / "state", costs=costs)
+    two.submit_bag(16, prefer="cheap")
+    asked = rounds(two, 3)
+    assert asked["far"] == 0
+    assert asked["near"] > 0
+    two.journal.close()
+
+
+def test_a_bag_whose_budget_holds_a_request_at_the_dear_site_alone_runs_there(tmp_path: Path) -> None:
+    costs = {
+        "near": Costs(Tariff(price_explicit=9, price_donated=1)),
+        "far": Costs(Tariff(price_explicit=3, price_donated=1, grace=600)),
+    }
+    two = FakeSites(tmp_path / "state", costs=costs)
+    two.submit_bag(16, budget=200_000)
+    asked = rounds(two, 3)
+    assert asked["far"] == 0
+    assert asked["near"] > 0
+    two.journal.close()
+
+
 def test_a_cheap_site_that_is_silent_for_a_moment_is_waited_for(two: FakeSites) -> None:
     two.submit_bag(16, prefer="cheap")
     two.step("near")
@@ -169,3 +200,22 @@ def test_an_answer_holds_for_some_seconds_unless_the_question_changes(
     assert asked == [10, 9, 9, 9], "a clock that was set back"
     asyncio.run(allotments.renew([]))
     assert allotments.wishes() == {}
+
+
+def test_a_bag_that_cannot_be_weighed_takes_no_answer_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(_aim: Aim, progress: Progress, _offers: object) -> Parting:
+        if progress.waiting == 13:
+            raise BudgetError("no site has a processor for us")
+        return Parting(portions={}, seconds=1.0, urgent=False, reason="because")
+
+    monkeypatch.setattr(allotting, "part_tasks", answer)
+    allotments = Allotments()
+    questions = [
+        Question(bag=bag, aim=Aim(), progress=Progress(now=0.0, waiting=waiting), offers={})
+        for bag, waiting in enumerate((10, 13, 16))
+    ]
+    asyncio.run(allotments.renew(questions))
+    assert allotments.wishes().keys() == {0, 2}
+    assert allotments.problem == "where bag 1 is to run cannot be weighed: no site has a processor for us"

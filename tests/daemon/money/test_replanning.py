@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,3 +84,10 @@ def test_looks_are_some_seconds_apart() -> None:
     assert slots.is_due(2, 101.0)
     assert slots.is_due(1, 100.0 + chosen.INTERVAL)
     assert slots.is_due(1, 50.0), "the clock was set back"
+
+
+def test_without_scipy_it_keeps_to_the_chosen_slots(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    quoted(site, 1200, 10.0)
+    steps(site, 3)
+    assert asked(site) == 1

@@ -12,8 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adaptor.broker.credit_entries import read_entries
+from adaptor.broker.credit_views import credits_view
+from adaptor.budget.ledger import Ledger
 from adaptor.daemon.site import cancel_all
 from adaptor.errors import JournalError, UsageError
+from adaptor.model import Request
 from backends.base import JobState, PilotOrder, SubmitRefused
 from tests.daemon.budgeted_site import (
     credits_of,
@@ -205,3 +209,18 @@ def _happen(site: FakeSite, event: str, number: int, bags: list[int]) -> None:
     site.backend.on_submit = SubmitRefused("no") if event == "refuse" else None
     site.state.refusals.succeeded()
     steps(site)
+
+
+def test_credits_of_a_site_that_the_configuration_no_longer_has_are_told_without_its_price(
+    site: FakeSite,
+) -> None:
+    bag = submit_budgeted(site, 1, 1)
+    treasury = site.state.core.treasury
+    treasury.ledger.set_price("gone", treasury.ledger.tariff("here"), 0.0)
+    with site.journal.transaction() as db:
+        treasury.reserve(db, 99, "gone", Request(1, 60), "explicit", {bag: 1.0}, 0.0)
+    ledger = Ledger(read_entries(site.journal))
+    ledger.set_price("here", treasury.ledger.tariff("here"), 0.0)
+    told = credits_view(ledger, [bag], 0.0, priced=True)
+    assert [(line.site, line.reserved > 0) for line in told.sites] == [("gone", True), ("here", False)]
+    assert [price.site for price in told.prices] == ["here"]

@@ -1,0 +1,35 @@
+"""The daemon and the command line start without numpy and scipy, which are extras."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_WITHOUT = """
+import sys
+for name in ("numpy", "scipy", "numba", "matplotlib", "pyarrow"):
+    sys.modules[name] = None
+"""
+
+
+@pytest.mark.parametrize("module", ["adaptor.daemon.service", "adaptor.cli.quote", "adaptor.cli.credits"])
+def test_it_is_imported_without_the_extras(module: str) -> None:
+    subprocess.run([sys.executable, "-c", f"{_WITHOUT}\nimport {module}"], check=True, timeout=60)
+
+
+def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) -> None:
+    bag = tmp_path / "tasks.bag"
+    bag.write_text("true\n" * 40)
+    asked = f"sys.argv = ['adaptor', 'quote', {str(bag)!r}]"
+    code = f"{_WITHOUT}\n{asked}\nfrom adaptor.cli.main import main\nmain()"
+    environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.returncode != 0
+    assert "python -m pip install 'request-adaptor[budget]'" in done.stderr
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["tasks.bag"]
