@@ -10,6 +10,7 @@ import msgspec
 
 from adaptor.config_lines import Fail
 from adaptor.donation.situation import DonationRules, Hours
+from adaptor.lending.runtime import RUNTIME_DIRECTORY
 from adaptor.units import Duration
 
 NODE = "{node}"
@@ -31,7 +32,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Preemptible: arguments for the submit command, verbatim; the site's own are not used."""
     launcher: tuple[str, ...] = ()
     """Agent: the words before a command that is to run on a node, for instance `[ssh, "{node}"]`."""
-    runtime_directory: str = "/var/tmp/adaptor-lent"  # noqa: S108 (it is checked before it is used)
+    runtime_directory: str = RUNTIME_DIRECTORY
     """Agent: where each node keeps what `adaptor reclaim` needs, on a disk of its own."""
     reclaim_timeout: Duration = Duration(5)
     """Agent: the longest time that a local job is held up until its node is free."""

@@ -10,6 +10,9 @@ from adaptor.config import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder
 
+SOON = 5.0
+"""Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
+
 
 def terms_of_leases(site: SiteConfig) -> SiteConfig:
     """The site with the partition, account, QOS and arguments under which its leases are submitted.

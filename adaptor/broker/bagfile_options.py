@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import msgspec
 
@@ -106,17 +106,13 @@ def _deadline(text: str) -> float:
         raise ValueError(f"{text!r} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
 
 
-def _preference(text: str) -> str:
-    if text not in PREFERENCES:
-        raise ValueError(f"{text!r} is not one of {', '.join(PREFERENCES)}")
-    return text
+def _one_of(words: Collection[str]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"{text!r} is not one of {', '.join(words)}")
+        return text
 
-
-def _allocation(text: str) -> Allocation:
-    for known in get_args(Allocation):
-        if text == known:
-            return cast(Allocation, known)
-    raise ValueError(f"{text!r} is not one of {', '.join(get_args(Allocation))}")
+    return parse
 
 
 def _sites(text: str) -> list[str]:
@@ -136,8 +132,8 @@ _PARSERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "output": ("output", _path),
     "budget": ("budget", _credits),
     "deadline": ("deadline", _deadline),
-    "prefer": ("prefer", _preference),
-    "allocation": ("allocation", _allocation),
+    "prefer": ("prefer", _one_of(PREFERENCES)),
+    "allocation": ("allocation", _one_of(get_args(Allocation))),
 }
 
 

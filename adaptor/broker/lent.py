@@ -60,7 +60,7 @@ def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
     after all others.
     """
     rules, last = books.rules(worker.site), books.sites[worker.site].last
-    longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
+    longest = _room(books, bag, worker, now)
     if longest <= 0:
         return None
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
@@ -86,15 +86,15 @@ def fits_lent(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> 
     """Whether another attempt of a task is likely to finish on a lent node."""
     last = books.sites[worker.site].last
     need = lent_need(books, bag, worker.site, task)
-    longest = min(_room(books, bag, worker, now), worker.time_left(now) - last)
-    return longest >= need and need + last < worker.too_long
+    return _room(books, bag, worker, now) >= need and need + last < worker.too_long
 
 
 def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
-    """Seconds of the longest task of the bag that may be started on the worker's node."""
+    """Seconds of the longest task of the bag that may be started on the worker's node and in its pilot."""
     node = books.lent[worker.pilot]
     probability = least_probability(bag.spec.allocation, books.rules(worker.site))
-    return room(books.hazard(worker.site), now - node.since, node.until - now, probability)
+    longest = room(books.hazard(worker.site), now - node.since, node.until - now, probability)
+    return min(longest, worker.time_left(now) - books.sites[worker.site].last)
 
 
 def _odd(books: Books, bag: Bag, site: str) -> int:

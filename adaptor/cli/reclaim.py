@@ -7,6 +7,7 @@ import click
 from adaptor.cli.options import config_option, duration
 from adaptor.errors import AdaptorError
 from adaptor.lending import reclaim as lending
+from adaptor.lending.runtime import RUNTIME_DIRECTORY
 
 
 @click.command()
@@ -53,7 +54,7 @@ def _configured(config: str | None) -> dict[str, float | None]:
         click.echo(f"adaptor: {error}; the default folder is looked at", err=True)
         sites = {}.values()
     donations = [site.donation for site in sites if site.donation is not None]
-    found = {
+    found: dict[str, float | None] = {
         each.runtime_directory: float(each.reclaim_timeout) for each in donations if each.mode == "agent"
     }
-    return {**found} or {lending.RUNTIME_DIRECTORY: None}
+    return found or {RUNTIME_DIRECTORY: None}

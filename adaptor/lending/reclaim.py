@@ -15,9 +15,8 @@ from adaptor.lending.everyone import Reclaim, reclaim
 from adaptor.lending.lease import CANCELLED, RECLAIMED
 from adaptor.lending.names import check_job, check_name
 from adaptor.lending.offering import offer, take
-from adaptor.lending.runtime import UnsafeError
+from adaptor.lending.runtime import RUNTIME_DIRECTORY, UnsafeError
 
-RUNTIME_DIRECTORY = "/var/tmp/adaptor-lent"  # noqa: S108  (it is checked before it is used)
 TIMEOUT = 5.0
 
 
@@ -43,15 +42,12 @@ def answer(options: argparse.Namespace) -> tuple[list[str], list[str]]:
         if options.offer:
             offer(runtime, node, options.job)
             return [], []
-        lines, problems = [], []
-        if options.job:
-            problems += take(runtime, node, options.job, options.user)
+        marking = take(runtime, node, options.job, options.user) if options.job else []
         wanted = Reclaim(
             runtime, node, CANCELLED if options.cancel else RECLAIMED, options.job, options.cancel
         )
-        freed, trouble = reclaim(wanted, began, options.timeout)
-        lines += freed
-        return lines, problems + trouble
+        lines, problems = reclaim(wanted, began, options.timeout)
+        return lines, marking + problems
     except (UnsafeError, ValueError, OSError) as error:
         return [], [f"{node}: {error}"]
 

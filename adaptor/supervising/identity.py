@@ -35,14 +35,20 @@ def own_identity() -> Identity:
 
 
 def start_ticks(pid: int) -> int | None:
-    """When a process started (`starttime` of proc(5), in clock ticks); None if it is gone or a zombie."""
+    """When a process started (in clock ticks); None if it is gone or a zombie."""
+    found = parent_and_ticks(pid)
+    return None if found is None else found[1]
+
+
+def parent_and_ticks(pid: int) -> tuple[int, int] | None:
+    """Its parent, and `starttime` of proc(5) in clock ticks; None if it is gone or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
     # The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
     fields = stat[stat.rindex(b")") + 2 :].split()
-    return None if fields[0] in (b"Z", b"X") else int(fields[19])
+    return None if fields[0] in (b"Z", b"X") else (int(fields[1]), int(fields[19]))
 
 
 def is_here(identity: Identity) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from adaptor.supervising.identity import start_ticks
+from adaptor.supervising.identity import parent_and_ticks, start_ticks
 
 MARKER = "ADAPTOR_SUPERVISED"
 """The variable by which the processes of a worker are found again when its supervisor was killed."""
@@ -25,7 +25,6 @@ class Process(NamedTuple):
 
     pid: int
     parent: int
-    """0: not looked up."""
     ticks: int
 
 
@@ -78,8 +77,8 @@ def _fresh(marker: str, roots: Collection[int], known: Collection[int]) -> list[
 
 def process_of(pid: int) -> Process | None:
     """None: it is gone, or a zombie."""
-    ticks = start_ticks(pid)
-    return None if ticks is None else Process(pid, 0, ticks)
+    found = parent_and_ticks(pid)
+    return None if found is None else Process(pid, *found)
 
 
 def send(process: Process, number: signal.Signals) -> None:
@@ -110,15 +109,8 @@ def wait_for_death(processes: Collection[Process], until: float) -> bool:
 def _all_processes() -> Iterator[Process]:
     """Without zombies."""
     for name in os.listdir("/proc"):  # noqa: PTH208  (a path object for each would take twice as long)
-        if not name.isdigit():
-            continue
-        try:
-            stat = Path("/proc", name, "stat").read_bytes()
-        except OSError:
-            continue
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        if fields[0] not in (b"Z", b"X"):
-            yield Process(int(name), int(fields[1]), int(fields[19]))
+        if name.isdigit() and (process := process_of(int(name))) is not None:
+            yield process
 
 
 def _carries(pid: int, marker: str) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 
 from adaptor.donation.situation import NodeUse
 from backends.base import NodeReport, SchedulerError
+from backends.lease import SOON
 from backends.pbs.fields import number_of
 from backends.pbs.nodes import find_queue, in_service, used_by
 from backends.pbs.queue import fresh_plan
@@ -20,8 +21,6 @@ from backends.pbs.reasons import is_considered
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
 from backends.pbs.terms import Terms
 
-SOON = 5.0
-"""Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
 _HOLDING = frozenset("RESU")
 """States of jobs whose place is not free for others; a suspended one (S, U) will want it again."""
 

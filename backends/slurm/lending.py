@@ -10,13 +10,12 @@ import msgspec
 from adaptor.config import SiteConfig
 from adaptor.donation.situation import NodeUse
 from backends.base import JobState, NodeReport, SchedulerError
+from backends.lease import SOON
 from backends.slurm.nodes import check_started, in_service, rows_of
 from backends.slurm.reasons import is_considered
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
 from backends.slurm.states import job_state
 
-SOON = 5.0
-"""Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
 _ASLEEP = frozenset("~#$")
 """Powered off, powering up and under maintenance. Slurm itself would wake a node for a job; for a lease
 that costs more than it yields."""

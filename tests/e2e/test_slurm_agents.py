@@ -53,23 +53,16 @@ def lending(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlur
     lab.configure(SITE.format(runtime=lab.root / "lent"))
     hooks = lab.root / "hooks"
     lab.run("site", "install-hooks", "hpc", "--write", hooks)
-    lines = (f"Prolog={hooks}/prolog", f"Epilog={hooks}/epilog", "PrologFlags=Alloc,DeferBatch")
-    named = {path.name for path in hooks.iterdir()}
-    lines = tuple(_named(line, named) for line in lines)
+    lines = (
+        f"Prolog={hooks}/adaptor-prolog",
+        f"Epilog={hooks}/adaptor-epilog",
+        "PrologFlags=Alloc,DeferBatch",
+    )
     with ThrowawaySlurm(ClusterOptions(extra=lines)) as cluster:
         for name, value in cluster.env.items():
             monkeypatch.setenv(name, value)
         yield cluster
         lab.close()
-
-
-def _named(line: str, files: set[str]) -> str:
-    """The line with the name that the script really has."""
-    path = Path(line.partition("=")[2])
-    if path.name in files or "/" not in line:
-        return line
-    (found,) = [name for name in files if path.name in name]
-    return line.replace(path.name, found)
 
 
 def lent(lab: Lab) -> set[str]:

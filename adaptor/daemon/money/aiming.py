@@ -14,13 +14,11 @@ from adaptor.budget.hosts import Hosts
 from adaptor.budget.outlook import Outlook
 from adaptor.budget.pacing import Course, advise, terms_for
 from adaptor.budget.runtimes import Sums
-from adaptor.crafting.shape import task_slots
 from adaptor.crafting.situation import Demand
 from adaptor.crafting.words import counted
 from adaptor.daemon.money.affording import shape_of
-from adaptor.daemon.money.foresight import look_ahead, sites_of, slots_there, tasks_of
+from adaptor.daemon.money.foresight import look_ahead, sites_of, slots_there, staying, tasks_of
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.viewing import rules_of
 from adaptor.model import TaskState
 from adaptor.units import format_duration, round_up
 
@@ -105,13 +103,10 @@ def _course(site: SiteState, bag: Bag, now: float) -> Course:
 
 def _hosts(site: SiteState, bag: Bag, now: float) -> list[Hosts]:
     """The slots of its pilots at a site, queued and running."""
-    granularity = rules_of(site).granularity
     found = []
-    for pilot in site.pilots.values():
-        if pilot.bag == bag.id and not pilot.cancel_reason:
-            start = pilot.started if pilot.started is not None else max(now, pilot.predicted_start or now)
-            slots = task_slots(pilot.request.p, bag.spec.cpus, granularity)
-            found.append(Hosts(slots, start + site.pad, start + pilot.granted))
+    for pilot, slots in staying(site, bag):
+        start = pilot.started if pilot.started is not None else max(now, pilot.predicted_start or now)
+        found.append(Hosts(slots, start + site.pad, start + pilot.granted))
     return found
 
 

@@ -35,14 +35,21 @@ def pilots_of(sites: Sequence[SiteState], bag: Bag) -> list[tuple[SiteState, Pil
     return [(each, pilot) for each in sites for pilot in each.pilots.values() if pilot.bag == bag.id]
 
 
+def slots_of(site: SiteState, pilot: Pilot, bag: Bag) -> int:
+    """Tasks of a bag that a pilot can run at the same time."""
+    return task_slots(pilot.request.p, bag.spec.cpus, rules_of(site).granularity)
+
+
+def staying(site: SiteState, bag: Bag) -> list[tuple[Pilot, int]]:
+    """A bag's own pilots at a site that are to stay, queued and running, with their slots."""
+    return [
+        (pilot, slots_of(site, pilot, bag)) for _, pilot in pilots_of([site], bag) if not pilot.cancel_reason
+    ]
+
+
 def slots_there(site: SiteState, bag: Bag) -> int:
     """The slots of a bag's own pilots at a site, queued and running."""
-    granularity = rules_of(site).granularity
-    return sum(
-        task_slots(pilot.request.p, bag.spec.cpus, granularity)
-        for pilot in site.pilots.values()
-        if pilot.bag == bag.id and not pilot.cancel_reason
-    )
+    return sum(slots for _, slots in staying(site, bag))
 
 
 def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
@@ -68,9 +75,7 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
             every=every,
             running=running,
             waiting=max(0, tasks_of(bag) - finished - len(running)),
-            slots=sum(
-                task_slots(pilot.request.p, bag.spec.cpus, rules_of(at).granularity) for at, pilot in pilots
-            ),
+            slots=sum(slots_of(at, pilot, bag) for at, pilot in pilots),
             starts=_first_start(pilots, now),
             charged=charged(site, bag, pilots, now),
             paid=_paid_ahead(site, bag, pilots, now),
@@ -94,8 +99,7 @@ def _paid_ahead(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pil
         if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
             elapsed = now - pilot.started
             until = min(reserved.tariff.charged_seconds(elapsed), pilot.granted)
-            slots = task_slots(pilot.request.p, bag.spec.cpus, rules_of(at).granularity)
-            total += slots * max(0.0, until - elapsed)
+            total += slots_of(at, pilot, bag) * max(0.0, until - elapsed)
     return total
 
 

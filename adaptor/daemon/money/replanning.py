@@ -14,13 +14,11 @@ from adaptor.budget.offers import Held, SiteOffer
 from adaptor.budget.outlook import worth_telling
 from adaptor.budget.replanning import Left, Replan, replan
 from adaptor.budget.task_time import TaskTime
-from adaptor.crafting.shape import task_slots
 from adaptor.daemon.money.chosen import ChosenSlots
-from adaptor.daemon.money.foresight import charged, pilots_of, sites_of, tasks_of
+from adaptor.daemon.money.foresight import charged, pilots_of, sites_of, staying, tasks_of
 from adaptor.daemon.money.offering import running_for, task_time
 from adaptor.daemon.money.treasury import EXPLICIT
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.viewing import rules_of
 from adaptor.errors import AdaptorError
 from adaptor.model import TaskState
 
@@ -83,12 +81,10 @@ def _begun(elapsed: Mapping[str, Sequence[float]], times: Mapping[str, TaskTime]
 def _offer(site: SiteState, bag: Bag, task: TaskTime, now: float) -> SiteOffer:
     """All that may be held at a site, and what is held or asked for already."""
     tariff = site.core.treasury.ledger.tariff(site.name)
-    granularity = rules_of(site).granularity
     held = tuple(
         Held(slots, _paid(tariff, now - pilot.started) if pilot.started is not None else 0.0)
-        for pilot in site.pilots.values()
-        if pilot.bag == bag.id and not pilot.cancel_reason
-        if (slots := task_slots(pilot.request.p, bag.spec.cpus, granularity))
+        for pilot, slots in staying(site, bag)
+        if slots
     )
     limits = site.limits
     allowed = limits.max_pending_requests * limits.max_proc
