@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.broker.bag import BagSpec
+from adaptor.broker.attempt_sums import processor_seconds
 from adaptor.broker.database import guarded
 from adaptor.broker.journal import Journal
 from adaptor.budget.charges import Use
@@ -85,18 +85,9 @@ def _as_workers_tell(db: sqlite3.Connection, pilot: int) -> tuple[float | None, 
 
 def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
     """What the attempts of each bag held of a pilot, in processor-seconds."""
-    rows = db.execute(
-        "SELECT attempt.bag, bag.spec, attempt.outcome = 'done',"
-        " SUM(COALESCE(attempt.wall, MAX(0, attempt.ended - attempt.started)))"
-        " FROM attempt JOIN bag ON bag.id = attempt.bag"
-        " WHERE attempt.pilot = ? AND attempt.started IS NOT NULL AND attempt.outcome IS NOT NULL"
-        " GROUP BY attempt.bag, attempt.outcome = 'done'",
-        (pilot,),
-    )
     uses: dict[int, Use] = {}
-    for bag, spec, useful, seconds in rows:
-        held = (seconds or 0.0) * msgspec.msgpack.decode(spec, type=BagSpec).cpus
+    for bag, outcome, held in processor_seconds(db, "attempt.pilot = ?", (pilot,)):
         known = uses.get(bag, Use())
-        field = "useful" if useful else "wasted"
+        field = "useful" if outcome == AttemptOutcome.DONE.value else "wasted"
         uses[bag] = msgspec.structs.replace(known, **{field: getattr(known, field) + held})
     return uses

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.broker.bag import BagSpec
+from adaptor.broker.attempt_sums import processor_seconds
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.views import LendingView
 
@@ -70,17 +70,8 @@ def _view(leases: Sequence[_Lease], lent: float, used: float, lost: float) -> Le
 
 def _attempts(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> tuple[float, float]:
     """Processor-seconds of attempts on lent nodes that became results, and of those that were aborted."""
-    rows = db.execute(
-        "SELECT bag.spec, attempt.outcome,"  # noqa: S608 (conditions of this module's own making)
-        " SUM(COALESCE(attempt.wall, MAX(0, attempt.ended - attempt.started)))"
-        " FROM attempt JOIN pilot ON pilot.id = attempt.pilot JOIN bag ON bag.id = attempt.bag"
-        f" WHERE pilot.node <> '' AND attempt.started IS NOT NULL AND attempt.outcome IS NOT NULL AND {where}"
-        " GROUP BY attempt.bag, attempt.outcome",
-        arguments,
-    )
     used = lost = 0.0
-    for spec, outcome, seconds in rows:
-        held = (seconds or 0.0) * msgspec.msgpack.decode(spec, type=BagSpec).cpus
+    for _, outcome, held in processor_seconds(db, f"pilot.node <> '' AND {where}", arguments):
         if outcome == AttemptOutcome.DONE.value:
             used += held
         elif AttemptOutcome(outcome) in _LOST:
