@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.units import format_duration
 from backends.ceilings import Bound, Ceilings
 

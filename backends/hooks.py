@@ -6,8 +6,8 @@ import math
 
 import msgspec
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     @property
     def options(self) -> list[str]:
-        """Of `python -m adaptor.lending.reclaim`, for prolog and epilog."""
+        """Of `python -m adaptor.node_agent.reclaim`, for prolog and epilog."""
         donation = self.donation
         return [
             f"--timeout={donation.reclaim_timeout:g}",

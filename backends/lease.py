@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.supervising.leftovers import end_leftovers
+from adaptor.processes.leftovers import end_leftovers
 
 ADAPTOR = str(Path(sys.executable).with_name("adaptor"))
 _CONFIG = """

@@ -34,7 +34,7 @@ def rows() -> Iterator[Row]:
 
 def _reclaim(lent: LentCluster, node: str) -> None:
     """Raises RuntimeError: there was nothing to reclaim."""
-    words = ["-I", "-m", "adaptor.lending.reclaim", node, "--runtime", f"{lent.slurm.root}/lent"]
+    words = ["-I", "-m", "adaptor.node_agent.reclaim", node, "--runtime", f"{lent.slurm.root}/lent"]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
     if not done.stdout.strip():
         raise RuntimeError(f"nothing was lent on {node}: {done.stderr}")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import zmq
 
-from adaptor.link.access import Access, worker_access, write_access
-from adaptor.link.messages import Hello, decode_from_worker
+from adaptor.protocol.access import Access, worker_access, write_access
+from adaptor.protocol.messages import Hello, decode_from_worker
 from bench.table import Row
 
 _REPETITIONS = 7

@@ -9,9 +9,9 @@ import msgspec
 import zmq
 
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
-from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, Access, read_access
-from adaptor.link.state import state_directory
+from adaptor.protocol import control
+from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access
+from adaptor.protocol.state_directory import state_directory
 
 CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""

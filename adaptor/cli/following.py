@@ -13,8 +13,8 @@ from adaptor import views
 from adaptor.cli.client import ask
 from adaptor.cli.reading import ask_journal
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.link import control
-from adaptor.link.state import state_directory
+from adaptor.protocol import control
+from adaptor.protocol.state_directory import state_directory
 
 PATIENCE = 60.0
 """Seconds for a daemon that was seen before to come back."""

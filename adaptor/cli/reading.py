@@ -10,8 +10,8 @@ import msgspec
 from adaptor import views
 from adaptor.cli.client import NoAnswerError, ask, expected
 from adaptor.errors import NoDaemonError, UsageError
-from adaptor.link import control
-from adaptor.link.state import state_directory
+from adaptor.protocol import control
+from adaptor.protocol.state_directory import state_directory
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -27,8 +27,8 @@ _NOTHING: dict[type[msgspec.Struct], msgspec.Struct] = {
 
 def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
     """Raises JournalError: the journal cannot be read; UsageError: the question is at fault."""
-    from adaptor.broker.database import FILE
-    from adaptor.broker.queries import answer_offline
+    from adaptor.journal.database import FILE
+    from adaptor.journal.queries import answer_offline
 
     directory = state_directory()
     nothing = _NOTHING.get(type(question))

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from adaptor.broker.selectors import check_selector
 from adaptor.errors import UsageError
+from adaptor.journal.selectors import check_selector
 
 _ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 

@@ -9,8 +9,8 @@ import msgspec
 
 from adaptor.cli.client import ANSWER_TIMEOUT, NoAnswerError, ask
 from adaptor.errors import NoDaemonError
-from adaptor.link import control
-from adaptor.link.state import state_directory
+from adaptor.protocol import control
+from adaptor.protocol.state_directory import state_directory
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 

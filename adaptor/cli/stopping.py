@@ -9,7 +9,7 @@ import time
 
 from adaptor.cli.client import ask
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.link import control
+from adaptor.protocol import control
 
 PATIENCE = 60.0
 """Seconds for a daemon to leave; cancelling its pilots may take a slow scheduler's time."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.coverage import coverage, holds
-from adaptor.crafting.dividing.standing import Part
 from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.multisite.site_status import Part
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
     Decision,
@@ -32,7 +32,7 @@ def plan(view: SiteView, part: Part | None = None) -> list[Decision]:
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
     `coverage`); where several sites serve the same bags, for the site's part of them (`part`, by demand:
-    see `adaptor.crafting.dividing`). The three limits hold whatever happens; a pilot that is withdrawn in
+    see `adaptor.crafting.multisite`). The three limits hold whatever happens; a pilot that is withdrawn in
     this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
 
     Raises:

@@ -7,17 +7,17 @@ import logging
 import sqlite3
 import time
 
-from adaptor.broker.lent import LentNode
-from adaptor.broker.workers import Worker
-from adaptor.budget.ledger import Shares
+from adaptor.budget.accounting.ledger import Shares
 from adaptor.crafting.situation import Demand, Issue, Withdraw
-from adaptor.daemon.far.machines import python_of
-from adaptor.daemon.money.affording import billed
-from adaptor.daemon.money.treasury import DONATED, EXPLICIT
+from adaptor.daemon.credits.affording import billed
+from adaptor.daemon.credits.treasury import DONATED, EXPLICIT
 from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
+from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.workers import Worker
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)

@@ -10,18 +10,18 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.broker.books import SiteTerms
-from adaptor.broker.changes import Changes
-from adaptor.broker.journal import Journal
-from adaptor.broker.outbox import Draft, Grant
-from adaptor.broker.recovery import recover
-from adaptor.daemon.money.chosen import ChosenSlots
-from adaptor.daemon.money.outlooks import Outlooks
-from adaptor.daemon.money.pricing import Costs
-from adaptor.daemon.money.treasury import Treasury
+from adaptor.daemon.credits.chosen import ChosenSlots
+from adaptor.daemon.credits.outlooks import Outlooks
+from adaptor.daemon.credits.pricing import Costs
+from adaptor.daemon.credits.treasury import Treasury
 from adaptor.daemon.server import Server
-from adaptor.link.messages import BagContext, Lease, Orders, ToWorker, encode
+from adaptor.journal.journal import Journal
+from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
+from adaptor.protocol.messages import BagContext, Lease, Orders, ToWorker, encode
+from adaptor.scheduling.changes import Changes
+from adaptor.scheduling.outbox import Draft, Grant
+from adaptor.scheduling.state import SiteTerms
 
 log = logging.getLogger(__name__)
 

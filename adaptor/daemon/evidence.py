@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.link.messages import Result
+from adaptor.protocol.messages import Result
 from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ Meanwhile no request is made there, no task counts as too large for it, and the 
 
 from __future__ import annotations
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import limits_of
 from adaptor.model import Limits

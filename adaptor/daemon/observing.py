@@ -7,13 +7,13 @@ import contextlib
 import time
 from functools import partial
 
+from adaptor.daemon.credits.metering import read_meter
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
-from adaptor.daemon.mail.mailing import mailbox_of
-from adaptor.daemon.money.metering import read_meter
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
-from adaptor.link.messages import LAST_SECONDS
+from adaptor.daemon.spool.setup import mailbox_of
 from adaptor.model import AttemptOutcome, PilotState
+from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.units import format_duration
 from backends.base import JobReport, JobState, SchedulerError
 

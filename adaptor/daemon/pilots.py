@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.broker.journal import PilotRow
 from adaptor.crafting.situation import PilotView
+from adaptor.journal.journal import PilotRow
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from backends.base import JobReport, JobState
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from adaptor.config import config_path, load_config
+from adaptor.config.schema import config_path, load_config
 from adaptor.daemon.lock import take_lock
 from adaptor.errors import AdaptorError
-from adaptor.link.state import private_directory
+from adaptor.protocol.state_directory import private_directory
 
 log = logging.getLogger(__name__)
 

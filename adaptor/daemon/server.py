@@ -16,7 +16,7 @@ import zmq.asyncio
 from zmq.auth.asyncio import AsyncioAuthenticator
 
 from adaptor.errors import AdaptorError
-from adaptor.link.keys import Keys
+from adaptor.protocol.keys import Keys
 
 log = logging.getLogger(__name__)
 

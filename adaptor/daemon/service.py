@@ -14,31 +14,31 @@ from pathlib import Path
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__
-from adaptor.broker.journal import Journal
-from adaptor.config import Config
+from adaptor.config.schema import Config
 from adaptor.daemon import site
+from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
+from adaptor.daemon.client_endpoint import Reception
 from adaptor.daemon.core import Core
-from adaptor.daemon.desk import Desk
-from adaptor.daemon.far.machines import make_machine
-from adaptor.daemon.far.outpost import Outpost
-from adaptor.daemon.far.outposts import found_outpost
+from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.mail.mailing import hire_postman, mailbox_of, open_room
-from adaptor.daemon.mail.postman import Postman
-from adaptor.daemon.money.pricing import costs_of
-from adaptor.daemon.peers import acquaint
-from adaptor.daemon.reachable import last_port, last_worker_port, write_client_access, write_site_access
-from adaptor.daemon.reception import Reception
-from adaptor.daemon.seeing_off import end_pilots
+from adaptor.daemon.multisite import acquaint
+from adaptor.daemon.remote.folder import Outpost
+from adaptor.daemon.remote.machines import make_machine
+from adaptor.daemon.remote.setup import found_outpost
 from adaptor.daemon.server import Message, Server
+from adaptor.daemon.shutdown import end_pilots
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
+from adaptor.daemon.spool.endpoint import Postman
+from adaptor.daemon.spool.setup import hire_postman, mailbox_of, open_room
+from adaptor.daemon.worker_endpoint import Desk
 from adaptor.errors import JournalError
-from adaptor.link.access import CLIENT_ACCESS
-from adaptor.link.interfaces import addresses
-from adaptor.link.keys import load_or_make_keys
-from adaptor.link.state import private_directory
+from adaptor.journal.journal import Journal
+from adaptor.protocol.access import CLIENT_ACCESS
+from adaptor.protocol.interfaces import addresses
+from adaptor.protocol.keys import load_or_make_keys
+from adaptor.protocol.state_directory import private_directory
 from adaptor.views import DaemonView
 
 log = logging.getLogger(__name__)

@@ -7,19 +7,19 @@ import re
 import time
 from collections.abc import Callable
 
-from adaptor.crafting.dividing.standing import Part
+from adaptor.crafting.multisite.site_status import Part
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
 from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
-from adaptor.daemon.donating.leases import beside_leases
-from adaptor.daemon.donating.looking import with_lent
-from adaptor.daemon.donating.outdated import end_outdated
-from adaptor.daemon.donating.stepping import lend_and_take_back
-from adaptor.daemon.held_back import why_held_back
+from adaptor.daemon.credits.affording import Affordable, TooDear, within_budgets
+from adaptor.daemon.credits.aiming import aimed
+from adaptor.daemon.credits.replanning import keep_to_quotes
+from adaptor.daemon.donation.leases import beside_leases
+from adaptor.daemon.donation.observation import with_lent
+from adaptor.daemon.donation.outdated import end_outdated
+from adaptor.daemon.donation.step import lend_and_take_back
+from adaptor.daemon.holdoff import why_held_back
 from adaptor.daemon.late_limits import learn_limits
-from adaptor.daemon.money.affording import Affordable, TooDear, within_budgets
-from adaptor.daemon.money.aiming import aimed
-from adaptor.daemon.money.replanning import keep_to_quotes
 from adaptor.daemon.observing import observe_pilots
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.daemon.viewing import view_of

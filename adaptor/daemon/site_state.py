@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from adaptor.backoff import Backoff
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import Issue
 from adaptor.daemon.core import Core
-from adaptor.daemon.donating.lender import Lender
+from adaptor.daemon.donation.memory import Lender
 from adaptor.daemon.evidence import pilot_directory
+from adaptor.daemon.learned_waits import learn_wait, recall_waits
 from adaptor.daemon.pilots import Pilot
-from adaptor.daemon.waiting import learn_wait, recall_waits
-from adaptor.link.access import worker_access
 from adaptor.model import Limits, QueueState
+from adaptor.protocol.access import worker_access
 from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 
 if TYPE_CHECKING:
-    from adaptor.daemon.far.outpost import Outpost
-    from adaptor.daemon.mail.postman import Postman
-    from adaptor.daemon.peers import Peers
+    from adaptor.daemon.multisite import Peers
+    from adaptor.daemon.remote.folder import Outpost
+    from adaptor.daemon.spool.endpoint import Postman
 
 log = logging.getLogger(__name__)
 

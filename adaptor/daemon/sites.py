@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.broker.books import SiteTerms
-from adaptor.config import Config, SiteConfig
-from adaptor.daemon.far.machines import make_machine, python_of
-from adaptor.daemon.mail.mailing import latency_of
-from adaptor.link.messages import LAST_SECONDS
-from adaptor.link.state import private_directory
+from adaptor.config.schema import Config, SiteConfig
+from adaptor.daemon.remote.machines import make_machine, python_of
+from adaptor.daemon.spool.setup import latency_of
 from adaptor.model import Limits
+from adaptor.protocol.messages import LAST_SECONDS
+from adaptor.protocol.state_directory import private_directory
+from adaptor.scheduling.state import SiteTerms
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 

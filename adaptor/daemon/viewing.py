@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState

@@ -13,7 +13,8 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.link.messages import (
+from adaptor.processes.descendants import child_pids, kill_descendants
+from adaptor.protocol.messages import (
     LAST_SECONDS,
     Goodbye,
     Hello,
@@ -24,16 +25,15 @@ from adaptor.link.messages import (
     decode_to_worker,
 )
 from adaptor.worker.environment import NodeEnvironment, parse_env0
+from adaptor.worker.idle_timer import Vigil, grace_left, leave_at
+from adaptor.worker.last_words import spool_results, spool_unreachable
 from adaptor.worker.link import Link
 from adaptor.worker.log import Log
-from adaptor.worker.processes import child_pids, kill_descendants
 from adaptor.worker.reporting import Reporter
 from adaptor.worker.runner import Runner
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
-from adaptor.worker.spool import spool_results, spool_unreachable
 from adaptor.worker.tasks import Tasks
-from adaptor.worker.vigil import Vigil, grace_left, leave_at
 from adaptor.worker.wakeup import Wakeup
 
 UNREACHABLE = 75

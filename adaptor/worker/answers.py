@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from adaptor.link.mailbox.files import NotOursError, names_in, read_file, remove_file
-from adaptor.link.mailbox.flow import Incoming, Verdict
-from adaptor.link.mailbox.layout import answer_name, parse_answer
-from adaptor.link.mailbox.seal import Read, Seal, SealError
+from adaptor.protocol.spool.files import NotOursError, names_in, read_file, remove_file
+from adaptor.protocol.spool.flow import Incoming, Verdict
+from adaptor.protocol.spool.layout import answer_name, parse_answer
+from adaptor.protocol.spool.seal import Read, Seal, SealError
 from adaptor.worker.transport import Say
 
 

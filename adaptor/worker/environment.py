@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from adaptor.link.messages import BagContext, Lease
+from adaptor.protocol.messages import BagContext, Lease
 
 FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_SUPERVISED")
 """Variables of the worker that every task gets; by the last one tasks are found

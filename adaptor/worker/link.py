@@ -6,8 +6,8 @@ import math
 import select
 from pathlib import Path
 
-from adaptor.link.access import Access, AccessError, read_access
-from adaptor.link.messages import FromWorker, encode
+from adaptor.protocol.access import Access, AccessError, read_access
+from adaptor.protocol.messages import FromWorker, encode
 from adaptor.worker.transport import Say, Transport, TransportError, Way, way_for
 
 NEXT_TRY = 2.0

@@ -7,7 +7,7 @@ import resource
 import time
 from pathlib import Path
 
-from adaptor.worker.processes import descendants_by_top
+from adaptor.processes.descendants import descendants_by_top
 
 INTERVAL = 1.0
 """Seconds between two samples, at least."""

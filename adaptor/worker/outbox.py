@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.link.messages import AttemptKey, Result
+from adaptor.protocol.messages import AttemptKey, Result
 
 CHUNK = 500
 """Results in one report at the most."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 
-from adaptor.link.messages import AttemptKey
-from adaptor.worker import processes
+from adaptor.processes import descendants as processes
+from adaptor.protocol.messages import AttemptKey
 
 
 def ended_child() -> int | None:

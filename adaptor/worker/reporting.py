@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.link.messages import AttemptKey, Report
+from adaptor.protocol.messages import AttemptKey, Report
 from adaptor.worker.tasks import Tasks
 
 GAP = 0.005

@@ -8,8 +8,8 @@ import resource
 import signal
 import time
 
-from adaptor.link.messages import AttemptKey, Ending, Result
-from adaptor.worker import processes
+from adaptor.processes import descendants as processes
+from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.environment import NodeEnvironment, of_task
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, MemoryMeter

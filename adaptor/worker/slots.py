@@ -10,7 +10,7 @@ from itertools import islice
 
 import msgspec
 
-from adaptor.link.messages import AttemptKey, BagContext, Lease
+from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 
 LOOKAHEAD = 100
 """So many leases of the queue are looked at for one that fits."""

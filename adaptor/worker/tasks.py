@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 
-from adaptor.link.messages import AttemptKey, BagContext, Ending, Lease, Result
-from adaptor.worker.doubts import Doubts, as_ended, doubtful
+from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.worker.execution import CannotStartError, ShortageError
 from adaptor.worker.outbox import Outbox
 from adaptor.worker.output import remove_empty
 from adaptor.worker.runner import Runner
 from adaptor.worker.slots import Held, Slots
+from adaptor.worker.suspect_results import Doubts, as_ended, doubtful
 
 _BREATH = 1.0
 """Seconds without a start after the machine had no room for one more process."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from adaptor.errors import AdaptorError
-from adaptor.link.access import Access
+from adaptor.protocol.access import Access
 
 
 class TransportError(AdaptorError):
@@ -64,7 +64,7 @@ def way_for(address: str, identity: str, wakeup: int, say: Say) -> Way:
 
             return ZmqWay(identity, wakeup)
         case "mailbox":
-            from adaptor.worker.mailbox_transport import MailboxWay
+            from adaptor.worker.spool_transport import MailboxWay
 
             return MailboxWay(identity, wakeup, say)
     raise TransportError(f"{address}: no way that this worker knows")

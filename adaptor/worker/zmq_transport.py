@@ -7,7 +7,7 @@ import math
 
 import zmq
 
-from adaptor.link.access import Access
+from adaptor.protocol.access import Access
 from adaptor.worker.transport import TransportError
 
 PATIENCE = 2.0

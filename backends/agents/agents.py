@@ -8,10 +8,10 @@ from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
-from adaptor.lending.everyone import NOTHING
-from adaptor.lending.order import REFUSED, Order
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.node_agent.everyone import NOTHING
+from adaptor.node_agent.order import REFUSED, Order
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Notes
 from backends.agents.reports import id_of, node_and_tag, report
@@ -86,7 +86,7 @@ class Agents:
             SubmitUncertain: the node has not answered.
             SchedulerError: nothing was started.
         """
-        words = [self._python, "-m", "adaptor.lending.keeper", str(self._write(order))]
+        words = [self._python, "-m", "adaptor.node_agent.keeper", str(self._write(order))]
         command = command_on(self._donation.launcher, order.node, words)
         try:
             answer = self._starting.run(*command)
@@ -176,7 +176,7 @@ class Agents:
         """Why it counts as lost; empty: it was ended, or is being ended."""
         timeout = f"{self._donation.reclaim_timeout:g}"
         options = ["--cancel", tag, "--timeout", timeout, "--runtime", self._donation.runtime_directory]
-        words = [self._python, "-m", "adaptor.lending.reclaim", node, *options]
+        words = [self._python, "-m", "adaptor.node_agent.reclaim", node, *options]
         answer = self._ending.run(*command_on(self._donation.launcher, node, words))
         if answer.status:
             return f"{node} is not reached: {answer.complaint}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adaptor.config_donation import NODE
-from adaptor.lending.names import check_name
+from adaptor.config.donation import NODE
+from adaptor.node_agent.names import check_name
 from backends.base import SchedulerError
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import msgspec
 
-from adaptor.lending.order import Order
-from adaptor.supervising.notes import END, JOB, START, note_path
+from adaptor.node_agent.order import Order
+from adaptor.processes.notes import END, JOB, START, note_path
 from backends.base import JobState
 from backends.machines.base import Machine
 

@@ -10,11 +10,11 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
-from adaptor.supervising.identity import is_alive
-from adaptor.supervising.leftovers import end_leftovers
-from adaptor.supervising.notes import JOB, START
+from adaptor.processes.identity import is_alive
+from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.notes import JOB, START
 from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
 from backends.local.admission import Share, admit, this_machine
 from backends.local.launch import launch

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from adaptor.supervising import execution
-from adaptor.supervising.execution import TOLD, WALLTIME
-from adaptor.supervising.leftovers import MARKER
+from adaptor.processes import supervisor as execution
+from adaptor.processes.leftovers import MARKER
+from adaptor.processes.supervisor import TOLD, WALLTIME
 
 
 def run(job: dict[str, Any], started: float) -> dict[str, Any]:

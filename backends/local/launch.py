@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import backends
-from adaptor.supervising.leftovers import MARKER
+from adaptor.processes.leftovers import MARKER
 from backends.base import SchedulerError
 from backends.local.records import Job
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adaptor.supervising.identity import Identity, host, is_alive, is_here
-from adaptor.supervising.leftovers import end_leftovers
-from adaptor.supervising.notes import END
+from adaptor.processes.identity import Identity, host, is_alive, is_here
+from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.notes import END
 from backends.base import JobState
 from backends.local.records import End, Entry
 from backends.local.store import Store

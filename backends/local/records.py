@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from adaptor.supervising.identity import Identity
+from adaptor.processes.identity import Identity
 from backends.base import JobState
 
 

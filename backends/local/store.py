@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from adaptor.supervising.notes import END, JOB, START, note_path, write_once
+from adaptor.processes.notes import END, JOB, START, note_path, write_once
 from backends.base import SchedulerError
 from backends.local.records import End, Entry, Job, Start, as_note
 

@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from adaptor.supervising.detaching import Answer, in_background
-from adaptor.supervising.execution import SIGNALS
-from adaptor.supervising.identity import own_identity
-from adaptor.supervising.notes import END, START, note_path, read_note, write_once, write_patiently
+from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.identity import own_identity
+from adaptor.processes.notes import END, START, note_path, read_note, write_once, write_patiently
+from adaptor.processes.supervisor import SIGNALS
 from backends.local.execution import run
 
 _CLAIMED = "claimed"

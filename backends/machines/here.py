@@ -17,8 +17,8 @@ from typing import Any
 from plumbum import CommandNotFound, local
 
 from adaptor.errors import AdaptorError
-from adaptor.link.access import write_private
-from adaptor.link.state import private_directory
+from adaptor.protocol.access import write_private
+from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.machines.base import Answer, CommandHung, Talk

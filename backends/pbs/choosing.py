@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.pbs.dialect import Dialect

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobState, PilotOrder
 from backends.commands import Answer
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, check_limits, error, ok

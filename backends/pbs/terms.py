@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.pbs.dialect import Dialect
 from backends.pbs.nodes import SiteNodes, find_site
 from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer

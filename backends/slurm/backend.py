@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
 from backends.base import JobReport, NodeReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.units import format_size
 from backends.ceilings import LONGEST, POLITE, limits_of
 from backends.describing import duration, scalar, site_name, source

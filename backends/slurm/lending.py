@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from backends.base import JobState, NodeReport, SchedulerError
 from backends.lease import SOON

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.ceilings import Bound, Ceilings
 from backends.slurm.accounting import Allowance, Association

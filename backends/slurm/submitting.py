@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.slurm.parse import job_id_of

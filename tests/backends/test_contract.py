@@ -11,8 +11,8 @@ from uuid import uuid4
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.config_ssh import SshConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.config.ssh import SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from backends.base import Backend, JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused

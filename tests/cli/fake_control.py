@@ -11,8 +11,8 @@ from typing import Any
 
 import zmq
 
-from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, Access, write_access
+from adaptor.protocol import control
+from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.views import BagView, DaemonView, PilotRecord, TaskView
 
 Answers = dict[type, Any]

@@ -12,8 +12,8 @@ import zmq
 from adaptor.cli import client
 from adaptor.cli.client import NoAnswerError, ask
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
-from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, read_access, write_access
+from adaptor.protocol import control
+from adaptor.protocol.access import CLIENT_ACCESS, read_access, write_access
 from tests.cli.invoking import Serve
 
 

@@ -6,7 +6,7 @@ import json
 import time
 from pathlib import Path
 
-from adaptor.link import control
+from adaptor.protocol import control
 from adaptor.views import BagReport, CreditLine, CreditsView, ForecastView, SitePrice, Totals
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve

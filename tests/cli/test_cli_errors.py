@@ -11,7 +11,7 @@ import pytest
 from adaptor.cli.failing import guarded
 from adaptor.cli.main import COMMANDS, program
 from adaptor.errors import AdaptorError, BagFileError
-from adaptor.link import control
+from adaptor.protocol import control
 from tests.cli.invoking import Cli, Serve
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from adaptor.broker import queries
 from adaptor.cli import following, reading
+from adaptor.cli.daily.live import display
 from adaptor.cli.following import Snapshot
-from adaptor.cli.live import display
 from adaptor.cli.progress import Narrator, summary
 from adaptor.errors import JournalError
-from adaptor.link import control
+from adaptor.journal import queries
+from adaptor.protocol import control
 from adaptor.views import BagView
 from tests.cli.fake_control import bag_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.invoking import Cli
-from tests.lending.lent_node import LentNodes, wait_until
+from tests.node_agent.lent_node import LentNodes, wait_until
 
 AGENT = "donation: {mode: agent, reclaim_timeout: 1, runtime_directory: %s}"
 

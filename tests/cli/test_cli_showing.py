@@ -11,7 +11,7 @@ import pytest
 
 from adaptor.cli import stopping
 from adaptor.daemon import process
-from adaptor.link import control
+from adaptor.protocol import control
 from adaptor.views import BagReport, Explanation, Totals
 from tests.cli.fake_control import Answers, bag_view, daemon_view, pilot_view, running_bag, task_view
 from tests.cli.invoking import Cli, Serve
@@ -97,7 +97,7 @@ def test_results(cli: Cli, serve: Serve) -> None:
 
 
 def test_results_come_page_by_page(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptor.cli.results._PAGE", 4)
+    monkeypatch.setattr("adaptor.cli.daily.results._PAGE", 4)
 
     def page(question: control.GetTasks) -> control.Tasks:
         last = min(question.after + 1 + question.limit, 10)

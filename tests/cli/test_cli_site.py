@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import default_config_path, load_config
-from adaptor.link import control
+from adaptor.config.schema import default_config_path, load_config
+from adaptor.protocol import control
 from adaptor.views import SiteView
 from backends.base import SchedulerError
 from backends.findings import Finding

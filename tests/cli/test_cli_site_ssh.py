@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig, parse_config
-from adaptor.daemon.far.reaching import check_where_it_is
+from adaptor.config.schema import SiteConfig, parse_config
+from adaptor.daemon.remote.check import check_where_it_is
 from backends.findings import Finding, ok
 from backends.machines.base import Machine
 from tests.clusters.sshd import ThrowawaySshd

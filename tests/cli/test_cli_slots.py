@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.cli.slots_picture import picture
-from adaptor.link import control
+from adaptor.cli.operating.slots_picture import picture
+from adaptor.protocol import control
 from adaptor.views import FreeStep, SlotsView, SlotView
 from tests.cli.invoking import Cli, Serve
 

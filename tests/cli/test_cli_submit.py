@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from adaptor.cli import client, starting
-from adaptor.cli import run as run_module
-from adaptor.cli.environment import captured
+from adaptor.cli.daily import run as run_module
+from adaptor.cli.daily.environment import captured
 from adaptor.daemon import process
-from adaptor.link import control
-from adaptor.link.control import BagInput, TaskInput
+from adaptor.protocol import control
+from adaptor.protocol.control import BagInput, TaskInput
 from tests.cli.fake_control import FakeControl, bag_view, daemon_view, running_bag
 from tests.cli.invoking import Cli, Serve
 

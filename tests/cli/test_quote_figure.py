@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.menu import Configuration, Line, Range, menu
-from adaptor.budget.offers import SiteOffer
-from adaptor.budget.task_time import TaskTime
-from adaptor.cli.quote_figure import draw_menu
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.menu import Configuration, Line, Range, menu
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.cli.credits.quote_figure import draw_menu
 from adaptor.errors import AdaptorError
 
 LINES = menu(

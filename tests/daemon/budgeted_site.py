@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from adaptor.broker.credit_entries import read_entries
-from adaptor.budget.credits import MILLION
-from adaptor.budget.ledger import Ledger
-from adaptor.daemon.money.spending import change_budget
+from adaptor.budget.accounting.credits import MILLION
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.daemon.credits.spending import change_budget
 from adaptor.daemon.site import step
+from adaptor.journal.credit_entries import read_entries
 from tests.daemon.fake_site import FakeSite
 
 

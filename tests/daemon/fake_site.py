@@ -6,14 +6,14 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from adaptor.broker.bag import Bag, BagSpec
-from adaptor.broker.journal import Journal
-from adaptor.config import Duration, SiteConfig
+from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of
-from adaptor.link.control import TaskInput
+from adaptor.journal.journal import Journal
 from adaptor.model import Limits, QueueState
+from adaptor.protocol.control import TaskInput
+from adaptor.scheduling.bag import Bag, BagSpec
 from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)

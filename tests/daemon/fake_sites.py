@@ -9,17 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.broker.bag import Bag, BagSpec
-from adaptor.broker.journal import Journal
-from adaptor.config import Duration, SiteConfig
+from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.money.pricing import Costs
-from adaptor.daemon.peers import acquaint
+from adaptor.daemon.credits.pricing import Costs
+from adaptor.daemon.multisite import acquaint
 from adaptor.daemon.site import step
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import terms_of
-from adaptor.link.control import TaskInput
+from adaptor.journal.journal import Journal
 from adaptor.model import Limits
+from adaptor.protocol.control import TaskInput
+from adaptor.scheduling.bag import Bag, BagSpec
 from tests.daemon.fake_site import FakeBackend, FakeServer
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=3600)

@@ -16,7 +16,9 @@ for name in ("numpy", "scipy", "numba", "matplotlib", "pyarrow"):
 """
 
 
-@pytest.mark.parametrize("module", ["adaptor.daemon.service", "adaptor.cli.quote", "adaptor.cli.credits"])
+@pytest.mark.parametrize(
+    "module", ["adaptor.daemon.service", "adaptor.cli.credits.quote", "adaptor.cli.credits.credits"]
+)
 def test_it_is_imported_without_the_extras(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"{_WITHOUT}\nimport {module}"], check=True, timeout=60)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.daemon.evidence import KEPT, NOTHING, evidence, prune
-from adaptor.link.messages import AttemptKey, Ending, Result
+from adaptor.protocol.messages import AttemptKey, Ending, Result
 from backends.machines.here import HERE
 
 

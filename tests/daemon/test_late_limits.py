@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import Config, SiteConfig
+from adaptor.config.schema import Config, SiteConfig
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.site import step
 from adaptor.daemon.sites import first_limits

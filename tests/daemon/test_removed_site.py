@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.desk import Desk
-from adaptor.link.messages import AttemptKey, Ending, Goodbye, Hello, Leaving, Report, Result, encode
+from adaptor.daemon.worker_endpoint import Desk
 from adaptor.model import CraftedRequest, Request
+from adaptor.protocol.messages import AttemptKey, Ending, Goodbye, Hello, Leaving, Report, Result, encode
 from tests.daemon.fake_site import FakeSite
 
 WORKER = "1-n1-1"

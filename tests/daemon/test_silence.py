@@ -9,15 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.daemon.desk import HEARTBEAT, PATIENCE, Desk
-from adaptor.daemon.mail.postman import Postman
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import terms_of
-from adaptor.link.mailbox.directory import DirectoryRoom
-from adaptor.link.mailbox.layout import LATENCY
-from adaptor.link.mailbox.seal import Seal
-from adaptor.link.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
+from adaptor.daemon.spool.endpoint import Postman
+from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, Desk
 from adaptor.model import CraftedRequest, Request
+from adaptor.protocol.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
+from adaptor.protocol.spool.directory import DirectoryRoom
+from adaptor.protocol.spool.layout import LATENCY
+from adaptor.protocol.spool.seal import Seal
 from tests.daemon.fake_site import LIMITS, FakeSite
 
 TIMEOUT = 30.0

@@ -6,7 +6,7 @@ from hypothesis import given
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
-from adaptor.daemon.slots import slots_view
+from adaptor.daemon.slots_view import slots_view
 from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
 from adaptor.views import FreeStep, SlotView
 from tests.crafting.crafting_strategies import queues, rules

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.broker.credit_entries import entries
-from adaptor.budget.ledger import Ledger
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.journal.credit_entries import entries
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 PRICE = 10

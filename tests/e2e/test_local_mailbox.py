@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from adaptor.link.access import read_access, worker_access
+from adaptor.protocol.access import read_access, worker_access
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 HERE = """

@@ -8,8 +8,8 @@ import psutil
 import pytest
 import zmq
 
-from adaptor.link import control
-from adaptor.link.access import CLIENT_ACCESS, read_access, worker_access
+from adaptor.protocol import control
+from adaptor.protocol.access import CLIENT_ACCESS, read_access, worker_access
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
 

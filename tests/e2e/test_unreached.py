@@ -6,7 +6,7 @@ import time
 
 import msgspec
 
-from adaptor.link.access import read_access, worker_access, write_access
+from adaptor.protocol.access import read_access, worker_access, write_access
 from tests.e2e.lab import Lab, until
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import zmq
 
-from adaptor.link.access import Access, write_access
-from adaptor.link.messages import (
+from adaptor.protocol.access import Access, write_access
+from adaptor.protocol.messages import (
     AttemptKey,
     BagContext,
     FromWorker,

@@ -7,11 +7,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.daemon.mail.postman import Postman
-from adaptor.link.mailbox.directory import DirectoryRoom
-from adaptor.link.mailbox.layout import address_of
-from adaptor.link.mailbox.seal import Seal
-from adaptor.link.messages import ToWorker, decode_from_worker, encode
+from adaptor.daemon.spool.endpoint import Postman
+from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
+from adaptor.protocol.spool.directory import DirectoryRoom
+from adaptor.protocol.spool.layout import address_of
+from adaptor.protocol.spool.seal import Seal
 from tests.worker.fake_daemon import FakeDaemon
 
 

@@ -11,8 +11,8 @@ import msgspec
 import psutil
 import pytest
 
-from adaptor.link.messages import Ending, Leaving, Orders, Result, Welcome
-from adaptor.worker.doubts import MOMENT
+from adaptor.protocol.messages import Ending, Leaving, Orders, Result, Welcome
+from adaptor.worker.suspect_results import MOMENT
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.processes_of_tests import alive, gone, read_pids
 

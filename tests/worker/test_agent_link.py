@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.link.messages import Ending, Lease, Orders, Welcome, encode
+from adaptor.protocol.messages import Ending, Lease, Orders, Welcome, encode
 from tests.worker.fake_daemon import Harness, key, task
 
 QUICK = Welcome(heartbeat=0.2, idle_timeout=60, grace_time=2, patience=60)

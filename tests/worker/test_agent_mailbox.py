@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.link.mailbox.layout import SCHEME, inbox
-from adaptor.link.messages import Leaving, Orders, Welcome
+from adaptor.protocol.messages import Leaving, Orders, Welcome
+from adaptor.protocol.spool.layout import SCHEME, inbox
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.mail_daemon import MailDaemon
 

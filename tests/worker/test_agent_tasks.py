@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.link.messages import Ending, Lease
+from adaptor.protocol.messages import Ending, Lease
 from tests.worker.fake_daemon import Harness, key, task
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.link.messages import Ending, Leaving, Orders, Welcome, encode
+from adaptor.protocol.messages import Ending, Leaving, Orders, Welcome, encode
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.mail_daemon import MailDaemon
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.link.messages import AttemptKey, BagContext, Lease
+from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.worker.environment import NodeEnvironment, differences, of_task, parse_env0
 
 

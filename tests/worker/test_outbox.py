@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.link.messages import AttemptKey, Ending, Result
+from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.outbox import CHUNK, Outbox
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.link.messages import AttemptKey, BagContext, Ending, Lease
+from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
 from adaptor.worker.environment import NodeEnvironment
 from adaptor.worker.execution import CannotStartError, ShortageError, execute
 from adaptor.worker.reporting import GAP, Reporter

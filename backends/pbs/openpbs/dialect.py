@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobState, PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands

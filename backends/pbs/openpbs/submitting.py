@@ -6,7 +6,7 @@ import math
 import re
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.openpbs.jobs import TAG

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobState, PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands

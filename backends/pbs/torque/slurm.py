@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder
 from backends.commands import Answer, Commands
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer

@@ -6,7 +6,7 @@ import math
 import shlex
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SubmitRefused
 from backends.commands import Answer
 from backends.pbs.shape import Shape

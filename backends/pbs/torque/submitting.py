@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.shape import Shape

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lending.lent_node import LentNodes
+from tests.node_agent.lent_node import LentNodes
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config import Duration
-from adaptor.supervising.notes import END, JOB, START, note_path
+from adaptor.config.schema import Duration
+from adaptor.processes.notes import END, JOB, START, note_path
 from backends.agents import agents
 from backends.agents.agents import Agents, grace_of
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
 from backends.base import JobState, SchedulerError, SubmitUncertain
-from tests.lending.lent_node import TIMEOUT, LentNodes, lives, wait_until
+from tests.node_agent.lent_node import TIMEOUT, LentNodes, lives, wait_until
 
 
 def test_a_lease_from_its_start_to_its_end(nodes: LentNodes) -> None:

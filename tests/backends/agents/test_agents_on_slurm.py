@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
-from adaptor.supervising.identity import start_ticks
+from adaptor.processes.identity import start_ticks
 from backends.base import JobState, SubmitRefused
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.lending.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.lent_node import LentNodes, lives, wait_until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
 NODES = ("n1", "n2", "n3")
@@ -60,7 +60,7 @@ def job(slurm: ThrowawaySlurm, folder: Path, nodes: str, processes: list[tuple[i
     look = f"""
 import os, sys
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
-from adaptor.supervising.identity import start_ticks
+from adaptor.processes.identity import start_ticks
 alive = [pid for pid, ticks in {processes!r} if start_ticks(pid) == ticks]
 with open({str(seen) + ".new"!r}, "w") as file:
     print(os.environ["SLURM_JOB_ID"], *alive, file=file)

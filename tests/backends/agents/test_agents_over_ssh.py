@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config_ssh import SshConfig
+from adaptor.config.ssh import SshConfig
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
 from backends.base import JobState, SchedulerError
 from backends.machines.distant import Distant
 from tests.clusters.sshd import ThrowawaySshd
-from tests.lending.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.lent_node import LentNodes, lives, wait_until
 
 pytestmark = pytest.mark.ssh
 

@@ -11,7 +11,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits, QueueState
 from backends.agents.both import WithAgents
 from backends.base import Backend, JobReport, JobState, NodeReport, PilotOrder, SchedulerError
-from tests.lending.lent_node import LentNodes
+from tests.node_agent.lent_node import LentNodes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from tests.backends.local.local_site import LocalSite
 
 

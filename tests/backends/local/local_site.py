@@ -10,9 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.supervising.leftovers import end_leftovers
+from adaptor.processes.leftovers import end_leftovers
 from backends.base import JobReport, JobState, PilotOrder
 from backends.local.backend import LocalBackend
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobState, SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, wait_until

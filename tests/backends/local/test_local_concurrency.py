@@ -11,7 +11,7 @@ from tests.backends.local.local_site import LocalSite, wait_until
 SUBMITTER = """
 import sys
 from pathlib import Path
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend

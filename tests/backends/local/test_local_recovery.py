@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import Duration, SiteConfig
+from adaptor.config.schema import Duration, SiteConfig
 from backends.base import JobReport, JobState, SchedulerError
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, lives, wait_until, written_pid
@@ -47,7 +47,7 @@ def test_a_job_ends_in_time_and_is_written_down_without_any_daemon(site: LocalSi
     """The one that submitted it is killed at once."""
     order = site.order("exec sleep 100", tr=1)
     script = (
-        "import os, sys, msgspec; from pathlib import Path; from adaptor.config import SiteConfig\n"
+        "import os, sys, msgspec; from pathlib import Path; from adaptor.config.schema import SiteConfig\n"
         "from backends.base import PilotOrder; from backends.local.backend import LocalBackend\n"
         "order = msgspec.json.decode(sys.argv[2], type=PilotOrder, dec_hook=lambda kind, it: kind(it))\n"
         "LocalBackend(SiteConfig(backend='local', processors=4), Path(sys.argv[1]), 0.3).submit(order)\n"

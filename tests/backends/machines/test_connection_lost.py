@@ -15,7 +15,7 @@ import msgspec
 import psutil
 import pytest
 
-from adaptor.config_ssh import SshConfig
+from adaptor.config.ssh import SshConfig
 from backends.base import SchedulerError
 from backends.machines import connection
 from backends.machines.base import CommandHung
@@ -120,7 +120,7 @@ def test_leaving_does_not_wait_for_a_machine_that_never_answers(
 def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd) -> None:
     code = (
         "import json, sys, msgspec\n"
-        "from adaptor.config_ssh import SshConfig\n"
+        "from adaptor.config.ssh import SshConfig\n"
         "from backends.machines.distant import Distant\n"
         "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20)\n"
         "talk = machine.start(['cat'])\n"

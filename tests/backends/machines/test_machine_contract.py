@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config_ssh import SshConfig
+from adaptor.config.ssh import SshConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.machines.base import CommandHung, Machine

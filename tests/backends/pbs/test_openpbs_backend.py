@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import Duration, SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration, SiteConfig
 from adaptor.model import Request
 from backends.base import JobState, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN

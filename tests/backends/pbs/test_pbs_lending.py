@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from backends.base import NodeReport, PilotOrder, SchedulerError, SubmitRefused

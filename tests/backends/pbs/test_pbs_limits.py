@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration, LimitsConfig, SiteConfig, parse_config
 from adaptor.model import Request
 from backends.ceilings import limits_of
 from backends.findings import Finding

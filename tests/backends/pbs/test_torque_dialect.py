@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobState, SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend

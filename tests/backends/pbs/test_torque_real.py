@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused

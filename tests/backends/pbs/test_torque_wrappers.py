@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer

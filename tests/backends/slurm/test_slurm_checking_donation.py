@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
 from backends.slurm import parse
 from backends.slurm.checking_donation import check_donation
 from backends.slurm.rows import Partition

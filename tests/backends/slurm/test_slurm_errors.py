@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import Duration, SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration, SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.slurm.backend import SlurmBackend

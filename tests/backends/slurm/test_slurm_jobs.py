@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config import SiteConfig
+from adaptor.config.schema import SiteConfig
 from backends.base import JobReport, JobState, SchedulerError
 from backends.slurm.backend import SlurmBackend
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from adaptor.config import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.config.schema import Duration, LimitsConfig, SiteConfig, parse_config
 from adaptor.model import Limits
 from backends.base import SchedulerError
 from backends.ceilings import limits_of

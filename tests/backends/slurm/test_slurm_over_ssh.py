@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.config_ssh import SshConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.config.ssh import SshConfig
 from adaptor.model import Request
 from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.distant import Distant

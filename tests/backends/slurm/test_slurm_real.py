@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import Duration, SiteConfig, parse_config
+from adaptor.config.schema import Duration, SiteConfig, parse_config
 from adaptor.model import Request
 from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend

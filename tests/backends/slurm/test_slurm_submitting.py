@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config import SiteConfig
-from adaptor.config_donation import DonationConfig
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer

@@ -1,0 +1,1 @@
+"""Bag files and bag options as people write them."""

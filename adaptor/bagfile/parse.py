@@ -1,0 +1,116 @@
+"""Bags from files: one shell line per task with `#ADAPTOR` lines, or JSON Lines.
+
+Reading is the only effect in here. Every error names the file and the line.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adaptor.bagfile.json_lines import parse_json_lines
+from adaptor.bagfile.options import BagOptions, parse_option
+from adaptor.errors import BagFileError
+from adaptor.protocol.control import TaskInput
+
+_DIRECTIVE = re.compile(r"#ADAPTOR(?:\s+(?P<options>.*))?$")
+
+
+class BagFile(msgspec.Struct, frozen=True):
+    """The tasks of a file, and what its `#ADAPTOR` lines say."""
+
+    tasks: list[TaskInput]
+    options: BagOptions = BagOptions()
+
+
+def read_bag(path: str, json_lines: bool = False) -> BagFile:
+    """The bag of a file (`-`: standard input); `.jsonl` and `.ndjson` are JSON Lines without being told.
+
+    Raises:
+        BagFileError: the file cannot be read, a line is bad (its number is named), or there is no task.
+    """
+    source = "standard input" if path == "-" else path
+    text = decode(_bytes(path), source)
+    if json_lines or path.endswith((".jsonl", ".ndjson")):
+        bag = BagFile(parse_json_lines(text, source))
+    else:
+        bag = parse_shell_lines(text, source)
+    if not bag.tasks:
+        raise BagFileError(f"{source}: no task in it; write one shell line per task")
+    return bag
+
+
+def _bytes(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else error
+        raise BagFileError(f"{path}: cannot be read: {problem}") from error
+
+
+def decode(data: bytes, source: str) -> str:
+    """UTF-8 text without NUL bytes; a byte order mark is dropped.
+
+    Raises:
+        BagFileError: with the number of the first bad line.
+    """
+    nul = data.find(b"\0")
+    if nul >= 0:
+        raise BagFileError(f"{source}:{_line_at(data, nul)}: a NUL byte, which no command line can carry")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # The codec counts from behind the byte order mark that it has dropped.
+        start = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
+        raise BagFileError(
+            f"{source}:{_line_at(data, start)}: byte 0x{data[start]:02x} is not UTF-8 text"
+        ) from error
+
+
+def _line_at(data: bytes, position: int) -> int:
+    return data.count(b"\n", 0, position) + 1
+
+
+def parse_shell_lines(text: str, source: str) -> BagFile:
+    """One task per line; blank lines and `#` comments are skipped, `#ADAPTOR key=value …` sets options.
+
+    Raises:
+        BagFileError: a bad `#ADAPTOR` line, with its number.
+    """
+    tasks: list[TaskInput] = []
+    options: dict[str, Any] = {}
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line = raw.strip()
+        if not line:
+            continue
+        if not line.startswith("#"):
+            tasks.append(TaskInput(line))
+            continue
+        directive = _DIRECTIVE.match(line)
+        if directive:
+            try:
+                _add_options(options, directive["options"] or "")
+            except ValueError as error:
+                raise BagFileError(f"{source}:{number}: {error}") from None
+    return BagFile(tasks, BagOptions(**options))
+
+
+def _add_options(options: dict[str, Any], text: str) -> None:
+    words = shlex.split(text)
+    if not words:
+        raise ValueError("#ADAPTOR without an option; write #ADAPTOR key=value")
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"'{word}' is not an option; write key=value")
+        field, parsed = parse_option(key, value)
+        if field in options:
+            raise ValueError(f"option '{key}' stands twice")
+        options[field] = parsed

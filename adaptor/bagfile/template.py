@@ -1,0 +1,109 @@
+"""Tasks from a template and parameters: every combination of their values, the last one fastest."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+from adaptor.bagfile.options import plain_text
+from adaptor.errors import UsageError
+from adaptor.protocol.control import TaskInput
+
+MAX_TASKS = 10_000_000
+"""Of one template; more is taken for a slip of the pen."""
+
+_TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
+
+
+def expand(template: str, parameters: Mapping[str, Sequence[str]]) -> list[TaskInput]:
+    """One shell line for each combination of values; `{name}` stands for a value, quoted for the shell.
+
+    Raises:
+        UsageError: an unknown or unused parameter, a lone brace, too many combinations, or a value that
+            needs quoting where the template has quotes already.
+    """
+    if not template.strip():
+        raise UsageError("--template: is empty; write a shell line, for instance 'render {scene}'")
+    parts, fields = _parsed(_clean(template), parameters)
+    total = math.prod(len(values) for values in parameters.values())
+    if total > MAX_TASKS:
+        raise UsageError(f"--template: {total:,} combinations are more than {MAX_TASKS:,} tasks")
+    tasks = []
+    for values in itertools.product(*parameters.values()):
+        chosen = dict(zip(parameters, values, strict=True))
+        for index, name in fields:
+            parts[index] = shlex.quote(chosen[name])
+        label = " ".join(f"{key}={value}" for key, value in chosen.items())
+        tasks.append(TaskInput("".join(parts), label or None))
+    return tasks
+
+
+_Fields = list[tuple[int, str]]
+"""Places among a template's pieces, and the parameter that fills each."""
+
+
+def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[list[str], _Fields]:
+    """The template's pieces, and where parameters come in."""
+    parts: list[str] = []
+    fields: _Fields = []
+    for token in _TOKEN.findall(template):
+        if token in ("{{", "}}"):
+            parts.append(token[0])
+        elif token in ("{", "}"):
+            raise UsageError(f"--template: a lone '{token}'; write '{token}{token}' for the character itself")
+        elif token[0] == "{":
+            name = _known(token[1:-1], parameters)
+            _refuse_double_quoting("".join(parts), name, parameters[name])
+            fields.append((len(parts), name))
+            parts.append("")
+        else:
+            parts.append(token)
+    unused = [name for name in parameters if name not in {used for _, used in fields}]
+    if unused:
+        raise UsageError(f"--param {unused[0]}: not used; the template has no {{{unused[0]}}}")
+    return parts, fields
+
+
+def _known(name: str, parameters: Mapping[str, Sequence[str]]) -> str:
+    if name in parameters:
+        return name
+    near = difflib.get_close_matches(name, parameters, n=1)
+    meant = f"did you mean {{{near[0]}}}?" if near else f"give -P {name or 'NAME'}=…"
+    hint = f"{meant}; a brace itself is written '{{{{'"
+    raise UsageError(f"--template: no parameter for {{{name}}} ({hint})")
+
+
+def _refuse_double_quoting(before: str, name: str, values: Sequence[str]) -> None:
+    """A quoted value inside the template's own quotes would end them, and the shell would see it bare."""
+    mark = _open_quote(before)
+    if mark and any(shlex.quote(value) != value for value in values):
+        raise UsageError(
+            f"--template: {{{name}}} stands inside {mark} … {mark} and a value of it needs quoting; "
+            "leave the template's own quotes out there, values are quoted by themselves"
+        )
+
+
+def _open_quote(text: str) -> str:
+    """The quote that is open at the end of this shell text; empty where none is."""
+    mark, escaped = "", False
+    for character in text:
+        if escaped:
+            escaped = False
+        elif character == "\\" and mark != "'":
+            escaped = True
+        elif mark:
+            mark = "" if character == mark else mark
+        elif character in "'\"":
+            mark = character
+    return mark
+
+
+def _clean(text: str) -> str:
+    try:
+        return plain_text(text)
+    except ValueError as error:
+        raise UsageError(f"--template: {error}") from None

@@ -1,0 +1,1 @@
+"""Tariffs, budgets and the ledger of credits. Pure."""

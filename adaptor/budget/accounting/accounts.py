@@ -1,0 +1,165 @@
+"""The sums of a ledger: what is used and reserved, by bag, by site and by calendar period."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.budget.accounting.entries import (
+    Budget,
+    Budgeted,
+    BudgetKey,
+    Entry,
+    Part,
+    Priced,
+    Recounted,
+    Reserved,
+    Reshared,
+    Settled,
+)
+from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.tariffs import Tariff
+
+
+class Balance(msgspec.Struct, frozen=True):
+    """Where a budget stands, in millionths of a credit."""
+
+    budget: Budget
+    used: int
+    reserved: int
+    """By pilots queued and running, in full."""
+
+    @property
+    def left(self) -> int:
+        """Below 0 only if a pilot ran on beyond its tr and the grace of its site."""
+        return self.budget.amount - self.used - self.reserved
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """A pilot that was settled."""
+
+    site: str
+    area: int
+    """Processor-seconds that were charged."""
+    parts: tuple[Part, ...]
+
+
+class Accounts:
+    """Every entry is applied here once; nothing is checked.
+
+    A calendar period bears what is billed in it and, while it lasts, all open reservations. The latest
+    instant seen counts as now where the clock has been set back, so no period comes again.
+    """
+
+    def __init__(self) -> None:
+        self.budgets: dict[BudgetKey, Budget] = {}
+        self.tariffs: dict[str, Tariff] = {}
+        self.open: dict[int, Reserved] = {}
+        """Reservations by pilot, with the parts that hold now."""
+        self.closed: dict[int, Closed] = {}
+        """Pilots that were settled."""
+        self.used_by_bag: dict[int, int] = defaultdict(int)
+        self.wasted_by_bag: dict[int, int] = defaultdict(int)
+        self.latest = -math.inf
+        self.wasted_by_site: dict[str, int] = defaultdict(int)
+        self._used_by_site: dict[str, int] = defaultdict(int)
+        self._reserved_by_bag: dict[int, int] = defaultdict(int)
+        self._reserved_by_site: dict[str, int] = defaultdict(int)
+        self._bills: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
+
+    def apply(self, entry: Entry) -> None:
+        self.latest = max(self.latest, entry.at)
+        if isinstance(entry, Budgeted):
+            self.budgets[entry.budget.key] = entry.budget
+        elif isinstance(entry, Priced):
+            self.tariffs[entry.site] = entry.tariff
+        elif isinstance(entry, Reserved):
+            self._open(entry)
+        elif isinstance(entry, Reshared):
+            self._open(msgspec.structs.replace(self._close(entry.pilot), parts=entry.parts))
+        elif isinstance(entry, Recounted):
+            self._recount(entry)
+        else:
+            self._settle(entry)
+
+    def balance(self, budget: Budget, now: float) -> Balance:
+        if budget.bag is not None:
+            return Balance(budget, self.used_by_bag.get(budget.bag, 0), self.reserved_by_bag(budget.bag))
+        site = budget.site or ""
+        used = self._used_by_site.get(site, 0)
+        if budget.calendar:
+            label = budget.calendar.label(max(now, self.latest))
+            used = self._by_period(site, budget.calendar).get(label, 0)
+        return Balance(budget, used, self._reserved_by_site.get(site, 0))
+
+    def used_at(self, site: str) -> int:
+        return self._used_by_site.get(site, 0)
+
+    def reserved_at(self, site: str) -> int:
+        return self._reserved_by_site.get(site, 0)
+
+    def reserved_by_bag(self, bag: int) -> int:
+        return self._reserved_by_bag.get(bag, 0)
+
+    @property
+    def places(self) -> set[str]:
+        """The sites at which anything was reserved."""
+        return set(self._reserved_by_site)
+
+    def of_site(self, site: str) -> list[Budget]:
+        return [budget for budget in self.budgets.values() if budget.site == site]
+
+    def of_bag(self, bag: int) -> Budget | None:
+        return self.budgets.get((bag, None, None))
+
+    def _by_period(self, site: str, calendar: Calendar) -> dict[str, int]:
+        """What was used in each period; counted once, then kept up to date."""
+        used = self._used_in.get((site, calendar))
+        if used is None:
+            used = self._used_in[site, calendar] = defaultdict(int)
+            for billed, amount in self._bills[site]:
+                used[calendar.label(billed)] += amount
+        return used
+
+    def _open(self, reserved: Reserved) -> None:
+        self.open[reserved.pilot] = reserved
+        self._reserve(reserved, 1)
+
+    def _close(self, pilot: int) -> Reserved:
+        reserved = self.open.pop(pilot)
+        self._reserve(reserved, -1)
+        return reserved
+
+    def _reserve(self, reserved: Reserved, sign: int) -> None:
+        self._reserved_by_site[reserved.site] += sign * reserved.amount
+        for part in reserved.parts:
+            self._reserved_by_bag[part.bag] += sign * part.amount
+
+    def _settle(self, settled: Settled) -> None:
+        reserved = self._close(settled.pilot)
+        site, amount = reserved.site, settled.amount
+        area = reserved.p * reserved.tariff.charged_seconds(settled.seconds)
+        self.closed[settled.pilot] = Closed(site, area, settled.parts)
+        self._used_by_site[site] += amount
+        for part in settled.parts:
+            self.used_by_bag[part.bag] += part.amount
+        self._waste(site, settled.parts, 1)
+        self._bills[site].append((settled.billed, amount))
+        for (of, calendar), used in self._used_in.items():
+            if of == site:
+                used[calendar.label(settled.billed)] += amount
+
+    def _recount(self, recounted: Recounted) -> None:
+        before = self.closed[recounted.pilot]
+        self._waste(before.site, before.parts, -1)
+        self._waste(before.site, recounted.parts, 1)
+        self.closed[recounted.pilot] = Closed(before.site, before.area, recounted.parts)
+
+    def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
+        for part in parts:
+            self.wasted_by_bag[part.bag] += sign * part.wasted
+            self.wasted_by_site[site] += sign * part.wasted

@@ -1,0 +1,82 @@
+"""How large a request may be that a budget still holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.budget.accounting.credits import format_credits
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.model import Request
+from adaptor.units import format_duration
+
+
+class Allowance(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be reserved now for a pilot of these bags at a site."""
+
+    tariff: Tariff
+    kind: Allocation
+    amount: int | None
+    """Millionths of a credit; None: nothing limits it."""
+    budget: str
+    """The budget that leaves the least, in words."""
+
+
+class Afforded(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a request that is wanted."""
+
+    request: Request | None
+    """The largest that is affordable, no larger than wanted; None: not even the smallest is."""
+    needed: int
+    """Millionths of a credit for `request`, or for the smallest where that is too much."""
+    reason: str
+
+
+def afford(allowance: Allowance, wanted: Request, smallest: Request) -> Afforded:
+    """Cut a request to what is left: processors first, in multiples of the smallest's, then time.
+
+    Processors first, because a shorter tr may be too short for any task. `smallest` is the least that is
+    of any use: the processors of one task, or of a node, for the shortest waiting task.
+    """
+    request = _largest(allowance, wanted, smallest)
+    if request is None:
+        needed = allowance.tariff.reservation(allowance.kind, smallest.p, smallest.tr)
+        return Afforded(request=None, needed=needed, reason=_too_little(allowance, smallest, needed))
+    needed = allowance.tariff.reservation(allowance.kind, request.p, request.tr)
+    if request == wanted:
+        reason = f"{_shown(wanted)} may cost {format_credits(needed)} credits, and {_left(allowance)}"
+    else:
+        reason = (
+            f"cut from {_shown(wanted)} to {_shown(request)} ({format_credits(needed)} credits): "
+            f"{_left(allowance)}"
+        )
+    return Afforded(request=request, needed=needed, reason=reason)
+
+
+def _largest(allowance: Allowance, wanted: Request, smallest: Request) -> Request | None:
+    tariff, kind, amount = allowance.tariff, allowance.kind, allowance.amount
+    if amount is None:
+        return wanted
+    p = min(wanted.p, tariff.affordable_processors(kind, amount, wanted.tr))
+    if p < wanted.p:
+        p -= p % smallest.p
+    if p >= smallest.p:
+        return Request(p, wanted.tr)
+    tr = min(wanted.tr, tariff.affordable_seconds(kind, amount, smallest.p))
+    return Request(smallest.p, tr) if tr >= smallest.tr else None
+
+
+def _too_little(allowance: Allowance, smallest: Request, needed: int) -> str:
+    return (
+        f"{_left(allowance)}: the smallest request, {_shown(smallest)}, needs {format_credits(needed)} "
+        f"(charged in units of {format_duration(allowance.tariff.charging_unit)})"
+    )
+
+
+def _left(allowance: Allowance) -> str:
+    if allowance.amount is None:
+        return "there is no budget"
+    return f"{format_credits(allowance.amount)} credits are left for it ({allowance.budget})"
+
+
+def _shown(request: Request) -> str:
+    return f"{request.p} × {format_duration(request.tr)}"

@@ -1,0 +1,119 @@
+"""What a ledger writes down; these entries in their order are enough to rebuild it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.budget.accounting.credits import format_credits
+from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.errors import BudgetError
+
+BudgetKey = tuple[int | None, str | None, Calendar | None]
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """The most that one bag, or one site (in each period of a calendar, or for ever), may cost."""
+
+    amount: int
+    """Millionths of a credit."""
+    bag: int | None = None
+    site: str | None = None
+    calendar: Calendar | None = None
+    """Only with a site."""
+
+    def __post_init__(self) -> None:
+        """Raises BudgetError: an amount of 0 or less, or neither a bag nor a site, or both."""
+        if (self.bag is None) == (self.site is None) or (self.calendar and self.site is None):
+            raise BudgetError("a budget is either a bag's or a site's, and only a site's has a calendar")
+        if self.amount <= 0:
+            raise BudgetError(f"the budget of {self.name} must be above 0, not {format_credits(self.amount)}")
+
+    @property
+    def key(self) -> BudgetKey:
+        """Another budget with the same key replaces this one."""
+        return self.bag, self.site, self.calendar
+
+    @property
+    def name(self) -> str:
+        if self.bag is not None:
+            return f"bag {self.bag}"
+        return f"site {self.site}" + (f", per {self.calendar.span}" if self.calendar else "")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A bag's part of a reservation or a charge, in millionths of a credit."""
+
+    bag: int
+    amount: int
+    wasted: int = 0
+    """Of a charge: what paid for idle slots, killed attempts and losing replicas."""
+
+
+class Budgeted(msgspec.Struct, frozen=True, tag="budgeted"):
+    """A budget was set, or changed."""
+
+    budget: Budget
+    at: float
+
+
+class Priced(msgspec.Struct, frozen=True, tag="priced"):
+    """A site's prices from now on; pilots that are reserved already keep theirs."""
+
+    site: str
+    tariff: Tariff
+    at: float
+
+
+class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
+    """A pilot is about to be submitted: its full p × tr is set aside."""
+
+    pilot: int
+    site: str
+    p: int
+    tr: int
+    kind: Allocation
+    tariff: Tariff
+    """The prices at which it was bought."""
+    parts: tuple[Part, ...]
+    at: float
+
+    @property
+    def amount(self) -> int:
+        return sum(part.amount for part in self.parts)
+
+
+class Reshared(msgspec.Struct, frozen=True, tag="reshared"):
+    """The reservation of a pilot is borne by other bags, or in other parts."""
+
+    pilot: int
+    parts: tuple[Part, ...]
+    at: float
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
+    """A pilot ended, or never came to be: the reservation is gone, the real time is charged."""
+
+    pilot: int
+    seconds: float
+    """For which it held its processors."""
+    parts: tuple[Part, ...]
+    billed: float
+    """The instant whose calendar period bears the charge."""
+    at: float
+
+    @property
+    def amount(self) -> int:
+        return sum(part.amount for part in self.parts)
+
+
+class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
+    """What a settled pilot did turned out to be more or less useful: a result came late."""
+
+    pilot: int
+    parts: tuple[Part, ...]
+    """As they were settled but for what was wasted."""
+    at: float
+
+
+Entry = Budgeted | Priced | Reserved | Reshared | Settled | Recounted

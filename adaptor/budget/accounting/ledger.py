@@ -1,0 +1,213 @@
+"""The ledger of credits: nothing is submitted that could cost more than what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from adaptor.budget.accounting.accounts import Accounts
+from adaptor.budget.accounting.allowance import Allowance
+from adaptor.budget.accounting.cost_shares import Use, charged, recounted
+from adaptor.budget.accounting.credits import format_credits
+from adaptor.budget.accounting.entries import (
+    Budget,
+    Budgeted,
+    Entry,
+    Part,
+    Priced,
+    Recounted,
+    Reserved,
+    Reshared,
+    Settled,
+)
+from adaptor.budget.accounting.splitting import proportions, split
+from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
+from adaptor.budget.errors import BudgetError, OverBudgetError
+from adaptor.model import Request
+from adaptor.units import format_duration
+
+_AnyEntry = TypeVar("_AnyEntry", bound=Entry)
+
+Shares = Mapping[int, float]
+"""By bag: its weight in the cost of a pilot that serves several. At least one bag."""
+
+
+class Ledger(Statements):
+    """Used + reserved ≤ budget at every instant, for bags, sites and periods.
+
+    Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
+    made from the entries is equal to this one, so a crash in between loses at most a request that was
+    never submitted. Times are epoch seconds, amounts millionths of a credit.
+
+    A pilot that serves several bags is reserved in agreed shares. When it ends, its cost goes to the bags
+    by the processor-seconds that they held in it, and its idle time in the same proportion; where nothing
+    ran, by the shares. What a bag's budget cannot bear is borne by the pilot's other bags, whose
+    reservations are large enough, since no pilot costs more than was reserved for it.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        super().__init__(Accounts())
+        for entry in entries:
+            self._accounts.apply(entry)
+
+    def set_budget(self, budget: Budget, now: float) -> Budgeted:
+        """Set or change a budget.
+
+        Raises:
+            BudgetError: it is below what is used and reserved already.
+        """
+        balance = self._accounts.balance(budget, now)
+        if balance.left < 0:
+            raise BudgetError(
+                f"the budget of {budget.name} cannot be {format_credits(budget.amount)}: "
+                f"{format_credits(balance.used + balance.reserved)} credits are used or reserved already"
+            )
+        return self._written(Budgeted(budget, now))
+
+    def impose(self, budget: Budget, now: float) -> Budgeted:
+        """As `set_budget`, however much is used already: where that is more, nothing more is given."""
+        return self._written(Budgeted(budget, now))
+
+    def set_price(self, site: str, tariff: Tariff, now: float) -> Priced:
+        """What is reserved from now on costs this; open pilots keep the prices they were bought at."""
+        return self._written(Priced(site, tariff, now))
+
+    def allowance(self, site: str, kind: Allocation, shares: Shares, now: float) -> Allowance:
+        """What a pilot that these bags share may cost at most.
+
+        Raises:
+            BudgetError: the site has no prices.
+        """
+        rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares, now)]
+        amount, name = min(rooms, default=(None, ""))
+        return Allowance(tariff=self.tariff(site), kind=kind, amount=amount, budget=name)
+
+    def reserve(
+        self, pilot: int, site: str, request: Request, kind: Allocation, shares: Shares, now: float
+    ) -> Reserved:
+        """Set the full p × tr of a pilot aside, before it is submitted.
+
+        Raises:
+            OverBudgetError: a budget does not hold it; nothing is changed.
+            BudgetError: the site has no prices, or the pilot has a reservation.
+        """
+        if pilot in self._accounts.open:
+            raise BudgetError(f"pilot {pilot} is reserved already")
+        tariff = self.tariff(site)
+        amount = tariff.reservation(kind, request.p, request.tr)
+        parts = _parts(amount, shares)
+        for room, name in self._site_rooms(site, now):
+            _check(amount, room, name, request)
+        self._check_bags(parts, {}, request, now)
+        return self._written(
+            Reserved(
+                pilot=pilot,
+                site=site,
+                p=request.p,
+                tr=request.tr,
+                kind=kind,
+                tariff=tariff,
+                parts=parts,
+                at=now,
+            )
+        )
+
+    def reshare(self, pilot: int, shares: Shares, now: float) -> Reshared:
+        """Let other bags bear the reservation of a pilot from now on, for instance one that came later.
+
+        Raises:
+            OverBudgetError: a bag's budget does not hold its part; nothing is changed.
+            KeyError: the pilot has no reservation.
+        """
+        reserved = self._accounts.open[pilot]
+        parts = _parts(reserved.amount, shares)
+        held = {part.bag: part.amount for part in reserved.parts}
+        self._check_bags(parts, held, Request(reserved.p, reserved.tr), now)
+        return self._written(Reshared(pilot, parts, now))
+
+    def settle(
+        self, pilot: int, started: float | None, ended: float, uses: Mapping[int, Use], now: float
+    ) -> Settled:
+        """Charge the real time of a pilot and give the rest of its reservation back.
+
+        `started` is None for a pilot that was refused or withdrawn. `uses` says by bag what its attempts
+        held; a bag without a share may be among them.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+        """
+        reserved = self._accounts.open[pilot]
+        seconds = held_seconds(started, ended)
+        # No period bears what was not reserved in it: not before the reservation, not in the future.
+        billed = max(reserved.at, min(ended, max(now, self._accounts.latest)))
+        return self._written(
+            Settled(
+                pilot=pilot,
+                seconds=seconds,
+                parts=charged(reserved, seconds, uses, lambda bag: self._bag_room(bag, now)),
+                billed=billed,
+                at=now,
+            )
+        )
+
+    def recount(self, pilot: int, uses: Mapping[int, Use], now: float) -> Recounted | None:
+        """What a settled pilot did for its bags, by what is known of it now; None: nothing else than before.
+
+        Only what was wasted changes: who paid how much was settled for good. A bag that had no part in the
+        charge gets none.
+
+        Raises:
+            KeyError: the pilot was not settled.
+        """
+        closed = self._accounts.closed[pilot]
+        parts = recounted(closed.parts, closed.area, uses)
+        return None if parts == closed.parts else self._written(Recounted(pilot, parts, now))
+
+    def _written(self, entry: _AnyEntry) -> _AnyEntry:
+        self._accounts.apply(entry)
+        return entry
+
+    def _site_rooms(self, site: str, now: float) -> list[tuple[int, str]]:
+        budgets = self._accounts.of_site(site)
+        return [(self._accounts.balance(budget, now).left, budget.name) for budget in budgets]
+
+    def _bag_rooms(self, shares: Shares, now: float) -> list[tuple[int, str]]:
+        """How much a shared pilot may cost as a whole for each bag to bear its part, rounding included."""
+        rooms = []
+        for bag, share in zip(shares, proportions(list(shares.values())), strict=True):
+            left = self._bag_room(bag, now)
+            if left is not None and share:
+                rooms.append((left if share == 1 else max(0, int((left - 1) / share)), f"bag {bag}"))
+        return rooms
+
+    def _bag_room(self, bag: int, now: float) -> int | None:
+        budget = self._accounts.of_bag(bag)
+        return None if budget is None else self._accounts.balance(budget, now).left
+
+    def _check_bags(
+        self, parts: Iterable[Part], held: Mapping[int, int], request: Request, now: float
+    ) -> None:
+        for part in parts:
+            room = self._bag_room(part.bag, now)
+            if room is not None:
+                _check(part.amount, room + held.get(part.bag, 0), f"bag {part.bag}", request)
+
+
+def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:
+    if not shares or not all(math.isfinite(weight) and weight >= 0 for weight in shares.values()):
+        raise BudgetError("a pilot is shared by at least one bag, and each share is a number of 0 or more")
+    return tuple(
+        Part(bag, part) for bag, part in zip(shares, split(amount, list(shares.values())), strict=True)
+    )
+
+
+def _check(needed: int, left: int, name: str, request: Request) -> None:
+    if needed > left:
+        raise OverBudgetError(
+            f"{request.p} × {format_duration(request.tr)} may cost {format_credits(needed)} credits, "
+            f"and {name} has {format_credits(max(0, left))} left",
+            needed=needed,
+            left=left,
+        )

@@ -1,0 +1,85 @@
+"""What a pilot costs: processors × charged time × price."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from adaptor.budget.accounting.credits import millionths
+from adaptor.budget.errors import BudgetError
+
+Allocation = Literal["explicit", "donated"]
+"""Explicit: formal requests. Donated: preemptible time on idle nodes (De Rose §3, §4)."""
+
+HOUR = 3600
+"""Seconds; the longest charging unit, and the time for which prices are given."""
+
+
+class Tariff(msgspec.Struct, frozen=True, kw_only=True):
+    """The prices of a site (A²HA §3: time is paid in units, begun ones whole)."""
+
+    price_explicit: float
+    """Credits per processor-hour."""
+    price_donated: float
+    """Credits per processor-hour; never more than `price_explicit`."""
+    charging_unit: int = 1
+    """Seconds, 1 to 3600: the time step that is billed."""
+    grace: int = 0
+    """Seconds that the scheduler may let a pilot run beyond its tr (Slurm: OverTimeLimit and KillWait).
+    They are reserved too, so that even a pilot that ends late stays inside its reservation."""
+
+    def __post_init__(self) -> None:
+        """Raises BudgetError: a value that cannot be."""
+        explicit = millionths(self.price_explicit, "price_explicit (credits per processor-hour)")
+        donated = millionths(self.price_donated, "price_donated (credits per processor-hour)")
+        if donated > explicit:
+            raise BudgetError(
+                f"price_donated {self.price_donated:g} is above price_explicit {self.price_explicit:g}: "
+                "time that can be taken back is not worth more"
+            )
+        if not 1 <= self.charging_unit <= HOUR:
+            raise BudgetError(f"charging_unit must be from 1 s to 1 h, not {self.charging_unit} s")
+        if self.grace < 0:
+            raise BudgetError(f"grace must be 0 s or more, not {self.grace} s")
+
+    def price(self, kind: Allocation) -> int:
+        """Millionths of a credit per processor-hour."""
+        named = self.price_explicit if kind == "explicit" else self.price_donated
+        return millionths(named, f"price_{kind}")
+
+    def charged_seconds(self, seconds: float) -> int:
+        """The time that is billed: begun units count whole, a time below 0 counts as none.
+
+        Thousandths of a second are noise of the clock and begin no unit.
+        """
+        return max(0, math.ceil(round(seconds, 3) / self.charging_unit)) * self.charging_unit
+
+    def charge(self, kind: Allocation, processors: int, seconds: float) -> int:
+        """Millionths of a credit for so many processors, rounded up to a whole one.
+
+        It never falls when processors or seconds grow, so a pilot that ends early costs at most what was
+        reserved for it.
+        """
+        area = processors * self.charged_seconds(seconds)
+        return -(-area * self.price(kind) // HOUR)
+
+    def reservation(self, kind: Allocation, processors: int, tr: int) -> int:
+        """The most that a request `(p, tr)` can cost, in millionths of a credit."""
+        return self.charge(kind, processors, tr + self.grace)
+
+    def affordable_processors(self, kind: Allocation, amount: int, tr: int) -> int:
+        """The most processors whose reservation for tr seconds is within the amount."""
+        each = self.charged_seconds(tr + self.grace) * self.price(kind)
+        return max(0, amount * HOUR // each)
+
+    def affordable_seconds(self, kind: Allocation, amount: int, processors: int) -> int:
+        """The longest tr for which so many processors can be reserved within the amount; 0 where none."""
+        units = amount * HOUR // (processors * self.charging_unit * self.price(kind))
+        return max(0, units * self.charging_unit - self.grace)
+
+
+def held_seconds(started: float | None, ended: float) -> float:
+    """How long a pilot held its processors: 0 where it never started or the clock was set back."""
+    return 0.0 if started is None else max(0.0, ended - started)

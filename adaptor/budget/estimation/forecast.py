@@ -1,0 +1,89 @@
+"""What a bag that is bought for by requests will cost, and when it will end, with an interval. Pure."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.estimation.host_forecast import FIRST, Estimate, estimate
+from adaptor.budget.estimation.remaining_work import possible_rests
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """With an interval in which each figure lies with probability 0.9."""
+
+    cost: Estimate
+    """Credits in the end, those charged already included."""
+    end: Estimate | None
+    """Epoch seconds; None while nothing is there or asked for that could end it."""
+    work: Estimate
+    """Seconds of a slot that the tasks without a result still need."""
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a bag."""
+
+    now: float
+    tasks: int
+    """Those that have a result or may still have one."""
+    finished: Sequence[float]
+    """Runtimes in seconds; of very many a sample will do: of one in `every`."""
+    every: int = 1
+    running: Sequence[float]
+    """For how long the others have run."""
+    waiting: int
+    slots: int
+    """Tasks that can run at the same time on what is there or asked for."""
+    starts: float
+    """When the first of them is there, epoch seconds."""
+    charged: float
+    """Credits so far, begun charging units of running pilots included."""
+    paid: float = 0.0
+    """Seconds of slots that are in those units and still to come."""
+    rate: float
+    """Credits per second of a slot."""
+    unit: float
+    """The charging unit, seconds."""
+    startup: float
+
+
+def worth_telling(finished: int, tasks: int) -> bool:
+    """Whether enough is known: 30 tasks, fewer in a small bag."""
+    return finished >= max(2, min(FIRST, tasks // 4))
+
+
+def outlook(seen: Seen) -> Outlook:
+    """The possible rests (`possible_rests`) at the site's rate, and what is paid besides.
+
+    Time that is paid already costs nothing more. Slots end together, in whole charging units, as those of a
+    pilot do; each waits for up to two halves of a task that run beside it, and may have to start once more.
+    At the least nothing is wasted. The end waits for the longest task, which may begin at any time.
+
+    Raises:
+        ValueError: fewer than two tasks have finished.
+    """
+    longest = max(*seen.finished, *seen.running, 0.0)
+    rests = possible_rests(seen.finished, seen.running, seen.waiting, longest, seen.every)
+    work = estimate(each.work for each in rests)
+    if not work.high:
+        at = Estimate(seen.now, seen.now, seen.now)
+        return Outlook(Estimate(seen.charged, seen.charged, seen.charged), at, work)
+    slots = max(1, min(seen.slots, seen.waiting + len(seen.running)))
+    draw = random.Random(1)  # noqa: S311
+    cost, ends = [], []
+    for rest in rests:
+        idle = draw.random() * 2 * rest.residual + draw.random() * seen.startup
+        unpaid = rest.work / slots + idle - seen.paid / slots
+        cost.append(slots * seen.unit * max(0, math.ceil(unpaid / seen.unit)))
+        ends.append(max(rest.work / slots + idle, draw.random() * rest.work / slots + rest.longest))
+    more = _from(max(0.0, work.low - seen.paid), cost, seen.charged, seen.rate)
+    begin = max(seen.now, seen.starts)
+    return Outlook(more, _from(work.low / slots, ends, begin, 1.0) if seen.slots else None, work)
+
+
+def _from(least: float, cases: Sequence[float], start: float, rate: float) -> Estimate:
+    found = estimate(cases)
+    return Estimate(start + rate * least, start + rate * found.value, start + rate * found.high)

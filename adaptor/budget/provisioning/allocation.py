@@ -1,0 +1,236 @@
+"""Which processors to hold on which sites: the least cost for a time, the least time for a cost.
+
+Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
+(2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours knows besides that the last tasks must end,
+that a processor's first task starts at once, that begun charging units are charged whole, and that what
+is held and paid already costs nothing more. `fluid.py` is theirs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning import milp
+from adaptor.budget.provisioning.holdings import CONFIDENCE, Holding, holdings
+from adaptor.budget.provisioning.infeasible import InfeasibleError, too_dear, too_late
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.units import format_duration
+
+PRECISION = 1e-3
+"""Relative, of the times that are searched for."""
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """Processors of one site that are held equally long."""
+
+    site: str
+    processors: int
+    bought: bool
+    """Whether they are still to be bought; else they are held already."""
+    seconds: float
+    cost: float
+    """Credits still to be charged for all of them."""
+    tasks: float
+    """Expected to be done by all of them."""
+
+
+class Allocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What to hold so that the tasks are done."""
+
+    shares: tuple[Share, ...]
+    seconds: float
+    """From now until the last task has ended."""
+    cost: float
+
+    def processors(self, site: str) -> int:
+        return sum(share.processors for share in self.shares if share.site == site)
+
+
+def cheapest(
+    tasks: int,
+    offers: Sequence[SiteOffer],
+    deadline: float,
+    budget: float = math.inf,
+    confidence: float = CONFIDENCE,
+) -> Allocation:
+    """The least cost for so many tasks by the deadline, in seconds from now (§3, choice 1).
+
+    Raises:
+        InfeasibleError: too late, or beyond the budget; it says what is needed.
+        BudgetError: a number that cannot be.
+    """
+    _check(tasks, offers, budget)
+    if deadline <= 0:
+        raise BudgetError(f"the deadline is {format_duration(-deadline)} in the past")
+    if tasks == 0:
+        return Allocation(shares=(), seconds=0.0, cost=0.0)
+    ways = holdings(offers, deadline, confidence)
+    counts = milp.least_cost(ways, offers, tasks)
+    if counts is None:
+        raise too_late(tasks, deadline, least_time(tasks, offers, confidence))
+    found = _allocation(ways, counts, offers, deadline)
+    if found.cost > budget * (1 + 1e-9):
+        raise too_dear(tasks, budget, found.cost, f" within {format_duration(deadline)}")
+    return found
+
+
+def fastest(
+    tasks: int,
+    offers: Sequence[SiteOffer],
+    budget: float,
+    confidence: float = CONFIDENCE,
+) -> Allocation:
+    """The least time for so many tasks within the budget, in credits (§3, choice 2).
+
+    The time is searched by its relaxation, then by programs that hold as much as the budget allows.
+
+    Raises:
+        InfeasibleError: the budget does not hold the tasks however long they may take.
+        BudgetError: a number that cannot be.
+    """
+    _check(tasks, offers, budget)
+    if tasks == 0:
+        return Allocation(shares=(), seconds=0.0, cost=0.0)
+    low, high = least_time(tasks, offers, confidence), _most_time(tasks, offers)
+    least = _least_cost(tasks, offers, high, confidence)
+    if least.cost > budget * (1 + 1e-9):
+        raise too_dear(tasks, budget, least.cost, "")
+    low = _relaxed_time(tasks, offers, budget, low, high, confidence)
+    return _gallop(tasks, offers, budget, low, confidence) or least
+
+
+def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> float:
+    """Seconds in which the tasks can be done, whatever the cost (eq. 9).
+
+    Raises BudgetError: there is no processor.
+    """
+    low, high = 0.0, _most_time(tasks, offers)
+    while high - low > PRECISION / 10 * high:
+        middle = (low + high) / 2
+        if milp.capacity(holdings(offers, middle, confidence), offers) < tasks:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def time_of_least_cost(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> float:
+    """The least seconds in which only the sites with the cheapest tasks work (§3, T at the least cost)."""
+    with_processors = [each for each in offers if each.processors]
+    least = min(each.cost_per_task for each in with_processors)
+    equal = [each for each in with_processors if each.cost_per_task <= least * (1 + 1e-9)]
+    # `holdings` divides the certainty among the sites: those left out take their parts with them.
+    theirs = confidence ** (len(equal) / len(offers))
+    return max(least_time(tasks, equal, theirs), least_time(tasks, offers, confidence))
+
+
+def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence: float) -> Allocation:
+    """The least cost, however long it may take.
+
+    Where units count whole, a processor is held until the deadline or for a little less, so a deadline far
+    beyond the work is dear. That of one processor which does all where a task costs least is not.
+    """
+    best = min((each for each in offers if each.processors), key=lambda each: each.cost_per_task)
+    tail = best.task.last_end(best.processors, confidence ** (1 / len(offers)))
+    alone = best.wait + best.startup + tail + tasks * best.task.mean
+    found = [cheapest(tasks, offers, deadline, confidence=confidence) for deadline in (high, max(alone, 0.0))]
+    return min(found, key=lambda each: each.cost)
+
+
+def _most_time(tasks: int, offers: Sequence[SiteOffer]) -> float:
+    """No sensible allocation takes longer: each site that has a processor can do all by then, on one."""
+    return max(
+        each.wait + each.startup + (tasks + 1) * (each.task.mean + 10 * each.task.deviation)
+        for each in offers
+        if each.processors
+    )
+
+
+def _relaxed_time(
+    tasks: int, offers: Sequence[SiteOffer], budget: float, low: float, high: float, confidence: float
+) -> float:
+    """No whole numbers of processors are faster than this."""
+    while high - low > PRECISION * low:
+        middle = math.sqrt(low * high)
+        if milp.relaxed_cost(holdings(offers, middle, confidence), offers, tasks) > budget:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _gallop(
+    tasks: int, offers: Sequence[SiteOffer], budget: float, low: float, confidence: float
+) -> Allocation | None:
+    """The first time for which there are whole numbers within the budget: growing steps, then bisection."""
+    highest, step = _most_time(tasks, offers), PRECISION
+    found, high = _within(tasks, offers, budget, low, confidence), low
+    while found is None:
+        if high >= highest:
+            return None
+        low, high = high, min(highest, high * (1 + step))
+        step *= 2
+        found = _within(tasks, offers, budget, high, confidence)
+    while high - low > 5 * PRECISION * low:
+        middle = (low + high) / 2
+        better = _within(tasks, offers, budget, middle, confidence)
+        if better is None:
+            low = middle
+        else:
+            found, high = better, middle
+    return found
+
+
+def _within(
+    tasks: int, offers: Sequence[SiteOffer], budget: float, deadline: float, confidence: float
+) -> Allocation | None:
+    ways = holdings(offers, deadline, confidence)
+    counts = milp.most_tasks(ways, offers, budget, tasks)
+    return None if counts is None else _allocation(ways, counts, offers, deadline)
+
+
+def _allocation(
+    ways: Sequence[Holding], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
+) -> Allocation:
+    shares = tuple(
+        _share(way, count, offers[way.site].name)
+        for way, count in zip(ways, counts, strict=True)
+        if count > 1e-6
+    )
+    return Allocation(shares=shares, seconds=seconds, cost=sum(share.cost for share in shares))
+
+
+def _share(way: Holding, count: float, site: str) -> Share:
+    """A part of a processor is a whole one that leaves earlier, and all of a share leave alike."""
+    processors = math.ceil(count - 1e-6)
+    return Share(
+        site=site,
+        processors=processors,
+        bought=way.group < 0,
+        seconds=way.seconds * count / processors,
+        cost=count * way.cost,
+        tasks=count * way.tasks,
+    )
+
+
+def _check(tasks: int, offers: Sequence[SiteOffer], budget: float) -> None:
+    if tasks < 0:
+        raise BudgetError(f"the number of tasks must be 0 or more, not {tasks}")
+    if not any(each.processors for each in offers):
+        raise BudgetError("no site has a processor for us")
+    if len({each.name for each in offers}) < len(offers):
+        raise BudgetError("two sites have the same name")
+    if math.isnan(budget):
+        raise BudgetError("the budget is no number")
+    smallest = min((each for each in offers if each.processors), key=lambda each: each.smallest)
+    if tasks and budget < smallest.smallest and not any(each.held for each in offers):
+        raise InfeasibleError(
+            f"a budget of {budget:g} credits holds no request: the smallest, 1 processor of "
+            f"{smallest.name} for {format_duration(smallest.task.mean)}, costs {smallest.smallest:g}",
+            needed_seconds=None,
+            needed_credits=smallest.smallest,
+        )

@@ -1,0 +1,186 @@
+"""What the user chooses from: a curve of cost against time, and six lines of it (BaTS, Budget Estimation)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.allocation import least_time, time_of_least_cost
+from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.provisioning.knapsack import Item, frontier
+from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
+from adaptor.budget.provisioning.offers import SiteOffer
+
+MOST_HORIZONS = 40
+Z_90 = 1.645
+"""Of a two-sided 90 % interval of the normal distribution."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    low: float
+    high: float
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """So many processors of each site, from now until the bag is done."""
+
+    processors: dict[str, int]
+    seconds: float
+    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
+    cost: float
+    """B_e of the slides, in credits; each site charges its own units."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the menu."""
+
+    name: str
+    budget: float
+    """Credits that this choice allows."""
+    configuration: Configuration
+    seconds: Range
+    """90 %, by the spread of the tasks and the size of the sample."""
+    cost: Range
+
+
+def curve(tasks: int, offers: Sequence[SiteOffer]) -> list[Configuration]:
+    """The configurations worth choosing from, cheapest and slowest first.
+
+    For each time at which a site would begin another unit the bounded knapsack is solved for every
+    budget; what comes out is ordered by what it really takes and costs.
+
+    Raises:
+        BudgetError: nothing to do, or nothing to do it on.
+    """
+    if tasks < 1:
+        raise BudgetError("a bag without tasks costs nothing")
+    offers = [each for each in offers if each.processors]
+    if not offers:
+        raise BudgetError("no site has a processor for us")
+    found = [_by_horizon(tasks, offers, horizon) for horizon in _horizons(tasks, offers)]
+    counts = np.concatenate([each for each in found if len(each)])
+    seconds = estimated_seconds(tasks, offers, counts)
+    costs = estimated_cost(offers, counts, seconds)
+    chosen: list[Configuration] = []
+    for row in np.lexsort((costs, seconds)).tolist():  # fastest first
+        if not chosen or costs[row] < chosen[-1].cost:
+            processors = {
+                each.name: int(count) for each, count in zip(offers, counts[row], strict=True) if count
+            }
+            chosen.append(
+                Configuration(processors=processors, seconds=float(seconds[row]), cost=float(costs[row]))
+            )
+    return chosen[::-1]
+
+
+def estimated_seconds(tasks: int, offers: Sequence[SiteOffer], counts: Counts) -> Floats:
+    """T_e = N / Σ (a_i / T_i), later by the time that is lost at start and end, of each row of counts."""
+    speed = counts @ np.array([1 / each.task.mean for each in offers])
+    lost = counts @ np.array([each.lost / each.task.mean for each in offers])
+    return np.asarray((tasks + lost) / speed)
+
+
+def estimated_cost(offers: Sequence[SiteOffer], counts: Counts, seconds: Floats) -> Floats:
+    """B_e = ceil(T_e / ATU) Σ a_i C_i, each site with its own unit, of each row of counts."""
+    total = np.zeros(len(counts))
+    for place, each in enumerate(offers):
+        units = np.ceil(seconds / each.charging_unit - 1e-9)
+        total += counts[:, place] * units * each.cost(each.charging_unit)
+    return total
+
+
+def _by_horizon(tasks: int, offers: Sequence[SiteOffer], horizon: float) -> Counts:
+    """Undominated configurations that do all tasks by then."""
+    items = [
+        Item(
+            cost=each.cost(horizon),
+            value=max(0.0, horizon - each.lost) / each.task.mean,
+            most=each.processors,
+        )
+        for each in offers
+    ]
+    found = frontier(items)
+    return found.counts[found.values >= tasks * (1 - 1e-9)]
+
+
+def _horizons(tasks: int, offers: Sequence[SiteOffer]) -> list[float]:
+    """Ends of charging units from the least time to well beyond the time of the least cost.
+
+    Where there are more than can be tried, evenly spaced ones in the logarithm of time.
+    """
+    low = least_time(tasks, offers)
+    high = 2 * time_of_least_cost(tasks, offers) + 2 * max(each.charging_unit for each in offers)
+    high = max(high, max(each.lost + each.task.mean for each in offers))
+    number = sum((high - low) / each.charging_unit for each in offers)
+    if number > MOST_HORIZONS:
+        return [float(each) for each in np.geomspace(low, high, MOST_HORIZONS)]
+    ends = {
+        units * each.charging_unit
+        for each in offers
+        for units in range(math.ceil(low / each.charging_unit), math.floor(high / each.charging_unit) + 1)
+    }
+    return sorted({low, high, *ends})
+
+
+CHOICES = (
+    ("cheapest", "cheapest", 1.0),
+    ("cheapest +10 %", "cheapest", 1.1),
+    ("cheapest +20 %", "cheapest", 1.2),
+    ("fastest -20 %", "fastest", 0.8),
+    ("fastest -10 %", "fastest", 0.9),
+    ("fastest", "fastest", 1.0),
+)
+"""Name, the cost from which it is reckoned, and the share of it that may be spent."""
+
+
+def menu(tasks: int, offers: Sequence[SiteOffer], sampled: int) -> list[Line]:
+    """The six choices, more money never slower; `sampled` tasks have taught the runtimes.
+
+    Raises BudgetError: as `curve`.
+    """
+    found = curve(tasks, offers)
+    ends = {"cheapest": found[0].cost, "fastest": found[-1].cost}
+    lines = []
+    for name, end, share in CHOICES:
+        budget = max(ends["cheapest"], ends[end] * share)
+        configuration = within(found, budget)
+        seconds, cost = _ranges(tasks, offers, configuration, sampled)
+        lines.append(Line(name=name, budget=budget, configuration=configuration, seconds=seconds, cost=cost))
+    return lines
+
+
+def within(found: Sequence[Configuration], budget: float) -> Configuration:
+    """The fastest of a curve within the budget.
+
+    Raises:
+        InfeasibleError: even the cheapest costs more.
+    """
+    affordable = [each for each in found if each.cost <= budget * (1 + 1e-9)]
+    if not affordable:
+        raise InfeasibleError(
+            f"the cheapest way costs {found[0].cost:,.6g} credits, and the budget is {budget:,.6g}",
+            needed_seconds=None,
+            needed_credits=found[0].cost,
+        )
+    return affordable[-1]
+
+
+def _ranges(
+    tasks: int, offers: Sequence[SiteOffer], configuration: Configuration, sampled: int
+) -> tuple[Range, Range]:
+    """Means are known from a sample, and the bag is one too; the last tasks end late at the worst."""
+    used = [each for each in offers if configuration.processors.get(each.name)]
+    counts = np.array([[configuration.processors[each.name] for each in used]])
+    spread = max(each.task.deviation / each.task.mean for each in used)
+    off = min(0.9, Z_90 * spread * math.sqrt(1 / max(1, sampled) + 1 / tasks))
+    last = max(
+        each.task.last_end(int(count), 0.95 ** (1 / len(used)))
+        for each, count in zip(used, counts[0], strict=True)
+    )
+    seconds = Range(configuration.seconds * (1 - off), configuration.seconds * (1 + off) + last)
+    costs = [float(estimated_cost(used, counts, np.array([each]))[0]) for each in (seconds.low, seconds.high)]
+    return seconds, Range(*costs)

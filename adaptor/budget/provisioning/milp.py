@@ -1,0 +1,141 @@
+"""The allocation as a mixed-integer linear program, solved by HiGHS through scipy."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from adaptor.budget.provisioning.holdings import Holding
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.errors import AdaptorError
+
+GAP = 1e-4
+"""Relative, between the solution and the best that is possible."""
+MARGIN = 2e-6
+"""The solver keeps its rows, scaled to 1, within a millionth; a budget is to be kept for certain."""
+NODES = 300
+"""Of the search tree; the best solution by then counts."""
+SECONDS = 2.0
+"""Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
+
+
+def least_cost(holdings: Sequence[Holding], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
+    """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
+
+    Ricciardi & Hwang, §3, choice 1. Of equal costs that with fewer processors still to be bought.
+    """
+    if capacity(holdings, offers) < tasks:
+        return None
+    dearest = max((each.cost for each in holdings), default=0.0) or 1.0
+    objective = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in holdings]
+    return _hold(objective, holdings, offers, [_all_done(holdings, tasks)])
+
+
+def most_tasks(
+    holdings: Sequence[Holding], offers: Sequence[SiteOffer], budget: float, tasks: float
+) -> list[float] | None:
+    """How many processors to hold in each way so that at least the tasks are done within the budget.
+
+    Ricciardi & Hwang, §3, choice 2: of all such ways the one with the greatest throughput.
+    """
+    if capacity(holdings, offers) < tasks:
+        return None
+    scale = budget if budget > 0 else 1.0
+    paid: Row = ([each.cost / scale for each in holdings], -math.inf, budget / scale * (1 - MARGIN))
+    objective = [-each.tasks / tasks for each in holdings]
+    return _hold(objective, holdings, offers, [paid, _all_done(holdings, tasks)])
+
+
+def _all_done(holdings: Sequence[Holding], tasks: float) -> Row:
+    return [each.tasks / tasks for each in holdings], 1.0, math.inf
+
+
+def capacity(holdings: Sequence[Holding], offers: Sequence[SiteOffer]) -> float:
+    """Tasks that are done if every processor is held in the way that does the most."""
+    best: dict[tuple[int, int], float] = defaultdict(float)
+    for each in holdings:
+        best[each.site, each.group] = max(best[each.site, each.group], each.tasks)
+    return sum(tasks * size(offers, site, group) for (site, group), tasks in best.items())
+
+
+def relaxed_cost(holdings: Sequence[Holding], offers: Sequence[SiteOffer], tasks: float) -> float:
+    """No less than this is the cost of so many tasks; infinite where they cannot be done.
+
+    Whole numbers are dropped, and so is the rule that a processor is held in one way only: each group of
+    processors then works at its least cost per task, as far as its most tasks go.
+    """
+    rates: dict[tuple[int, int], tuple[float, float]] = {}
+    for each in holdings:
+        rate, most = rates.get((each.site, each.group), (math.inf, 0.0))
+        rates[each.site, each.group] = min(rate, each.cost / each.tasks), max(most, each.tasks)
+    total = 0.0
+    for (site, group), (rate, most) in sorted(rates.items(), key=lambda item: item[1]):
+        part = min(tasks, most * size(offers, site, group))
+        total += part * rate
+        tasks -= part
+    return total if tasks <= 0 else math.inf
+
+
+def size(offers: Sequence[SiteOffer], site: int, group: int) -> int:
+    """Processors of a group of holdings."""
+    return offers[site].fresh if group < 0 else offers[site].held[group].processors
+
+
+def _hold(
+    objective: Sequence[float], holdings: Sequence[Holding], offers: Sequence[SiteOffer], rows: Sequence[Row]
+) -> list[float] | None:
+    """Minimise, with each processor of a group held in one way at most.
+
+    Where time is as good as charged by the second, a processor may be held for a part of the time; parts
+    are no whole numbers.
+    """
+    groups = list(dict.fromkeys((each.site, each.group) for each in holdings))
+    sizes = [size(offers, site, group) for site, group in groups]
+    of = [groups.index((each.site, each.group)) for each in holdings]
+    whole = [not offers[each.site].divisible for each in holdings]
+    once: list[Row] = [
+        ([float(at == group) for at in of], 0.0, float(most)) for group, most in enumerate(sizes)
+    ]
+    return minimise(objective, [*rows, *once], [sizes[group] for group in of], whole)
+
+
+Row = tuple[list[float], float, float]
+"""A constraint: coefficients, lower and upper bound."""
+
+
+def minimise(
+    objective: Sequence[float], rows: Sequence[Row], most: Sequence[float], whole: Sequence[bool]
+) -> list[float] | None:
+    """Variables from 0 to `most`, whole numbers where it says so; None where no values keep all rows.
+
+    Raises AdaptorError: scipy is not installed.
+    """
+    if not objective:
+        return None
+    require_scipy()
+    import numpy as np
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    matrix, low, high = (np.array(part, dtype=float) for part in zip(*rows, strict=True))
+    found = milp(
+        np.array(objective, dtype=float),
+        constraints=LinearConstraint(matrix, low, high),
+        integrality=np.array(whole, dtype=int),
+        bounds=Bounds(0.0, np.array(most, dtype=float)),
+        options={"mip_rel_gap": GAP, "node_limit": NODES, "time_limit": SECONDS},
+    )
+    if found.x is None:
+        return None
+    return [
+        float(round(x)) if integer else max(0.0, float(x)) for x, integer in zip(found.x, whole, strict=True)
+    ]
+
+
+def require_scipy() -> None:
+    """Raises AdaptorError: it is not installed; the message says how to get it."""
+    if importlib.util.find_spec("scipy") is None:
+        raise AdaptorError(
+            "choosing between sites needs scipy: python -m pip install 'request-adaptor[budget]'"
+        )

@@ -1,0 +1,101 @@
+"""How many processor-slots a bag may ask for now, by A²HA and by its deadline. Pure.
+
+Nothing is remembered between two calls: what A²HA has learned after n finished tasks follows from the
+running sums of their runtimes and from n, so a daemon that was killed goes on as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
+from adaptor.budget.provisioning import certain
+from adaptor.budget.provisioning.a2ha import EstimatorState, HostEstimator
+from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
+from adaptor.budget.provisioning.presets import PREFERENCES, Preset
+from adaptor.units import format_duration, round_up
+
+STARTUP_SHARE = 12
+"""A unit is at least so many start-ups long, as in the paper's setting (A²HA §4: 5 of 60 minutes)."""
+_CERTAINTY = 0.9
+"""With which the bought hosts can do the work by the deadline."""
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a bag stands, and what its user wants."""
+
+    now: float
+    tasks: int
+    """Those that have a result or may still have one."""
+    sums: Sums
+    hosts: Sequence[Hosts]
+    """Slots that are there or have been asked for."""
+    terms: Terms
+    hint: float
+    """Seconds that a task is taken to need before any has finished (De Rose §4.4: initial_tr)."""
+    prefer: str | None = None
+    """A key of `PREFERENCES`; None: as cheap as the deadline allows."""
+    deadline: float | None = None
+
+
+def terms_for(charging_unit: int, startup: float) -> Terms:
+    """Whole charging units, as many as make the start-up a small part."""
+    unit = max(charging_unit, round_up(STARTUP_SHARE * startup, charging_unit))
+    return Terms(unit=unit, startup=startup)
+
+
+def advise(course: Course) -> Advice:
+    """The slots that may be bought now, and why no more.
+
+    What is preferred says how many (`PREFERENCES`); where the deadline asks for more, those.
+    """
+    runtimes = Runtimes(course.sums)
+    bought = _preferred(course)
+    if course.deadline is None:
+        return bought
+    needed = _for_deadline(course, runtimes, course.deadline - course.now)
+    if needed <= bought.hosts:
+        return bought
+    waiting = _waiting(course)
+    left = format_duration(max(0.0, course.deadline - course.now))
+    reason = f"the deadline in {left} needs {needed:,.0f} more"
+    if needed > waiting:
+        reason = f"the deadline in {left} cannot be kept: as fast as can be"
+    return Advice(int(min(needed, waiting)), bought.units, f"{bought.reason}; {reason}")
+
+
+def _preferred(course: Course) -> Advice:
+    preset = PREFERENCES[course.prefer or "cheap"]
+    if course.sums.finished or course.hosts:
+        return _estimator(course, preset).step(course.now, course.hosts, periodic=True)
+    hinted = math.ceil(course.tasks * course.hint / course.terms.usable)
+    return _estimator(course, preset).first(None if preset.certainty is not None else hinted)
+
+
+def _estimator(course: Course, preset: Preset) -> HostEstimator:
+    """As it would be after one step for each finished task (A²HA Fig. 5, line 16)."""
+    distance = (1 - preset.creation_ratio) * (1 - preset.increase_ratio) ** course.sums.finished
+    state = EstimatorState(course.sums, 1 - distance, 0)
+    return HostEstimator(course.tasks, course.terms, preset, state)
+
+
+def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float:
+    """More slots that are needed to be done in time; infinite where none would do."""
+    mean = runtimes.corrected_mean(course.now) if runtimes.finished else course.hint
+    usable = time_left - course.terms.startup
+    if usable < mean:
+        return math.inf
+    if not runtimes.finished:
+        work = _waiting(course) * course.hint
+    else:
+        work = certain.lower_bound(runtimes, _waiting(course), course.now, 1 - _CERTAINTY)
+    rounds = max(1, math.floor(usable / mean))
+    there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in course.hosts)
+    return max(0, math.ceil((work / mean - there) / rounds))
+
+
+def _waiting(course: Course) -> int:
+    return course.tasks - course.sums.finished - course.sums.running

@@ -1,0 +1,99 @@
+"""Deciding again, every so often, what to hold: with what was learned, and with what is left.
+
+Ricciardi & Hwang (2011), §3, the dynamic case: every Δt the allocation is solved again for the tasks,
+the time and the credits that remain (eq. 11 and 12).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from adaptor.budget.provisioning.allocation import (
+    Allocation,
+    cheapest,
+    fastest,
+    least_time,
+    time_of_least_cost,
+)
+from adaptor.budget.provisioning.holdings import CONFIDENCE
+from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.units import format_duration
+
+Preference = Literal["cheap", "balanced", "fast"]
+
+
+class Aim(msgspec.Struct, frozen=True, kw_only=True):
+    """What the user wants of a bag."""
+
+    deadline: float | None = None
+    """The instant by which all tasks are to be done."""
+    budget: float | None = None
+    """Credits for the whole bag."""
+    prefer: Preference = "balanced"
+    """Which of the allocations that keep both: the least cost, the least time, or the middle of the times."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a bag stands."""
+
+    now: float
+    waiting: int
+    """Tasks that have not been started."""
+    spent: float = 0.0
+    """Credits charged so far."""
+    committed: float = 0.0
+    """Credits that the tasks which run now are still expected to cost."""
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What to hold until the next step."""
+
+    allocation: Allocation
+    kept: bool
+    """Whether the deadline is expected to be kept; a budget always is."""
+    reason: str
+
+
+def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> Step:
+    """The allocation for what remains of a bag.
+
+    A deadline that cannot be kept is missed by as little as the budget allows, and the step says so.
+
+    Raises:
+        InfeasibleError: what is left of the budget does not hold the tasks; the bag has to pause.
+        BudgetError: a number that cannot be.
+    """
+    left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
+    soonest = _soonest(progress.waiting, offers, left, confidence)
+    time_left = math.inf if aim.deadline is None else aim.deadline - progress.now
+    if soonest.seconds > time_left:
+        reason = f"{format_duration(soonest.seconds - time_left)} late: it takes {_shown(soonest)}"
+        return Step(soonest, kept=False, reason=reason)
+    if aim.prefer == "fast":
+        return Step(soonest, kept=True, reason=f"as soon as the budget allows: {_shown(soonest)}")
+    latest = min(time_left, time_of_least_cost(progress.waiting, offers, confidence))
+    wanted = latest if aim.prefer == "cheap" else (soonest.seconds + latest) / 2
+    try:
+        found = cheapest(progress.waiting, offers, max(wanted, soonest.seconds), left, confidence)
+    except InfeasibleError:  # by the precision of the times alone
+        found = soonest
+    return Step(found, kept=True, reason=f"the least cost for this time: {_shown(found)}")
+
+
+def _soonest(tasks: int, offers: Sequence[SiteOffer], budget: float, confidence: float) -> Allocation:
+    if math.isfinite(budget):
+        return fastest(tasks, offers, budget, confidence)
+    return cheapest(tasks, offers, least_time(tasks, offers, confidence) + 1e-9, confidence=confidence)
+
+
+def _shown(found: Allocation) -> str:
+    held: dict[str, int] = {}
+    for share in found.shares:
+        held[share.site] = held.get(share.site, 0) + share.processors
+    places = ", ".join(f"{count} processors of {site}" for site, count in held.items()) or "no processor"
+    return f"{format_duration(found.seconds)} and {found.cost:,.4g} credits on {places}"

@@ -1,0 +1,164 @@
+"""Parting the tasks of a bag among sites by cost and time: what each site is to have, and why. Pure.
+
+Ricciardi & Hwang (2011), §3, as `adaptor.budget.provisioning.steering` solves it for what remains.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.splitting import split
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
+from adaptor.units import format_duration
+
+CERTAINTY = 0.9
+"""With which the tasks are to be done by the deadline."""
+RESERVE = 0.1
+"""Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
+
+
+class Portion(msgspec.Struct, frozen=True, kw_only=True):
+    """What one site is to have of a bag."""
+
+    tasks: int
+    slots: int
+    """Processor-slots to be bought there."""
+    cost: float
+    """Credits."""
+
+
+class Parting(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the waiting tasks of a bag are to run."""
+
+    portions: dict[str, Portion]
+    """By site; those that are left out get none. Their tasks sum up to all that are to be parted."""
+    seconds: float
+    """From now until all of them are expected to be done; may be `math.inf`."""
+    urgent: bool
+    """Whether the deadline leaves no slot of a portion to spare."""
+    reason: str
+
+    def tasks(self, site: str) -> int:
+        portion = self.portions.get(site)
+        return 0 if portion is None else portion.tasks
+
+    def slots(self, site: str) -> int:
+        portion = self.portions.get(site)
+        return 0 if portion is None else portion.slots
+
+    def worth(self, site: str) -> float:
+        """Credits that its portion costs."""
+        portion = self.portions.get(site)
+        return 0.0 if portion is None else portion.cost
+
+
+def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteOffer]]) -> Parting:
+    """Part the waiting tasks of a bag; at least one is waiting, and some site offers a processor.
+
+    `offers` are by site: one for each instant at which processors become free there. Where what is left
+    of the budget does not hold the tasks, all of them go where they cost least, so that it goes as far
+    as it can.
+
+    Raises:
+        BudgetError: a number that cannot be.
+        AdaptorError: scipy is not installed.
+    """
+    if not any(each.processors for of_site in offers.values() for each in of_site):
+        raise BudgetError("no site has a processor for us")
+    places = {each.name: site for site, of_site in offers.items() for each in of_site}
+    try:
+        step = _with_a_reserve(aim, progress, [each for of_site in offers.values() for each in of_site])
+    except InfeasibleError as error:
+        left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
+        return _where_they_cost_least(progress.waiting, offers, left, str(error))
+    portions = _portions(progress.waiting, step, places)
+    return Parting(
+        portions=portions,
+        seconds=step.allocation.seconds,
+        urgent=_urgent(aim, progress, step),
+        reason=f"{_goal(aim, progress, step)}: {_listed(portions)}",
+    )
+
+
+def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer]) -> Step:
+    """As `steer`, that keeps some of the budget back unless the tasks or the deadline need all of it."""
+    if aim.budget is not None:
+        left = aim.budget - progress.spent - progress.committed
+        kept_back = progress.committed + RESERVE * max(0.0, left)
+        with contextlib.suppress(InfeasibleError):
+            careful = msgspec.structs.replace(progress, committed=kept_back)
+            if (step := steer(aim, careful, offers, CERTAINTY)).kept:
+                return step
+    return steer(aim, progress, offers, CERTAINTY)
+
+
+def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Portion]:
+    weights: dict[str, float] = {}
+    slots: dict[str, int] = {}
+    costs: dict[str, float] = {}
+    for share in step.allocation.shares:
+        site = places[share.site]
+        weights[site] = weights.get(site, 0.0) + share.tasks
+        slots[site] = slots.get(site, 0) + share.processors
+        costs[site] = costs.get(site, 0.0) + share.cost
+    parts = split(tasks, list(weights.values()))
+    return {
+        site: Portion(tasks=part, slots=slots[site], cost=costs[site])
+        for site, part in zip(weights, parts, strict=True)
+        if part
+    }
+
+
+def _where_they_cost_least(
+    tasks: int, offers: Mapping[str, Sequence[SiteOffer]], left: float, why: str
+) -> Parting:
+    known = [(site, each) for site, of_site in offers.items() for each in of_site if each.processors]
+    within = [(site, each) for site, each in known if each.smallest <= left] or known
+    least = min(each.cost_per_task for _, each in within)
+    best = [(site, each) for site, each in within if each.cost_per_task <= least * (1 + 1e-9)]
+    speeds = [each.processors / each.task.mean for _, each in best]
+    portions: dict[str, Portion] = {}
+    for (site, each), part in zip(best, split(tasks, speeds), strict=True):
+        before = portions.get(site, Portion(tasks=0, slots=0, cost=0.0))
+        portions[site] = Portion(
+            tasks=before.tasks + part,
+            slots=before.slots + each.processors,
+            cost=before.cost + part * each.cost_per_task,
+        )
+    portions = {site: portion for site, portion in portions.items() if portion.tasks}
+    reason = f"{why}, so what is left goes where a task costs least: {_listed(portions)}"
+    return Parting(portions=portions, seconds=math.inf, urgent=False, reason=reason)
+
+
+def _urgent(aim: Aim, progress: Progress, step: Step) -> bool:
+    if aim.deadline is None:
+        return False
+    return not step.kept or step.allocation.seconds >= (aim.deadline - progress.now) * (1 - 1e-3)
+
+
+def _goal(aim: Aim, progress: Progress, step: Step) -> str:
+    span = format_duration(step.allocation.seconds)
+    if not step.kept:
+        late = format_duration(progress.now + step.allocation.seconds - (aim.deadline or progress.now))
+        return f"as soon as can be, in {span}, which is {late} late"
+    if aim.prefer == "fast":
+        return f"as soon as can be{' for the budget' if aim.budget is not None else ''}, in {span}"
+    return f"cheapest within {span}"
+
+
+def _listed(portions: Mapping[str, Portion]) -> str:
+    """`120 tasks at a (0.5 credits each), 30 at b (0.9 each)`."""
+    return ", ".join(_places(portions))
+
+
+def _places(portions: Mapping[str, Portion]) -> Iterable[str]:
+    for number, (site, portion) in enumerate(portions.items()):
+        noun, unit = ("", "") if number else (" task" if portion.tasks == 1 else " tasks", " credits")
+        yield f"{portion.tasks}{noun} at {site} ({portion.cost / portion.tasks:,.3g}{unit} each)"

@@ -1,0 +1,49 @@
+"""`adaptor budget`: what a bag may cost."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.credit_words import credit_line
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.reading import Reader
+from adaptor.cli.selectors import selector_argument
+from adaptor.cli.starting import ask_daemon, tell_started
+from adaptor.errors import UsageError
+from adaptor.protocol import control
+
+
+@click.command()
+@selector_argument("BAG", required=True)
+@click.option(
+    "--set", "credits", type=float, metavar="CREDITS", help="The new budget, all that is used included."
+)
+@config_option
+@json_option
+def budget(selector: str, credits: float | None, config: str | None, as_json: bool) -> None:
+    """Show or change what a bag may cost. One that is paused for want of credits goes on.
+
+    A bag that has a budget runs in pilots of its own.
+
+    \b
+    Example:
+      adaptor budget 7 --set 500
+    """
+    reader = Reader()
+    bag = reader.bag(selector).id
+    if credits is None:
+        found = reader.get(control.GetCredits(str(bag)), control.Credits).credits
+    else:
+        answer, started = ask_daemon(control.SetBudget(bag, credits), control.Credits, config)
+        found = answer.credits
+        if started:
+            tell_started()
+    if not found.bags:
+        raise UsageError(
+            f"bag {bag} has no budget and has cost nothing yet; adaptor budget {bag} --set CREDITS"
+        )
+    if as_json:
+        print_json(found.bags[0])
+    else:
+        click.echo(f"bag {bag}: {credit_line(found.bags[0])}")

@@ -1,0 +1,115 @@
+"""`adaptor quote`: what a bag will cost and how long it will take, before it is paid for."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from adaptor.budget.provisioning.milp import require_scipy
+from adaptor.cli.credit_words import amount
+from adaptor.cli.daily.bag_options import bag_options
+from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.starting import ask_daemon, ensure_daemon, tell_started
+from adaptor.cli.table import layout
+from adaptor.cli.words import duration, plural
+from adaptor.errors import UsageError
+from adaptor.protocol import control
+
+if TYPE_CHECKING:
+    from adaptor.budget.provisioning.menu import Line
+
+_TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
+
+
+@click.command()
+@bag_options
+@click.option("--choose", type=int, metavar="LINE", help="Go on with this line (from 1).")
+@click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `replay`).")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of the choice of samples.")
+@config_option
+@json_option
+def quote(
+    bag: control.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
+) -> None:
+    """Run some tasks as a sample, then show what the rest costs and takes, from cheapest to fastest.
+
+    With several sites seven tasks run on every one of them, to compare them. The sampled tasks are done
+    and paid. On a terminal it asks for a line; --choose says it beforehand. The rest is then submitted
+    for the line's processors at each site, with the upper ends of its ranges as budget and deadline.
+
+    \b
+    Example:
+      adaptor quote tasks.bag --choose 2
+    """
+    require_scipy()
+    from adaptor.cli.credits.quoting import take_samples
+
+    if png is not None:  # before anything is paid for
+        _check_drawable(Path(png))
+    if ensure_daemon(config):
+        tell_started()
+    found = take_samples(bag, seed)
+    if not as_json:
+        click.echo(f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges are of 90 %")
+        for text in layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]):
+            click.echo(text)
+    if png is not None:
+        from adaptor.cli.credits.quote_figure import draw_menu
+
+        draw_menu(found.lines, png)
+    if choose is None and sys.stdin.isatty() and not as_json:
+        choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
+    number = _go_on(found.rest, found.lines, choose, config) if choose else None
+    if as_json:
+        print_json({"samples": found.samples, "lines": [_plain(line) for line in found.lines], "bag": number})
+    elif number is not None:
+        click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
+
+
+def _check_drawable(path: Path) -> None:
+    from adaptor.extras import require_extra
+
+    require_extra("matplotlib")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"--png: {path}: there is no folder {path.parent}")
+
+
+def _row(number: int, line: Line) -> tuple[str, ...]:
+    chosen = line.configuration
+    places = ", ".join(f"{count} at {site}" for site, count in chosen.processors.items())
+    return (
+        str(number),
+        line.name,
+        amount(chosen.cost),
+        f"{amount(line.cost.low)} to {amount(line.cost.high)}",
+        duration(chosen.seconds),
+        f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
+        places,
+    )
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(line))
+
+
+def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
+    """Submit what is left, within the line's ranges; the new bag's number."""
+    if not 1 <= choose <= len(lines):
+        raise UsageError(f"--choose: there is no line {choose}; there are lines 1 to {len(lines)}")
+    line = lines[choose - 1]
+    slots = line.configuration.processors
+    chosen = msgspec.structs.replace(
+        rest,
+        budget=line.cost.high,
+        deadline=time.time() + line.seconds.high,
+        slots=slots,
+    )
+    answer, _ = ask_daemon(control.Submit(chosen), control.Submitted, config, timeout=SUBMIT_TIMEOUT)
+    return answer.bag

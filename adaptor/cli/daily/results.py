@@ -1,0 +1,130 @@
+"""`adaptor results`: how the tasks of a bag ended, and what they printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from adaptor import views
+from adaptor.cli.daily.outputs import print_outputs
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import json_option
+from adaptor.cli.reading import Reader
+from adaptor.cli.selectors import numbers as task_numbers
+from adaptor.cli.selectors import selector_argument
+from adaptor.cli.table import layout
+from adaptor.cli.words import duration, ending, printable, size
+from adaptor.errors import UsageError
+from adaptor.model import TaskState
+from adaptor.protocol import control
+
+_TITLES: tuple[str, ...] = (
+    "task",
+    "name",
+    "state",
+    "ending",
+    "tries",
+    "wall",
+    "cpu",
+    "memory",
+    "node",
+    "stdout",
+    "stderr",
+)
+_PAGE = 10_000
+_FAILED = [TaskState.FAILED.value, TaskState.CANCELLED.value]
+
+
+@click.command()
+@selector_argument("[SEL]", default="last")
+@click.option("--failed", is_flag=True, help="Only tasks that ended without a result.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice([state.value for state in TaskState]),
+    help="Only tasks in this state (may be repeated).",
+)
+@click.option(
+    "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
+)
+@click.option("--stdout", "stream", flag_value="stdout", help="Print what the tasks wrote to stdout.")
+@click.option("--stderr", "stream", flag_value="stderr", help="Print what the tasks wrote to stderr.")
+@json_option
+def results(
+    selector: str,
+    failed: bool,
+    states: tuple[str, ...],
+    numbers: list[range] | None,
+    stream: str | None,
+    as_json: bool,
+) -> None:
+    """Show how tasks ended (default: last bag), or print their output.
+
+    \b
+    Examples:
+      adaptor results 7 --failed
+      adaptor results last --stdout > all.txt
+    """
+    if as_json and stream:
+        raise UsageError(f"--json and --{stream} exclude each other; --json names the files")
+    reader = Reader()
+    chosen = [*states, *(_FAILED if failed else [])]
+    found = [(bag, list(_tasks(reader, bag.id, chosen, numbers))) for bag in reader.bags(selector)]
+    if as_json:
+        print_json([task for _, tasks in found for task in tasks])
+    elif stream:
+        print_outputs([task for _, tasks in found for task in tasks], stream)
+    else:
+        for bag, tasks in found:
+            _print_bag(bag, tasks)
+
+
+def _tasks(
+    reader: Reader, bag: int, states: list[str], numbers: list[range] | None
+) -> Iterator[views.TaskView]:
+    """All of them, asked page by page."""
+    after = -1
+    while True:
+        page = reader.get(control.GetTasks(bag, states, after, _PAGE), control.Tasks).tasks
+        for task in page:
+            if numbers is None or any(task.task in some for some in numbers):
+                yield task
+        if len(page) < _PAGE:
+            return
+        after = page[-1].task
+
+
+def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
+    click.echo(f"bag {bag.id} {printable(bag.name)}: output in {bag.output}")
+    if not tasks:
+        click.echo("no such tasks")
+        return
+    for line in layout(_TITLES, [_row(task, bag.output) for task in tasks]):
+        click.echo(line)
+
+
+def _row(task: views.TaskView, folder: str) -> tuple[str, ...]:
+    ended = TaskState(task.state).ended
+    return (
+        str(task.task),
+        printable(task.name or task.command, 32),
+        task.state,
+        printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-",
+        str(task.attempts),
+        duration(task.wall),
+        duration(task.cpu),
+        size(task.peak_memory),
+        task.node or "-",
+        _path(task.stdout, folder),
+        _path(task.stderr, folder),
+    )
+
+
+def _path(path: str | None, folder: str) -> str:
+    """Below the folder that stands above the table."""
+    if path is None:
+        return "-"
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path

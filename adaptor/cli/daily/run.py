@@ -1,0 +1,60 @@
+"""`adaptor run`: submit a bag and watch it to its end, with a private daemon where none runs."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.daily.bag_options import bag_options
+from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
+from adaptor.cli.daily.watching import watch_bags
+from adaptor.cli.failing import INTERRUPTED
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.reading import ask_journal
+from adaptor.cli.starting import ask_daemon
+from adaptor.cli.stopping import stop_daemon
+from adaptor.cli.words import plural
+from adaptor.errors import AdaptorError
+from adaptor.protocol import control
+
+
+@click.command()
+@bag_options
+@config_option
+@json_option
+def run(bag: control.BagInput, config: str | None, as_json: bool) -> int:
+    """Run a bag of tasks and show its progress until it has ended.
+
+    Takes tasks as `submit` does. Where no daemon runs, a private one serves until all bags are done;
+    Ctrl-C then ends it and its pilots, and keeps what is done. Exit code: 0 all tasks done, 3 some
+    failed.
+
+    \b
+    Example:
+      adaptor run tasks.bag --cpus 2
+      adaptor run --template 'render -f {frame}' -P frame=1:100
+    """
+    question = control.Submit(bag)
+    answer, private = ask_daemon(question, control.Submitted, config, until_idle=True, timeout=SUBMIT_TIMEOUT)
+    number = answer.bag
+    if not as_json:
+        click.echo(f"bag {number}: {plural(len(bag.tasks), 'task')}")
+    try:
+        return watch_bags([number], as_json)
+    except KeyboardInterrupt:
+        click.echo(f"adaptor: interrupted: {_interrupted(number, private)}", err=True)
+        return INTERRUPTED
+
+
+def _interrupted(number: int, private: bool) -> str:
+    """What Ctrl-C has ended, what is kept, and how to go on."""
+    if not private:
+        return f"bag {number} goes on without being watched (adaptor watch {number}, adaptor cancel {number})"
+    try:
+        stop_daemon(pilots=True)
+        bag = ask_journal(control.GetBags(str(number)), control.Bags).bags[0]
+    except AdaptorError as error:
+        return f"the daemon may still run: {error}"
+    return (
+        f"the daemon and its pilots were ended; bag {number} is kept with {bag.done:,} of {bag.tasks:,} tasks"
+        f" done; go on with `adaptor daemon start`, drop it with `adaptor cancel {number}`"
+    )

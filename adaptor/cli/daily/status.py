@@ -1,0 +1,89 @@
+"""`adaptor status`: the bags, the daemon and its pilots."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor import views
+from adaptor.cli.client import ask
+from adaptor.cli.credit_words import forecast_line
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import json_option
+from adaptor.cli.progress import pilot_notes
+from adaptor.cli.reading import Reader
+from adaptor.cli.selectors import selector_argument
+from adaptor.cli.table import layout
+from adaptor.cli.words import clock, duration, pilots_line, printable
+from adaptor.protocol import control
+
+_TITLES: tuple[str, ...] = (
+    "bag",
+    "name",
+    "state",
+    "done",
+    "running",
+    "waiting",
+    "failed",
+    "cancelled",
+    "mean",
+)
+_TITLES += ("submitted", "took", "sites")
+
+
+@click.command()
+@selector_argument("[SEL]", default="all")
+@json_option
+def status(selector: str, as_json: bool) -> None:
+    """Show bags (default: all), the daemon and its pilots.
+
+    \b
+    Example:
+      adaptor status 1-10
+    """
+    reader = Reader()
+    bags = reader.get(control.GetBags(selector), control.Bags).bags
+    pilots = reader.get(control.GetPilots(), control.Pilots).pilots
+    daemon = None if reader.offline else ask(control.GetDaemon(), control.Daemon).daemon
+    if as_json:
+        print_json({"bags": bags, "daemon": daemon, "pilots": pilots})
+        return
+    _print_bags(bags)
+    _print_daemon(daemon, pilots)
+
+
+def _print_bags(bags: list[views.BagView]) -> None:
+    if not bags:
+        click.echo("no bags; `adaptor submit FILE` makes one")
+        return
+    for line in layout(_TITLES, [_row(bag) for bag in bags]):
+        click.echo(line)
+    for bag in bags:
+        if bag.forecast is not None:
+            click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
+        if bag.paused:
+            click.echo(printable(bag.paused))
+
+
+def _row(bag: views.BagView) -> tuple[str, ...]:
+    counts = (bag.running, bag.waiting, bag.failed, bag.cancelled)
+    return (
+        str(bag.id),
+        printable(bag.name, 24),
+        bag.state,
+        f"{bag.done}/{bag.tasks}",
+        *map(str, counts),
+        duration(bag.mean_runtime),
+        clock(bag.submitted),
+        duration(bag.ended - bag.submitted if bag.ended is not None else None),
+        ",".join(bag.sites) or "any",
+    )
+
+
+def _print_daemon(daemon: views.DaemonView | None, pilots: list[views.PilotRecord]) -> None:
+    if daemon is not None:
+        where = f"daemon on {daemon.host} (process {daemon.pid}) since {clock(daemon.started)}"
+        click.echo(f"{where}; {pilots_line(pilots)}")
+        if daemon.stalled:
+            click.echo(f"daemon stalled: {printable(daemon.stalled)}")
+    for note in pilot_notes(pilots):
+        click.echo(note)

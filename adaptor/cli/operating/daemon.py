@@ -1,0 +1,104 @@
+"""`adaptor daemon`: run, start, stop, status."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor import views
+from adaptor.cli.client import ask
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.lazy import show_help
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.starting import ensure_daemon
+from adaptor.cli.stopping import stop_daemon
+from adaptor.cli.words import clock, plural, printable
+from adaptor.errors import NoDaemonError
+from adaptor.protocol import control
+from adaptor.protocol.state_directory import state_directory
+
+until_idle_option = click.option("--until-idle", is_flag=True, help="End when no bag is left to do.")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def daemon(ctx: click.Context) -> None:
+    """Start, stop and look at the daemon that crafts requests."""
+    show_help(ctx)
+
+
+@daemon.command()
+@config_option
+@until_idle_option
+def run(config: str | None, until_idle: bool) -> int:
+    """Run the daemon in the foreground, for instance under systemd.
+
+    \b
+    Example:
+      systemd-run --user --unit adaptor adaptor daemon run
+    """
+    from adaptor.daemon import process
+
+    return process.run(state_directory(), config, until_idle=until_idle)
+
+
+@daemon.command()
+@config_option
+@until_idle_option
+@json_option
+def start(config: str | None, until_idle: bool, as_json: bool) -> None:
+    """Start the daemon; it outlives this login session.
+
+    \b
+    Example:
+      adaptor daemon start --config cluster.yaml
+    """
+    started = ensure_daemon(config, until_idle)
+    view = ask(control.GetDaemon(), control.Daemon).daemon
+    if as_json:
+        print_json({"started": started, "daemon": view})
+    else:
+        click.echo(f"{'started' if started else 'runs already'}: {_where(view)}")
+
+
+@daemon.command()
+@click.option("--pilots", is_flag=True, help="Cancel its pilots too; else they go on and are met again.")
+@json_option
+def stop(pilots: bool, as_json: bool) -> None:
+    """End the daemon; bags are kept for its next start.
+
+    \b
+    Example:
+      adaptor daemon stop --pilots
+    """
+    try:
+        pid = stop_daemon(pilots)
+    except NoDaemonError:
+        pid = None
+    if as_json:
+        print_json({"stopped": pid})
+    else:
+        click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
+
+
+@daemon.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show the daemon's process, its folder and its addresses.
+
+    \b
+    Example:
+      adaptor daemon status --json
+    """
+    view = ask(control.GetDaemon(), control.Daemon).daemon
+    if as_json:
+        print_json(view)
+        return
+    click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
+    click.echo(f"since {clock(view.started)}, state in {view.state_directory}")
+    click.echo(f"reached at {', '.join(view.addresses)}")
+    if view.stalled:
+        click.echo(f"stalled: {printable(view.stalled)}")
+
+
+def _where(view: views.DaemonView) -> str:
+    return f"daemon on {view.host} (process {view.pid})"

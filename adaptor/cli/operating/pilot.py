@@ -1,0 +1,39 @@
+"""`adaptor pilot list`: requests that were submitted."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.lazy import show_help
+from adaptor.cli.options import json_option
+from adaptor.cli.pilot_table import pilot_lines
+from adaptor.cli.reading import Reader
+from adaptor.protocol import control
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def pilot(ctx: click.Context) -> None:
+    """Look at pilots: requests that were submitted."""
+    show_help(ctx)
+
+
+@pilot.command("list")
+@click.option("--all", "ended", is_flag=True, help="Those that have ended, too.")
+@json_option
+def list_(ended: bool, as_json: bool) -> None:
+    """List the pilots that are queued or running.
+
+    \b
+    Example:
+      adaptor pilot list --all
+    """
+    pilots = Reader().get(control.GetPilots(ended), control.Pilots).pilots
+    if as_json:
+        print_json(pilots)
+        return
+    for line in pilot_lines(pilots):
+        click.echo(line)
+    if not pilots:
+        click.echo("no pilots" if ended else "no pilots queued or running; --all shows those that have ended")

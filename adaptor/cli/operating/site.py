@@ -1,0 +1,22 @@
+"""`adaptor site`: list, slots, init, check, install-hooks."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.lazy import LazyGroup, show_help
+
+COMMANDS = {
+    "list": "adaptor.cli.operating.site_list:list_",
+    "slots": "adaptor.cli.operating.site_slots:slots",
+    "init": "adaptor.cli.operating.site_init:init",
+    "check": "adaptor.cli.operating.site_check:check",
+    "install-hooks": "adaptor.cli.operating.site_hooks:install_hooks",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
+@click.pass_context
+def site(ctx: click.Context) -> None:
+    """Look at sites, and write and check their configuration."""
+    show_help(ctx)

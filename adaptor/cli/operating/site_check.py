@@ -1,0 +1,94 @@
+"""`adaptor site check`: the configuration against the live scheduler."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+
+import click
+
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.words import coloured, printable
+from adaptor.config.schema import SiteConfig, config_path, load_config
+from adaptor.errors import UsageError
+from backends.findings import Finding, error, ok
+
+_COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
+"""Levels, and the states whose colours they take."""
+
+
+@click.command()
+@click.argument("name", required=False)
+@config_option
+@json_option
+def check(name: str | None, config: str | None, as_json: bool) -> int:
+    """Compare sites (default: all) with their live schedulers.
+
+    Submits nothing. Exit code 1: something will not work.
+
+    \b
+    Example:
+      adaptor site check --config cluster.yaml
+    """
+    sites = load_config(config_path(config)).sites
+    found = {each: findings(sites[each]) for each in _chosen(sites, name)}
+    if as_json:
+        print_json(
+            [
+                {"site": each, "level": finding.level, "text": finding.text}
+                for each, list_ in found.items()
+                for finding in list_
+            ]
+        )
+    else:
+        for each, list_ in found.items():
+            for finding in list_:
+                level = coloured(f"{finding.level:<7}", _COLOURS[finding.level])
+                click.echo(f"{each}: {level} {printable(finding.text)}")
+    return int(any(finding.level == "error" for list_ in found.values() for finding in list_))
+
+
+def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
+    if name is None:
+        return list(sites)
+    if name not in sites:
+        near = difflib.get_close_matches(name, sites, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"configured are {', '.join(sites)}"
+        raise UsageError(f"no site '{name}' ({hint})")
+    return [name]
+
+
+def findings(site: SiteConfig) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work."""
+    from adaptor.daemon.spool.check import check_mailbox
+
+    return [*_scheduler_findings(site), *check_mailbox(site)]
+
+
+def _scheduler_findings(site: SiteConfig) -> list[Finding]:
+    if site.backend == "local":
+        return _local_findings(site)
+    from adaptor.daemon.remote.check import check_where_it_is
+    from backends.pbs import discover as pbs
+    from backends.slurm import discover as slurm
+
+    module = pbs if site.backend == "pbs" else slurm
+    return check_where_it_is(site, module.check_site)
+
+
+def _local_findings(site: SiteConfig) -> list[Finding]:
+    """A local site may claim more processors than there are, but no request may be larger than the site."""
+    here = len(os.sched_getaffinity(0))
+    processors = site.processors or here
+    if processors > here:
+        found = [Finding("warning", f"processors is {processors}, but this machine gives {here}")]
+    else:
+        found = [ok(f"{processors} of this machine's {here} processors")]
+    max_proc = site.limits.max_proc
+    if max_proc is not None and max_proc > processors:
+        found.append(
+            error(f"limits.max_proc is {max_proc}, but the site has {processors} processors; lower it")
+        )
+    return found

@@ -1,0 +1,133 @@
+"""`adaptor site install-hooks`: by which scripts a scheduler takes lent nodes back."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+import click
+
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import SiteConfig, config_path, load_config
+from adaptor.errors import AdaptorError, UsageError
+from backends.hooks import Hooks, Wanted, hooks_of
+
+
+@click.command("install-hooks")
+@click.argument("name", metavar="SITE")
+@click.option("--write", metavar="DIR", help="Write the scripts there, instead of printing them.")
+@click.option("--force", is_flag=True, help="Write over scripts that are there.")
+@click.option(
+    "--python", metavar="FILE", help="The interpreter on the nodes (default: the site's, else this)."
+)
+@click.option("--user", metavar="USER", help="Who lends the nodes (default: you; under sudo: who called it).")
+@config_option
+@json_option
+def install_hooks(
+    name: str,
+    write: str | None,
+    force: bool,
+    python: str | None,
+    user: str | None,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Print or write the scripts by which the scheduler of SITE takes lent nodes back.
+
+    Slurm gets a prolog and an epilog, OpenPBS a hook, Torque a prologue and an epilogue. It also says what
+    an administrator does with them.
+
+    \b
+    Example:
+      adaptor site install-hooks cluster --write /etc/slurm
+    """
+    site, donation = _lending_site(name, config)
+    interpreter = _interpreter(python or site.python, site)
+    hooks = hooks_of(site, Wanted(name, interpreter, _number_of(user), donation))
+    warnings = _warnings(interpreter, site)
+    folder = str(Path(write).expanduser().absolute()) if write else hooks.folder
+    instructions = [line.replace("{folder}", folder) for line in hooks.instructions]
+    if write:
+        _write(Path(folder), hooks, force)
+    if as_json:
+        print_json(
+            {
+                "scripts": {script.name: script.text for script in hooks.scripts},
+                "instructions": instructions,
+                "warnings": warnings,
+            }
+        )
+        return
+    for warning in warnings:
+        click.echo(f"adaptor: {warning}", err=True)
+    for script in hooks.scripts:
+        click.echo(str(Path(folder, script.name)) if write else f"# ----- {script.name}\n{script.text}")
+    click.echo("\n".join(instructions), err=not write)
+
+
+def _lending_site(name: str, config: str | None) -> tuple[SiteConfig, DonationConfig]:
+    """Raises UsageError: there is no such site, or it lends no nodes by agents."""
+    path = config_path(config)
+    sites = load_config(path).sites
+    site = sites.get(name)
+    if site is None:
+        raise UsageError(f"no site '{name}'; there are: {', '.join(sites)}")
+    if site.donation is None or site.donation.mode != "agent":
+        raise UsageError(
+            f"site {name} needs no hooks: only with donation.mode: agent workers run on nodes without the "
+            f"scheduler's knowing ({path or 'no configuration file'})"
+        )
+    return site, site.donation
+
+
+def _interpreter(named: str | None, site: SiteConfig) -> str:
+    if named is None and site.ssh is not None:
+        raise UsageError("say by --python which interpreter its nodes have: the site is reached over ssh")
+    path = Path(named or sys.executable)
+    if not path.is_absolute():
+        raise UsageError(f"--python: {path} is not an absolute path; hooks have no search path")
+    return str(path)
+
+
+def _number_of(user: str | None) -> int:
+    """Raises UsageError: nobody is called so."""
+    if user is None:
+        return int(os.environ.get("SUDO_UID") or os.getuid())
+    try:
+        return int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        raise UsageError(f"--user: nobody is called {user} here") from error
+
+
+def _warnings(interpreter: str, site: SiteConfig) -> list[str]:
+    from adaptor.cli.operating.trusting import changeable_by_others
+
+    if site.ssh is not None:
+        return [f"whether others than root can change {interpreter} on the nodes cannot be seen from here"]
+    found = changeable_by_others(interpreter)
+    if not found:
+        return []
+    return [
+        f"root will run code that others can change: {'; '.join(found)}. Let root install the adaptor where "
+        "only root writes, and name its interpreter, for instance: python3 -m venv /opt/adaptor, "
+        "/opt/adaptor/bin/pip install request-adaptor, then --python /opt/adaptor/bin/python"
+    ]
+
+
+def _write(folder: Path, hooks: Hooks, force: bool) -> None:
+    """Raises UsageError: a script is there; AdaptorError: one cannot be written."""
+    for script in hooks.scripts:
+        if (folder / script.name).exists() and not force:
+            raise UsageError(f"{folder / script.name}: is there already; --force writes over it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for script in hooks.scripts:
+            path = folder / script.name
+            path.write_text(script.text, encoding="utf-8")
+            path.chmod(script.mode)
+    except OSError as error:
+        raise AdaptorError(f"{error.filename}: cannot be written: {error.strerror}") from error

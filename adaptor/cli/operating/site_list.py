@@ -1,0 +1,34 @@
+"""`adaptor site list`: the sites and how their queues stand."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.client import ask
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.operating.site_table import configured_sites, site_lines
+from adaptor.cli.options import config_option, json_option
+from adaptor.errors import NoDaemonError
+from adaptor.protocol import control
+
+
+@click.command("list")
+@config_option
+@json_option
+def list_(config: str | None, as_json: bool) -> None:
+    """List the sites and how their queues stand.
+
+    \b
+    Example:
+      adaptor site list
+    """
+    try:
+        sites = ask(control.GetSites(), control.Sites).sites
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; this is what the configuration says", err=True)
+        sites = configured_sites(config)
+    if as_json:
+        print_json(sites)
+        return
+    for line in site_lines(sites):
+        click.echo(line)

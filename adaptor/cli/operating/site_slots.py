@@ -1,0 +1,99 @@
+"""`adaptor site slots`: what a request could take now, and later, without delaying anyone."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from adaptor import views
+from adaptor.cli.client import NoAnswerError, ask
+from adaptor.cli.jsonout import print_json
+from adaptor.cli.operating.slots_picture import picture, screen_width
+from adaptor.cli.operating.slots_table import slots_lines
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.words import clock, plural, printable
+from adaptor.errors import NoDaemonError, UsageError
+from adaptor.protocol import control
+
+_TIMEOUT = 90.0
+"""Seconds for the daemon's answer: a slow scheduler is asked on the way."""
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[SITE]...")
+@click.option("--png", metavar="FILE", help="Draw the picture into a file (needs matplotlib).")
+@click.option("--svg", metavar="FILE", help="The same as SVG.")
+@config_option
+@json_option
+def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool) -> int:
+    """Show the free slots of the queues: how many processors are free, from when, for how long.
+
+    Each line is one hole and the largest request that takes it without delaying anyone. Holes overlap
+    where one is wide and short and another narrow and long. Asks the schedulers now, through the
+    daemon where one runs. Exit code 1: a queue could not be read.
+
+    \b
+    Examples:
+      adaptor site slots
+      adaptor site slots hpc --png slots.png
+    """
+    found = _read(names, config)
+    for file, kind in ((png, "png"), (svg, "svg")):
+        if file is not None:
+            from adaptor.cli.operating.slots_figure import draw_slots
+
+            draw_slots(found, Path(file), kind)
+    if as_json:
+        print_json(found)
+    else:
+        for line in _lines(found):
+            click.echo(line)
+    return int(any(site.problem for site in found))
+
+
+def _read(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
+    try:
+        return ask(control.GetSlots(list(names)), control.Slots, timeout=_TIMEOUT).sites
+    except NoAnswerError:
+        raise
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; the schedulers are asked from here", err=True)
+        return _read_here(names, config)
+
+
+def _read_here(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
+    """As the daemon would read them.
+
+    Raises:
+        ConfigError: the configuration is at fault; UsageError: it has no such site.
+    """
+    from adaptor.config.schema import config_path, load_config
+    from adaptor.daemon.queue_reader import read_site
+
+    sites = load_config(config_path(config)).sites
+    for name in names:
+        if name not in sites:
+            near = difflib.get_close_matches(name, sites, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"configured are {', '.join(sites)}"
+            raise UsageError(f"no site '{name}' ({hint})")
+    return [read_site(name, sites[name]) for name in names or sites]
+
+
+def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
+    for number, site in enumerate(found):
+        if number:
+            yield ""
+        if site.problem:
+            yield f"{site.site}: {printable(site.problem)}"
+            continue
+        free = site.free[0].processors if site.free else 0
+        yield (
+            f"{site.site}: {free} of {plural(site.processors, 'processor')} free now "
+            f"({clock(site.observed, site.observed)})"
+        )
+        yield from slots_lines(site)
+        yield ""
+        yield from picture(site, screen_width())

@@ -1,0 +1,1 @@
+"""Commands for traces and experiments."""

@@ -1,0 +1,149 @@
+"""`adaptor replay`, and its command `trace`; the others are in files of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from adaptor.cli.jsonout import print_figures
+from adaptor.cli.lazy import LazyGroup, show_help
+from adaptor.cli.options import json_option
+from adaptor.cli.research.trace_options import FILE, lenient_option, processors_option, scheduler_option
+from adaptor.units import format_duration
+
+if TYPE_CHECKING:
+    from adaptor.simulation.trace_run import TraceRun
+
+COMMANDS = {
+    "trace": "adaptor.cli.research.replay:trace",
+    "derose": "adaptor.cli.research.derose:derose",
+    "bag": "adaptor.cli.research.bag:bag",
+    "a2ha": "adaptor.cli.research.a2ha:a2ha",
+    "cost-aware": "adaptor.cli.research.cost_aware:cost_aware",
+    "bats": "adaptor.cli.research.bats:bats",
+    "transparent": "adaptor.cli.research.transparent:transparent",
+    "budget-check": "adaptor.cli.research.a2ha:budget_check",
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
+@click.pass_context
+def replay(ctx: click.Context) -> None:
+    """Simulate clusters on a virtual clock."""
+    show_help(ctx)
+
+
+@click.command(short_help="Run a trace through a simulated cluster.")
+@click.argument("file", type=FILE)
+@scheduler_option
+@click.option(
+    "--csv", "csv_file", type=FILE, metavar="FILE", help="Write job, submit, start, end, processors."
+)
+@processors_option
+@lenient_option
+@click.option(
+    "--processors-from",
+    "processors_field",
+    type=click.Choice(["allocated", "requested"]),
+    default="allocated",
+    show_default=True,
+    help="Which field counts; the other stands in where it is unknown.",
+)
+@click.option(
+    "--missing-request",
+    type=click.Choice(["drop", "run", "longest"]),
+    default="drop",
+    show_default=True,
+    help="Jobs without a requested time: leave out, or take the run time or the longest request.",
+)
+@click.option(
+    "--zero-run",
+    type=click.Choice(["drop", "second"]),
+    default="drop",
+    show_default=True,
+    help="Jobs of 0 s: leave out, or let them run a second.",
+)
+@click.option(
+    "--larger",
+    type=click.Choice(["drop", "clamp", "refuse"]),
+    default="drop",
+    show_default=True,
+    help="Jobs larger than the machine: leave out, cut to it, or stop.",
+)
+@click.option(
+    "--overrun",
+    type=click.Choice(["cut", "raise"]),
+    default="cut",
+    show_default=True,
+    help="Run times above the request: cut them, or raise the request.",
+)
+@json_option
+def trace(
+    file: Path,
+    scheduler: Any,
+    csv_file: Path | None,
+    processors: int | None,
+    lenient: bool,
+    processors_field: Any,
+    as_json: bool,
+    **choices: Any,
+) -> None:
+    """Run the trace in FILE through a simulated cluster, without any job of ours.
+
+    \b
+    Example:
+      adaptor replay trace SDSC-SP2-1998-4.2-cln.swf.gz --scheduler easy --csv starts.csv
+    """
+    from adaptor.extras import require_extra
+
+    require_extra()
+    from adaptor.simulation.trace_run import run_trace, write_schedule
+    from adaptor.simulation.traces.repairs import Choices
+
+    rules = Choices(processors=processors_field, **choices)
+    run = run_trace(file, scheduler, processors=processors, choices=rules, lenient=lenient)
+    if csv_file is not None:
+        write_schedule(run.jobs, run.starts, csv_file)
+    if as_json:
+        print_figures(_plain(run))
+        return
+    for line in _lines(run):
+        click.echo(line)
+
+
+def _plain(run: TraceRun) -> dict[str, Any]:
+    return {
+        "trace": run.name,
+        "scheduler": run.policy,
+        "processors": run.processors,
+        "metrics": msgspec.to_builtins(run.metrics),
+        "repairs": {rule.value: count for rule, count in run.repairs.jobs.items()},
+        "rows": run.repairs.rows,
+        "kept": run.repairs.kept,
+        "skipped_lines": run.repairs.skipped,
+    }
+
+
+def _lines(run: TraceRun) -> list[str]:
+    metrics = run.metrics
+    pairs = [
+        ("trace", run.name),
+        ("jobs", run.repairs.summary()),
+        ("machine", f"{run.processors:,} processors ({run.processors_from}), {run.policy}"),
+        ("mean wait", f"{metrics.mean_wait:,.0f} s ({format_duration(metrics.mean_wait)})"),
+        ("median wait", f"{metrics.median_wait:,.0f} s ({format_duration(metrics.median_wait)})"),
+        ("longest wait", f"{metrics.longest_wait:,} s ({format_duration(metrics.longest_wait)})"),
+        ("waited", f"{metrics.waited:,} jobs ({metrics.waited / metrics.jobs:.0%})"),
+        ("mean turnaround", f"{metrics.mean_turnaround:,.0f} s ({format_duration(metrics.mean_turnaround)})"),
+        ("bounded slowdown", f"{metrics.mean_bounded_slowdown:,.2f} (run times below 10 s count as 10 s)"),
+        ("  per processor", f"{metrics.mean_bounded_slowdown_per_processor:,.2f}"),
+        ("makespan", format_duration(metrics.makespan)),
+        (
+            "utilisation",
+            f"{metrics.utilisation:.1%}; while jobs come, {metrics.utilisation_while_submitting:.1%}",
+        ),
+    ]
+    return [f"{name:<18}{value}" for name, value in pairs]

@@ -1,0 +1,102 @@
+"""What the commands of the experiments have in common: options, progress and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from adaptor.errors import UsageError
+
+if TYPE_CHECKING:
+    from adaptor.figures.exhibits import Exhibit
+
+Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_NEARBY = Path("../shared/traces")
+_REMEMBERED = 600.0
+"""Seconds by whose speed the time that is left is estimated: some pieces take minutes."""
+
+
+def folder_option(default: str) -> Decorator:
+    """`--output DIR`."""
+    return click.option(
+        "--output",
+        type=_FOLDER,
+        metavar="DIR",
+        default=default,
+        show_default=True,
+        help="Tables, figures, page.",
+    )
+
+
+def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
+    """An option that takes a whole number."""
+    return click.option(
+        flag, type=click.IntRange(least), metavar="N", default=default, show_default=True, help=about
+    )
+
+
+seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
+processes_option = count_option("--processes", 1, 2, "At the same time.")
+
+
+def list_option(flag: str, name: str, choices: Sequence[int], about: str) -> Decorator:
+    """An option that takes a list such as `1,3,6` out of these: ascending numbers, or None."""
+    known = ", ".join(map(str, choices))
+
+    def numbers(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+        if value is None:
+            return None
+        parts = value.replace(",", " ").split()
+        if not parts or not {*parts} <= {str(choice) for choice in choices}:
+            raise click.BadParameter(
+                f"{value!r} is not a list such as {choices[0]},{choices[-1]}, out of {known}"
+            )
+        return tuple(sorted({int(part) for part in parts}))
+
+    return click.option(flag, name, metavar="LIST", callback=numbers, help=f"{about}: {known}.")
+
+
+tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "Only bags of so many tasks")
+mean_option = list_option("--mean", "means", (100, 1000, 10_000), "Only these mean runtimes, in s")
+
+
+def _folder_of_traces(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path:
+    if value is None and not _NEARBY.is_dir():
+        raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
+    return value or _NEARBY
+
+
+traces_option = click.option(
+    "--traces", type=_FOLDER, metavar="DIR", callback=_folder_of_traces, help="Where the traces are."
+)
+
+
+@contextmanager
+def running(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr; call what is given with the number that has ended."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns: tuple[Any, ...] = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, speed_estimate_period=_REMEMBERED) as progress:
+        task = progress.add_task("", total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def show(exhibits: Sequence[Exhibit], folder: Path) -> None:
+    """Print the tables, and where the page is."""
+    from adaptor.cli.table import layout
+
+    for each in exhibits:
+        click.echo(f"{each.title}")
+        for line in layout(each.headings, each.rows):
+            click.echo(line)
+        click.echo("")
+    click.echo(f"The page: {folder / 'report.html'}")

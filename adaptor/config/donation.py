@@ -1,0 +1,144 @@
+"""The part of a site's configuration that says how its idle nodes are lent."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Literal
+
+import msgspec
+
+from adaptor.config.yaml_lines import Fail
+from adaptor.donation.situation import DonationRules, Hours
+from adaptor.node_agent.runtime import RUNTIME_DIRECTORY
+from adaptor.units import Duration
+
+NODE = "{node}"
+"""Stands for the node's name in the words of a launcher."""
+
+
+class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Transparent allocation (De Rose §3) at one site; `docs/donation.md` explains both modes."""
+
+    mode: Literal["preemptible", "agent"]
+    """By jobs that the scheduler may preempt, or by workers outside its book-keeping."""
+    partition: str | None = None
+    """Preemptible: the partition (PBS: queue) whose jobs yield; None: the site's own."""
+    account: str | None = None
+    """Preemptible; None: the site's own."""
+    qos: str | None = None
+    """Preemptible; None: none, whatever the site's own is."""
+    extra_args: tuple[str, ...] = ()
+    """Preemptible: arguments for the submit command, verbatim; the site's own are not used."""
+    launcher: tuple[str, ...] = ()
+    """Agent: the words before a command that is to run on a node, for instance `[ssh, "{node}"]`."""
+    runtime_directory: str = RUNTIME_DIRECTORY
+    """Agent: where each node keeps what `adaptor reclaim` needs, on a disk of its own."""
+    reclaim_timeout: Duration = Duration(5)
+    """Agent: the longest time that a local job is held up until its node is free."""
+    max_nodes: int | None = None
+    """Nodes lent at any instant; None: as many as there are."""
+    reserve_nodes: int = 0
+    """Idle nodes that are always left alone."""
+    useful_time: Duration = Duration(600)
+    """A node that is planned for a job within so long is not lent."""
+    max_tr: Duration | None = None
+    """The longest lease; None: the site's `limits.max_tr`."""
+    hours: tuple[str, ...] = ()
+    """Parts of the day in which nodes may be lent, by the clock of this machine: `19:00-07:30`."""
+    fit: float = 0.5
+    """Least probability with which a task must finish before its node is taken, to be started there."""
+    last_fit: float = 0.1
+    """The same for tasks that may only run on lent nodes."""
+    patience: int = 3
+    """A task that was preempted so often waits for a pilot of a formal request."""
+
+    def rules(self) -> DonationRules:
+        """As the decision needs them."""
+        return DonationRules(
+            max_nodes=self.max_nodes,
+            reserve_nodes=self.reserve_nodes,
+            useful_time=float(self.useful_time),
+            hours=tuple(_hours(part) for part in self.hours),
+            fit=self.fit,
+            last_fit=self.last_fit,
+            patience=self.patience,
+        )
+
+
+_PART = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-4]):([0-5]\d)")
+
+
+def _hours(part: str) -> Hours:
+    """Raises ValueError: it is not a part of a day."""
+    found = _PART.fullmatch(part)
+    if found is None:
+        raise ValueError(f"{part!r} is not a part of the day; write for instance '19:00-07:30'")
+    begin, end = (60 * int(found[i]) + int(found[i + 1]) for i in (1, 3))
+    if end > 24 * 60:
+        raise ValueError(f"{part!r} ends after the day does; write for instance '19:00-07:30'")
+    if begin == end:
+        raise ValueError(f"{part!r} ends when it begins; for the whole day leave `hours` out")
+    return Hours(60.0 * begin, 60.0 * end)
+
+
+def check_donation(donation: DonationConfig, backend: str, pad: float, at: str, fail: Fail) -> None:
+    """Nothing is lent by chance: each mode is told what it needs, and nothing that it does not know.
+
+    Args:
+        pad: seconds of each request in which no task runs.
+    """
+    if backend == "local":
+        fail(at, "backend local is one machine that nobody else schedules; only nodes of a cluster are lent")
+    _check_mode(donation, at, fail)
+    for key, value, least in (
+        ("max_nodes", donation.max_nodes, 1),
+        ("reserve_nodes", donation.reserve_nodes, 0),
+        ("useful_time", donation.useful_time, 0),
+        ("max_tr", donation.max_tr, 1),
+        ("reclaim_timeout", donation.reclaim_timeout, 1),
+        ("patience", donation.patience, 1),
+    ):
+        if value is not None and value < least:
+            fail(f"{at}.{key}", f"must be {least} or more, not {value:g}")
+    if donation.max_tr is not None and donation.max_tr <= pad:
+        fail(
+            f"{at}.max_tr",
+            f"{donation.max_tr:g} s leaves no time for a task: the site's pad alone takes {pad:g} s",
+        )
+    for key, probability in (("fit", donation.fit), ("last_fit", donation.last_fit)):
+        if not 0 < probability <= 1:
+            fail(f"{at}.{key}", f"is a probability: more than 0 and at most 1, not {probability:g}")
+    for index, part in enumerate(donation.hours):
+        try:
+            _hours(part)
+        except ValueError as error:
+            fail(f"{at}.hours[{index}]", str(error))
+
+
+_OF_ONE_MODE = {
+    "preemptible": ("partition", "account", "qos", "extra_args"),
+    "agent": ("launcher", "runtime_directory", "reclaim_timeout"),
+}
+_DIRECTORY = re.compile(r"/[\w.@+-]+(/[\w.@+-]+)*", re.ASCII)
+
+
+def _check_mode(donation: DonationConfig, at: str, fail: Fail) -> None:
+    other = "agent" if donation.mode == "preemptible" else "preemptible"
+    plain = DonationConfig(mode=donation.mode)
+    for key in _OF_ONE_MODE[other]:
+        if getattr(donation, key) != getattr(plain, key):
+            fail(f"{at}.{key}", f"is not used with mode: {donation.mode}")
+    if donation.mode == "preemptible":
+        if not (donation.partition or donation.qos or donation.extra_args):
+            fail(at, "say which jobs the scheduler preempts: partition, qos or extra_args")
+        return
+    if donation.launcher and not any(NODE in word for word in donation.launcher):
+        fail(f"{at}.launcher", f"no word of it names the node: write {NODE} where its name belongs")
+    folder = donation.runtime_directory
+    if not _DIRECTORY.fullmatch(folder) or ".." in PurePosixPath(folder).parts:
+        # It is also written into the scripts that the scheduler runs as root.
+        fail(
+            f"{at}.runtime_directory",
+            f"{folder!r} is not an absolute path of letters, digits and the characters . _ @ + -",
+        )

@@ -1,0 +1,62 @@
+"""The part of a site's configuration that says how its login node is reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from adaptor.config.yaml_lines import Fail
+
+
+class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a site's login node is reached from here, and how its workers reach the daemon."""
+
+    host: str
+    user: str | None = None
+    port: int | None = None
+    identity: str | None = None
+    """The file of the private key; None: ssh's own choice."""
+    options: dict[str, str] = {}
+    """More settings of ssh_config(5)."""
+    directory: str = ".adaptor"
+    """The folder there for pilots and access files, absolute or below the home directory."""
+    link: Literal["tunnel", "direct", "mailbox"] = "tunnel"
+    """Workers come through the ssh connection, straight to this machine, or leave letters in a folder."""
+    address: str | None = None
+    """By which the nodes reach their login node; None: its names and addresses are tried in turn."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
+_OURS = frozenset(
+    {"controlmaster", "controlpath", "controlpersist", "batchmode", "remotecommand", "requesttty"}
+)
+
+
+def check_ssh(ssh: SshConfig, backend: str, at: str, fail: Fail) -> None:
+    """Nothing of it may be taken for an option by ssh, or lead somewhere else than it says."""
+    if backend == "local":
+        fail(at, "backend local is this machine; a distant site needs a batch scheduler")
+    for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
+        if value is not None and not _NAME.fullmatch(value):
+            fail(f"{at}.{key}", f"{value!r} is not a name")
+    if ssh.port is not None and not 0 < ssh.port <= 65535:
+        fail(f"{at}.port", f"must be from 1 to 65535, not {ssh.port}")
+    if not ssh.directory or ssh.directory.startswith("~") or re.search(r"[\0\n]", ssh.directory):
+        fail(f"{at}.directory", "must be a path there, absolute or (without '~') below the home directory")
+    for key, value in ssh.options.items():
+        if not re.fullmatch(r"[A-Za-z0-9]+", key) or re.search(r"[\0\n]", value):
+            fail(f"{at}.options.{key}", "is not a setting of ssh_config(5)")
+        if key.lower() in _OURS:
+            fail(f"{at}.options.{key}", "is set by the adaptor itself")
+
+
+def check_environment(environment: Mapping[str, str], at: str, fail: Fail) -> None:
+    """Variables that a shell can set."""
+    for name, value in environment.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            fail(f"{at}.{name}", "a variable's name is made of letters, digits and '_'")
+        if "\0" in value:
+            fail(f"{at}.{name}", "a variable cannot hold a zero byte")

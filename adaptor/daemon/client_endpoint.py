@@ -1,0 +1,54 @@
+"""Where the command line is answered; what takes long keeps nobody else waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from adaptor.daemon import client_commands as controlling
+from adaptor.daemon.server import Message
+from adaptor.errors import AdaptorError, JournalError
+from adaptor.protocol import control
+
+if TYPE_CHECKING:
+    from adaptor.daemon.service import Service
+
+log = logging.getLogger(__name__)
+
+
+class Reception:
+    def __init__(
+        self,
+        service: Service,
+        stall: Callable[[JournalError], None],
+        send: Callable[[bytes, bytes], Awaitable[None]],
+    ) -> None:
+        self._service = service
+        self._stall = stall
+        self._send = send
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def receive(self, batch: list[Message]) -> None:
+        for identity, data in batch:
+            if controlling.takes_time(data):
+                task = asyncio.create_task(self._answer(identity, data))
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
+            else:
+                await self._answer(identity, data)
+
+    async def _answer(self, identity: bytes, data: bytes) -> None:
+        """Any failure is an answer too."""
+        try:
+            answer = await controlling.serve(self._service, data)
+        except JournalError as error:
+            self._stall(error)
+            answer = control.Failure(str(error))
+        except AdaptorError as error:
+            answer = control.Failure(str(error))
+        except Exception as error:
+            log.exception("a question could not be served")
+            answer = control.Failure(f"an error of the daemon's own: {error!r}; see daemon.log")
+        await self._send(identity, control.encode(answer))

@@ -1,0 +1,53 @@
+"""From a site's configuration to what its time costs and what may be spent there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.budget.accounting.credits import millionths
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.config.schema import SiteConfig
+
+OVERRUN = {"slurm": 90.0, "pbs": 90.0}
+"""Seconds that a scheduler may let a job run beyond its limit, by backend: it looks every 30 s or so, and
+gives the job 30 s (Slurm: KillWait) before it is killed."""
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """Of one site."""
+
+    tariff: Tariff
+    budget: Budget | None = None
+
+
+DEFAULT = Costs(Tariff(price_explicit=1.0, price_donated=1.0))
+"""A credit is a processor-hour."""
+
+
+def costs_of(configs: Mapping[str, SiteConfig]) -> dict[str, Costs]:
+    return {name: Costs(_tariff(config), _budget(name, config)) for name, config in configs.items()}
+
+
+def _tariff(config: SiteConfig) -> Tariff:
+    price = config.price
+    # The local site's supervisor gives the workers their grace time, then kills.
+    default = OVERRUN.get(config.backend, float(config.grace_time) + 5)
+    return Tariff(
+        price_explicit=price.explicit,
+        price_donated=price.explicit if price.donated is None else price.donated,
+        charging_unit=int(config.charging_unit),
+        grace=math.ceil(default if config.overrun is None else config.overrun),
+    )
+
+
+def _budget(name: str, config: SiteConfig) -> Budget | None:
+    given = config.budget
+    if given is None:
+        return None
+    calendar = Calendar(given.period, given.zone) if given.period else None
+    return Budget(amount=millionths(given.credits, "credits"), site=name, calendar=calendar)

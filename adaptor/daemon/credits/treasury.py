@@ -1,0 +1,113 @@
+"""The ledger of the running daemon: what the journal says of credits, at the prices of the configuration."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from adaptor.budget.accounting.allowance import Allowance
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.ledger import Ledger, Shares
+from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.daemon.credits.pricing import DEFAULT, Costs
+from adaptor.journal.credit_entries import ended_pilots, read_entries, uses_of, write_entry
+from adaptor.journal.journal import Journal
+from adaptor.model import Request
+from adaptor.scheduling.changes import AttemptEnd, Changes
+
+EXPLICIT: Allocation = "explicit"
+DONATED: Allocation = "donated"
+
+
+class Treasury:
+    """Whatever it changes stands in the journal. After a JournalError it has to be made anew.
+
+    Prices and the budgets of sites are the configuration's, so they are not written down; pilots keep
+    the prices at which they were reserved.
+    """
+
+    def __init__(
+        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], now: float
+    ) -> None:
+        """Raises JournalError: the entries cannot be read."""
+        self._journal = journal
+        self.ledger = Ledger(read_entries(journal))
+        for site in sites:
+            of_site = costs.get(site, DEFAULT)
+            self.ledger.set_price(site, of_site.tariff, now)
+            if of_site.budget is not None:
+                self.ledger.impose(of_site.budget, now)
+
+    def allowance(self, site: str, kind: Allocation, shares: Shares, now: float) -> Allowance:
+        """What a pilot that these bags share may cost at most."""
+        return self.ledger.allowance(site, kind, shares, now)
+
+    def reserve(
+        self,
+        db: sqlite3.Connection,
+        pilot: int,
+        site: str,
+        request: Request,
+        kind: Allocation,
+        shares: Shares,
+        now: float,
+    ) -> None:
+        """Set the most that a pilot can cost aside, in the transaction that writes its intent.
+
+        Raises:
+            OverBudgetError: a budget does not hold it.
+        """
+        write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now))
+
+    def settle_all(self) -> None:
+        """As `settle`, for whatever has ended unnoticed. Raises JournalError."""
+        self.settle(self.ledger.open_pilots)
+
+    def settle(self, pilots: Iterable[int]) -> None:
+        """Charge those of these pilots that have ended, and give the rest back. Raises JournalError.
+
+        A pilot stays reserved until this is written, so one whose daemon is killed before that is settled
+        by the next one.
+        """
+        unsettled = sorted(self.ledger.open_pilots.keys() & set(pilots))
+        if not unsettled:
+            return
+        now = time.time()
+        with self._journal.transaction() as db:
+            for pilot, end in ended_pilots(db, unsettled).items():
+                uses = uses_of(db, pilot)
+                write_entry(db, self.ledger.settle(pilot, end.started, end.ended, uses, now))
+
+    def late_results(self, changes: Changes) -> Callable[[sqlite3.Connection], None] | None:
+        """What corrects the books of pilots that were charged before all of these ends of attempts were told.
+
+        To be called in the transaction that writes the changes; None: there is nothing to correct.
+        """
+        told = {
+            end.pilot for end in changes.attempts if isinstance(end, AttemptEnd) and end.pilot is not None
+        }
+        settled = sorted(pilot for pilot in told if self.ledger.settled(pilot))
+        if not settled:
+            return None
+
+        def recount(db: sqlite3.Connection) -> None:
+            for pilot in settled:
+                entry = self.ledger.recount(pilot, uses_of(db, pilot), time.time())
+                if entry is not None:
+                    write_entry(db, entry)
+
+        return recount
+
+    def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
+        """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.
+
+        Raises:
+            BudgetError: it is below what is used and reserved already.
+        """
+        write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), time.time()))
+
+    def set_budget(self, bag: int, amount: int) -> None:
+        """As `give`, by itself. Raises JournalError too."""
+        with self._journal.transaction() as db:
+            self.give(db, bag, amount)

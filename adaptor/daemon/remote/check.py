@@ -1,0 +1,164 @@
+"""For `adaptor site check`: whether a distant login node is as the daemon and its workers need it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from adaptor import __version__
+from adaptor.config.schema import SiteConfig
+from adaptor.config.ssh import SshConfig
+from adaptor.daemon.remote.machines import make_machine, python_of
+from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.protocol.interfaces import addresses
+from backends.base import SchedulerError
+from backends.commands import Commands
+from backends.findings import Finding, error, ok, warning
+from backends.machines.base import Machine
+from backends.machines.distant import Distant
+
+_SLOW = 1.0
+"""Seconds of one command after which the shell's start-up files are worth a look."""
+_SKEW = 5.0
+"""Seconds by which two clocks may differ."""
+_VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
+_GREETING = b"adaptor\n"
+_CALL = """\
+import socket, sys
+for address in sys.argv[1:]:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), 5) as connection:
+            if connection.recv(100) == b"adaptor\\n":
+                print(address)
+                break
+    except OSError:
+        pass
+"""
+"""Run there: prints the first address at which somebody greets as we do here."""
+
+
+def check_where_it_is(
+    site: SiteConfig, check: Callable[[SiteConfig, Machine], list[Finding]]
+) -> list[Finding]:
+    """The findings of `check` on the site's machine; of a distant one, first those on the way to it."""
+    machine = make_machine(site)
+    try:
+        reached = check_reached(site, site.ssh, machine) if isinstance(machine, Distant) and site.ssh else []
+        if any(finding.level == "error" for finding in reached):
+            return reached
+        return [*reached, *check(site, machine)]
+    finally:
+        machine.close()
+
+
+def check_reached(site: SiteConfig, ssh: SshConfig, machine: Distant) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work. Submits nothing."""
+    found: list[Finding] = []
+    try:
+        found.extend(_findings(site, ssh, machine))  # those before an error are kept
+    except SchedulerError as problem:
+        found.append(error(str(problem)))
+    return found
+
+
+def _findings(site: SiteConfig, ssh: SshConfig, machine: Distant) -> Iterator[Finding]:
+    commands = Commands(lambda own: own, float(site.command_timeout), machine)
+    yield from _connection(ssh, commands)
+    yield from _package(site, commands)
+    folder = machine.private_folder(Path(ssh.directory))
+    yield ok(f"{folder} there is a folder of your own alone")
+    if ssh.link == "tunnel":
+        yield from _tunnel(site, ssh, machine, commands, folder)
+    elif ssh.link == "direct":
+        yield from _direct(site, commands)
+
+
+def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
+    commands.ask("true")
+    began = time.time()
+    there = float(commands.ask("date", "+%s.%N"))
+    took = time.time() - began
+    yield ok(f"ssh {ssh.host} answers; a command takes {took * 1000:.0f} ms")
+    if took > _SLOW:
+        yield warning("every command waits for your shell's start-up files there: shorten them for ssh")
+    skew = max(began - there, there - began - took, 0.0)
+    if skew > _SKEW:
+        yield warning(f"its clock is {skew:.0f} s off this machine's: starts and ends will be misjudged")
+
+
+def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
+    python = python_of(site)
+    answer = commands.run(python, "-c", _VERSION)
+    version = answer.output.strip()
+    if answer.status:
+        problem = answer.complaint.splitlines()[-1] if "Error" in answer.complaint else answer.complaint
+        raise SchedulerError(f"python ({python}) there lacks this package: install it for it ({problem})")
+    if version != __version__:
+        raise SchedulerError(
+            f"python ({python}) there has version {version} of this package, this machine {__version__}: "
+            "make them equal"
+        )
+    yield ok(f"python ({python}) there has this package in version {version}")
+
+
+def _tunnel(
+    site: SiteConfig, ssh: SshConfig, machine: Distant, commands: Commands, folder: Path
+) -> Iterator[Finding]:
+    with _greeting("127.0.0.1") as port:
+        tunnel = Tunnel(machine, python_of(site), port, ssh.address, float(site.command_timeout))
+        try:
+            named = asyncio.run(tunnel.open(folder))
+            heard = _heard(site, commands, named)
+        finally:
+            asyncio.run(tunnel.close())
+    if heard:
+        yield ok(f"a tunnel leads from {heard} there to this machine; the nodes have to reach that address")
+    else:
+        yield error(f"the tunnel's end there is reached at none of {', '.join(map(_bare, named))}")
+
+
+def _direct(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
+    with _greeting("0.0.0.0") as port:  # noqa: S104  (it only greets, for a moment)
+        named = addresses(None, port, loopback=False)
+        heard = _heard(site, commands, [each for each in named if "//127." not in each])
+    if heard:
+        yield ok(f"this machine is reached directly from there, at {heard.rpartition(':')[0]}")
+    else:
+        yield error("this machine is not reached from there: write ssh.link: tunnel")
+
+
+def _heard(site: SiteConfig, commands: Commands, named: Sequence[str]) -> str:
+    """The first of these addresses at which this machine is heard there; empty: none."""
+    return commands.ask(python_of(site), "-c", _CALL, *map(_bare, named)).strip()
+
+
+def _bare(address: str) -> str:
+    return address.removeprefix("tcp://")
+
+
+@contextlib.contextmanager
+def _greeting(interface: str) -> Iterator[int]:
+    """A port of this machine at which whoever comes is greeted."""
+
+    def greet() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = listener.accept()
+                with caller:
+                    caller.sendall(_GREETING)
+
+    listener = socket.create_server((interface, 0))
+    thread = threading.Thread(target=greet, daemon=True)
+    thread.start()
+    try:
+        yield int(listener.getsockname()[1])
+    finally:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()

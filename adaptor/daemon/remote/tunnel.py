@@ -1,0 +1,109 @@
+"""The way of a distant site's workers to the daemon: through the ssh connection that is there already.
+
+    worker → relay on the login node → loopback there → ssh → loopback here → daemon
+
+The first arrow is needed because sshd (`GatewayPorts no`, the default) lets the far end of a forwarding
+listen on its loopback alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from adaptor import __version__
+from adaptor.protocol.relay import Opened
+from backends.base import SchedulerError
+from backends.machines.base import Talk
+from backends.machines.distant import Distant
+
+
+class Tunnel:
+    """Implements `adaptor.daemon.remote.routes.Way`."""
+
+    def __init__(self, machine: Distant, python: str, port: int, host: str | None, timeout: float) -> None:
+        """
+        Args:
+            port: where the daemon listens for workers, on the loopback here.
+            host: by which the nodes reach the login node; None: its addresses in turn.
+            timeout: seconds that the relay may take to start.
+        """
+        self._machine = machine
+        self._python = python
+        self._port = port
+        self._host = host
+        self._timeout = timeout
+        self._relay: Talk | None = None
+        self.doubt = ""
+
+    async def open(self, folder: Path) -> tuple[str, ...]:
+        """See `Way`. Raises SchedulerError: the machine is not reached, or lets no tunnel be made."""
+        opened = await asyncio.to_thread(self._open, folder)
+        self.doubt = (
+            f"do the nodes reach {opened[0].removeprefix('tcp://')} on their login node? "
+            "`ssh.address` may name another address of it"
+        )
+        return opened
+
+    def _open(self, folder: Path) -> tuple[str, ...]:
+        self._end()
+        far_end = self._machine.forward(self._port)
+        host = () if self._host is None else (self._host,)
+        self._relay = self._machine.start(
+            (self._python, "-m", "adaptor.protocol.relay", str(far_end), str(folder), *host)
+        )
+        try:
+            opened = _opened(self._relay, self._timeout)
+        except SchedulerError:
+            self._end()
+            raise
+        return opened.addresses
+
+    @property
+    def alive(self) -> bool:
+        return self._relay is not None and self._relay.process.poll() is None
+
+    def beat(self) -> None:
+        """Tell the relay that somebody is there. Raises OSError: it is gone."""
+        if self._relay is not None and self._relay.process.stdin is not None:
+            self._relay.process.stdin.write(b"\n")
+            self._relay.process.stdin.flush()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._end)
+
+    def _end(self) -> None:
+        relay, self._relay = self._relay, None
+        if relay is not None:
+            relay.end()
+
+
+def _opened(relay: Talk, timeout: float) -> Opened:
+    line = _line(relay, timeout)
+    try:
+        opened = msgspec.json.decode(line, type=Opened)
+    except msgspec.DecodeError as error:
+        said = relay.complaint() or line[:200].decode(errors="replace").strip() or "it has ended"
+        raise SchedulerError(f"the relay for the tunnel does not start: {said}") from error
+    if opened.version != __version__:
+        raise SchedulerError(
+            f"the tunnel's relay is version {opened.version} and the daemon {__version__}: make them equal"
+        )
+    return opened
+
+
+def _line(relay: Talk, timeout: float) -> bytes:
+    """What it prints until the end of the line, or of all."""
+    output, line, until = relay.process.stdout, b"", time.monotonic() + timeout
+    while output is not None and not line.endswith(b"\n"):
+        ready: Sequence[object] = select.select([output], [], [], max(0.0, until - time.monotonic()))[0]
+        byte = output.read(1) if ready else b""
+        if not byte:
+            break
+        line += byte
+    return line

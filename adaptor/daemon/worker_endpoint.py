@@ -1,0 +1,185 @@
+"""Where workers are heard: greetings, reports, farewells, silence."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from adaptor.daemon.acting import release_node
+from adaptor.daemon.core import Core
+from adaptor.daemon.credits.late_results import hear_late
+from adaptor.daemon.pilots import Pilot
+from adaptor.daemon.server import Message
+from adaptor.daemon.site_state import SiteState
+from adaptor.errors import JournalError
+from adaptor.model import AttemptOutcome
+from adaptor.protocol.messages import (
+    FromWorker,
+    Goodbye,
+    Hello,
+    Leaving,
+    Orders,
+    Report,
+    ToWorker,
+    Welcome,
+    decode_from_worker,
+)
+from adaptor.scheduling.changes import AttemptStart, Changes
+from adaptor.scheduling.workers import Worker
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT = 5.0
+"""Seconds between a worker's reports, at most."""
+PATIENCE = 300.0
+"""Seconds that an idle worker waits for a silent daemon."""
+_PATIENCE_WHEN_LENT = 60.0
+"""The same on a lent node: nobody could take it back for a rule's sake meanwhile."""
+_ROUND_TRIPS = 6
+"""So many are waited for before a worker is lost, besides the timeout, where messages take long."""
+_ALL_ENDED = "all tasks have ended"
+
+
+class Desk:
+    def __init__(
+        self, core: Core, sites: dict[str, SiteState], stall: Callable[[JournalError], None]
+    ) -> None:
+        self._core = core
+        self._sites = sites
+        self._stall = stall
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def hear(self, batch: list[Message]) -> None:
+        """Take in what workers say, write it down, then answer."""
+        try:
+            greetings = [greeting for message in batch if (greeting := self._hear(*message))]
+            changes = await self._core.commit()
+            for worker, welcome in greetings:
+                await self._core.send(worker, welcome)
+            await self.follow_up(changes)
+        except JournalError as error:
+            self._stall(error)
+
+    async def follow_up(self, changes: Changes) -> None:
+        """What follows from changes that are written. Raises JournalError."""
+        for attempt in changes.attempts:
+            if isinstance(attempt, AttemptStart):
+                _, pilot = self._find(attempt.pilot)
+                if pilot is not None:
+                    pilot.worked = True
+        if any(not tally.waiting + tally.leased for tally in changes.tallies.values()):
+            await self._send_home()
+
+    async def miss_silent(self, timeout: float) -> None:
+        """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
+        now = time.time()
+        silent = [
+            worker
+            for worker in self._core.broker.silent(now - timeout)
+            if worker.seen < self._heard_until(worker.site, now) - timeout
+        ]
+        for worker in silent:
+            log.warning(
+                "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
+            )
+            self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
+            if worker.site in self._sites:  # it may have left the configuration
+                self._sites[worker.site].wake.set()
+        if silent:
+            await self.follow_up(await self._core.commit())
+
+    def _heard_until(self, name: str, now: float) -> float:
+        """Epoch seconds before which whatever workers of a site have sent would have been heard by now.
+
+        While it cannot listen, the daemon bears with them for as long as they bear with it.
+        """
+        site = self._sites.get(name)
+        if site is None:  # it has left the configuration
+            return now
+        on_the_way = _ROUND_TRIPS * 2 * self._core.terms[name].latency
+        return max(site.heard_until(now), now - PATIENCE) - on_the_way
+
+    def _hear(self, identity: bytes, data: bytes) -> tuple[str, ToWorker] | None:
+        """Take in one message; the greeting, if any, is sent once the journal is written."""
+        worker = identity.decode(errors="replace")
+        now = time.time()
+        try:
+            message: FromWorker = decode_from_worker(data)
+        except msgspec.DecodeError as error:
+            log.warning("worker %s says something that is not understood: %s", worker, error)
+            return None
+        match message:
+            case Hello():
+                return (worker, self._greet(worker, message, now))
+            case Report():
+                self._core.broker.report(worker, message, now)
+            case Goodbye():
+                self._bid_farewell(worker, message, now)
+        return None
+
+    def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
+        site, pilot = self._find(hello.pilot)
+        if site is None or pilot is None:
+            hear_late(self._core, hello.unacknowledged, now)
+            told = [result.key for result in hello.unacknowledged]
+            return Orders(acknowledged=told, leave=f"pilot {hello.pilot} is not in the system any more")
+        if pilot.first_hello is None:
+            site.wake.set()
+        pilot.hello(now)
+        pilot.worked = pilot.worked or bool(hello.holding)
+        self._core.forget_worker(id)
+        broker = self._core.broker
+        broker.hello(id, hello, site.name, now)
+        if not broker.has_work_in(hello.pilot, site.name):
+            broker.tell_to_leave(id, _ALL_ENDED)
+        return Welcome(
+            heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
+            idle_timeout=float(site.config.idle_timeout),
+            grace_time=site.grace_of(pilot),
+            patience=_PATIENCE_WHEN_LENT if pilot.node else PATIENCE,
+            acknowledged=[result.key for result in hello.unacknowledged],
+        )
+
+    def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
+        worker = self._core.broker.goodbye(id, goodbye.why, goodbye.results, now)
+        if worker is None:
+            hear_late(self._core, goodbye.results, now)
+            return
+        log.info("worker %s leaves: %s", id, goodbye.why.value)
+        site = self._sites.get(worker.site)
+        if site is None:  # it has left the configuration
+            return
+        pilot = site.pilots.get(worker.pilot)
+        if pilot is not None and pilot.node and goodbye.why is Leaving.SIGNAL:
+            pilot.yielded = goodbye.took
+        site.wake.set()
+        if goodbye.why is Leaving.IDLE:
+            task = asyncio.create_task(self._release(site, worker))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    async def _release(self, site: SiteState, worker: Worker) -> None:
+        try:
+            await release_node(site, worker)
+        except JournalError as error:
+            self._stall(error)
+
+    def _find(self, pilot_id: int) -> tuple[SiteState | None, Pilot | None]:
+        for site in self._sites.values():
+            if pilot_id in site.pilots:
+                return site, site.pilots[pilot_id]
+        return None, None
+
+    async def _send_home(self) -> None:
+        """Workers of a site for which no task is left leave at once, rather than after their idle time."""
+        broker = self._core.broker
+        for site in self._sites.values():
+            site.wake.set()
+            for worker in broker.of_site(site.name):
+                if not broker.has_work_in(worker.pilot, site.name):
+                    broker.tell_to_leave(worker.id, _ALL_ENDED)
+        await self._core.commit()

@@ -1,0 +1,130 @@
+"""Which bags are run with which estimators, and what is written down of each run."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import msgspec
+
+from adaptor.budget.provisioning.hosts import Terms
+from adaptor.budget.provisioning.presets import (
+    AGGRESSIVE,
+    AGGRESSIVE_2008,
+    CONSERVATIVE,
+    CONSERVATIVE_2008,
+    FRUGAL,
+    Preset,
+)
+from adaptor.experiments.a2ha.bags import DEMO, IMAGE, LONG, NORMAL, OTHERS, TESTING, WHOLE_HOUR, Kind
+
+CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
+INCREASE = (0.25, 0.5, 0.75)
+ORDERS = 200
+"""Of each bag (2008, §5; 2011, §4)."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int = 1
+    orders: int = ORDERS
+    demo: Path
+
+
+class Scheme(msgspec.Struct, frozen=True, kw_only=True):
+    """One bag with one estimator."""
+
+    experiment: str
+    """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets`, `others` or `long` (Table 2)."""
+    bag: str
+    preset: Preset
+    terms: Terms
+    initial: int | None = None
+    """Hosts to begin with; None: as the preset does it."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One run; times in seconds."""
+
+    experiment: str
+    bag: str
+    preset: str
+    creation: float
+    increase: float
+    initial: int
+    order: int
+    hosts: int
+    units: int
+    optimal: int
+    wall: float
+    work: float
+    cut: int
+    wasted: float
+    continued: int
+    units_low: float
+    """Of the forecast after the first 30 tasks; 0 where none was made."""
+    units_high: float
+    said: float
+    """The probability that the forecast gives its interval of units."""
+    end_low: float
+    end_high: float
+
+    @property
+    def speedup(self) -> float:
+        return self.work / self.wall
+
+
+def schemes() -> list[Scheme]:
+    return [*_grid_2011(), *_grid_2008(), *presets(), *others(), *_long()]
+
+
+def presets() -> list[Scheme]:
+    """Every preset on every bag of short tasks: Tables 1 and 3, Fig. 12 and Fig. 7 of 2008."""
+    every = (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
+    found = []
+    for kind, preset in itertools.product((IMAGE, NORMAL, TESTING, DEMO), every):
+        terms = WHOLE_HOUR if preset.rounding == "plus one" and kind is not DEMO else kind.terms
+        found.append(Scheme(experiment="presets", bag=kind.key, preset=preset, terms=terms))
+    return found
+
+
+def others() -> list[Scheme]:
+    """The bags that nothing was set by, for the forecasts."""
+    return [Scheme(experiment="others", bag=kind.key, preset=FRUGAL, terms=kind.terms) for kind in OTHERS]
+
+
+def _grid_2011() -> list[Scheme]:
+    return _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), "up")
+
+
+def _grid_2008() -> list[Scheme]:
+    kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
+    return _grid("grid-2008", kinds, "plus one")
+
+
+def _grid(experiment: str, kinds: tuple[Kind, ...], rounding: str) -> list[Scheme]:
+    return [
+        Scheme(
+            experiment=experiment,
+            bag=kind.key,
+            preset=msgspec.convert(
+                {
+                    "name": "grid",
+                    "creation_ratio": creation,
+                    "increase_ratio": increase,
+                    "rounding": rounding,
+                },
+                Preset,
+            ),
+            terms=kind.terms,
+        )
+        for kind, creation, increase in itertools.product(kinds, CREATION, INCREASE)
+    ]
+
+
+def _long() -> list[Scheme]:
+    """Table 2: as the text has it (half of all tasks) and as the table has it (half of what is left)."""
+    table = msgspec.structs.replace(CONSERVATIVE, name="conservative, as the table", beside_hint=True)
+    return [
+        Scheme(experiment="long", bag=LONG.key, preset=preset, terms=LONG.terms, initial=initial)
+        for preset, initial in itertools.product((CONSERVATIVE, table, FRUGAL), (256, 100, 50, 1))
+    ]

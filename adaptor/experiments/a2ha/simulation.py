@@ -1,0 +1,207 @@
+"""A bag on hosts that are bought by the estimator: a cloud as A²HA assumes it, hosts come when asked for."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.provisioning.a2ha import HostEstimator
+from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.presets import Preset
+
+PERIOD = 1 / 12
+"""Charging units between the corrections of the average (A²HA §3.4: 5 of 60 minutes)."""
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """What the estimator knew and had bought after a task finished."""
+
+    at: float
+    finished: int
+    mean: float
+    hosts: int
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """How a bag went; times in seconds."""
+
+    hosts: int
+    """Bought in the whole."""
+    units: int
+    """Charged."""
+    wall: float
+    """From the first purchase to the last result."""
+    work: float
+    """Of the finished tasks: their serial time."""
+    cut: int
+    """Tasks interrupted at the end of a unit."""
+    wasted: float
+    """Seconds of the interrupted tasks."""
+    continued: int
+    """Hosts that went on into another unit with a running task."""
+    moments: tuple[Moment, ...] = ()
+
+    @property
+    def speedup(self) -> float:
+        return self.work / self.wall
+
+
+class _Host:
+    __slots__ = ("ends", "ready", "started", "task", "turn")
+
+    def __init__(self, ready: float, ends: float) -> None:
+        self.ready, self.ends = ready, ends
+        self.task: int | None = None
+        self.started = 0.0
+        self.turn = 0
+        """Counts its tasks, so that the end of one that was cut is not taken for that of the next."""
+
+
+_FINISHED, _READY, _END, _PERIODIC = range(4)
+"""What happens, in the order in which it counts at the same instant."""
+
+
+class CloudRun:
+    """One bag; `runtimes` (seconds) are in the order in which tasks are taken, which shall be random."""
+
+    def __init__(
+        self, runtimes: Sequence[float], terms: Terms, preset: Preset, *, initial: int | None = None
+    ) -> None:
+        self._runtimes, self._terms = runtimes, terms
+        self.estimator = HostEstimator(len(runtimes), terms, preset)
+        self._events: list[tuple[float, int, int, _Host | None, int]] = []
+        self._count = itertools.count()
+        self._queue = list(range(len(runtimes) - 1, -1, -1))
+        self._idle: list[_Host] = []
+        self._groups: Counter[tuple[float, float]] = Counter()
+        self._bought = self._units = self._cut = self._continued = 0
+        self._wasted = 0.0
+        self._moments: list[Moment] = []
+        self._running: dict[_Host, float] = {}
+        self.finished: list[float] = []
+        """Runtimes so far."""
+        self.now = 0.0
+        # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
+        hint = None if initial is None else round(initial / preset.creation_ratio)
+        self._buy(self.estimator.first(hint).hosts)
+        self._period = PERIOD * terms.unit
+        self._at(self._period, _PERIODIC)
+
+    def finish(self) -> Run:
+        while self.estimator.remaining:
+            self.advance()
+        return Run(
+            hosts=self._bought,
+            units=self._units,
+            wall=self.now,
+            work=math.fsum(self._runtimes),
+            cut=self._cut,
+            wasted=self._wasted,
+            continued=self._continued,
+            moments=tuple(self._moments),
+        )
+
+    def advance(self) -> None:
+        """To the next event."""
+        self.now, kind, _, host, turn = heapq.heappop(self._events)
+        if host is None:
+            self._buy(self.estimator.step(self.now, self.hosts(), periodic=True).hosts)
+            self._at(self.now + self._period, _PERIODIC)
+        elif kind == _READY:
+            self._next_task(host)
+        elif kind == _END:
+            self._unit_ends(host)
+        elif host.turn == turn:
+            self._finished(host)
+
+    def hosts(self) -> list[Hosts]:
+        """Those that are paid now, in groups."""
+        return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
+
+    @property
+    def units(self) -> int:
+        """Charged so far."""
+        return self._units
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def running(self) -> list[float]:
+        """Seconds for which the running tasks have run."""
+        return [self.now - started for started in self._running.values()]
+
+    def _finished(self, host: _Host) -> None:
+        self.estimator.runtimes.finish(host.started, self.now - host.started)
+        self.finished.append(self.now - host.started)
+        del self._running[host]
+        host.task = None
+        self._buy(self.estimator.step(self.now, self.hosts()).hosts)
+        known = self.estimator.runtimes
+        self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
+        self._next_task(host)
+
+    def _next_task(self, host: _Host) -> None:
+        if not self._queue or self.now >= host.ends:
+            self._idle.append(host)
+            return
+        host.task, host.started = self._queue.pop(), self.now
+        host.turn += 1
+        self._running[host] = self.now
+        self.estimator.runtimes.start(self.now)
+        self._at(self.now + self._runtimes[host.task], _FINISHED, host)
+
+    def _unit_ends(self, host: _Host) -> None:
+        self._leave_group(host)
+        if host.task is None:
+            if host in self._idle:
+                self._idle.remove(host)
+            return
+        ran = self.now - host.started
+        if self.estimator.verdict(self.now, ran, self.hosts()).goes_on:
+            self._continued += 1
+            self._pay(host, host.ends + self._terms.unit)
+        else:
+            self._interrupt(host, ran)
+
+    def _leave_group(self, host: _Host) -> None:
+        group = host.ready, host.ends
+        self._groups[group] -= 1
+        if not self._groups[group]:
+            del self._groups[group]
+
+    def _interrupt(self, host: _Host, ran: float) -> None:
+        assert host.task is not None
+        self._cut += 1
+        self._wasted += ran
+        self.estimator.runtimes.stop(host.started)
+        del self._running[host]
+        host.turn += 1
+        self._queue.append(host.task)
+        free = next((each for each in self._idle if each.ends > self.now), None)
+        if free:
+            self._idle.remove(free)
+            self._next_task(free)
+
+    def _buy(self, hosts: int) -> None:
+        self._bought += hosts
+        for _ in range(hosts):
+            host = _Host(self.now + self._terms.startup, self.now)
+            self._at(host.ready, _READY, host)
+            self._pay(host, self.now + self._terms.unit)
+
+    def _pay(self, host: _Host, ends: float) -> None:
+        host.ends = ends
+        self._units += 1
+        self._groups[host.ready, ends] += 1
+        self._at(ends, _END, host)
+
+    def _at(self, time: float, kind: int, host: _Host | None = None) -> None:
+        entry = (time, kind, next(self._count), host, host.turn if host else 0)
+        heapq.heappush(self._events, entry)

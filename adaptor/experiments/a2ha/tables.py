@@ -1,0 +1,183 @@
+"""The tables beside those of the seeds, and where they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaptor.experiments.a2ha.bags import KINDS
+from adaptor.experiments.a2ha.design import Row
+from adaptor.experiments.a2ha.remarks import FORECASTS, GRIDS, HOSTS, TABLE_1, TABLE_2
+from adaptor.experiments.a2ha.summary import Group, groups
+from adaptor.figures.exhibits import Exhibit
+
+_HOUR = 3600.0
+
+
+_SEED_EXCESS = {("grid-2011", "image"): "20 %", ("grid-2011", "testing"): "35 %",
+                ("grid-2008", "image"): "≤ 12 %", ("grid-2008", "normal"): "≤ 12 %"}  # fmt: skip
+_SEED_TABLE_1 = {"image": ("19 h", "4", "25 m", "3"), "normal": ("14 h", "3", "7 m", "1"),
+                 "testing": ("38 h", "8", "12 m", "8")}  # fmt: skip
+_SEED_TABLE_2 = {256: ("256", "2.43", "158", "512"), 100: ("179", "3.70", "104", "463"),
+                 50: ("154", "3.90", "99", "452"), 1: ("129", "4.14", "93", "450")}  # fmt: skip
+
+
+def tables(rows: Sequence[Row]) -> list[Exhibit]:
+    presets = groups(rows, "presets")
+    return [
+        Exhibit(
+            name="hosts",
+            title="Hosts bought, and the optimal number",
+            headings=_HOSTS,
+            rows=[_hosts(each) for each in presets],
+            remarks=HOSTS,
+        ),
+        Exhibit(
+            name="ratios",
+            title="Figs 9 to 11, and 5 and 6 of 2008: hosts above the optimal number",
+            headings=_RATIOS,
+            rows=_ratios(rows),
+            remarks=GRIDS,
+        ),
+        Exhibit(
+            name="table-1",
+            title="Table 1: tasks interrupted as the charged time ends",
+            headings=_TABLE_1,
+            rows=_table_1(presets),
+            remarks=TABLE_1,
+        ),
+        Exhibit(
+            name="table-2",
+            title="Table 2: 256 long tasks of N(1.5 h, 20 min)",
+            headings=_TABLE_2,
+            rows=_table_2(rows),
+            remarks=TABLE_2,
+        ),
+        Exhibit(
+            name="forecasts",
+            title="Forecasts after the first 30 tasks: 90 % intervals",
+            headings=_FORECASTS,
+            rows=[_forecast(each) for each in [*presets, *groups(rows, "others")]],
+            remarks=FORECASTS,
+        ),
+        Exhibit(
+            name="bags",
+            title="The bags",
+            headings=("bag", "where it comes from"),
+            rows=[[kind.title, kind.origin] for kind in KINDS.values()],
+        ),
+    ]
+
+
+_HOSTS = ("bag", "preset", "optimal", "hosts", "above", "charged units", "above", "time", "speedup")
+
+
+def _hosts(group: Group) -> list[str]:
+    row = group.first
+    return [
+        KINDS[row.bag].title,
+        row.preset,
+        str(row.optimal),
+        group.mean(lambda each: each.hosts).shown(),
+        f"{group.excess:+.0%}",
+        group.mean(lambda each: each.units).shown(),
+        f"{group.charged_excess:+.0%}",
+        _time(group),
+        group.mean(lambda each: each.speedup).shown(),
+    ]
+
+
+def _time(group: Group) -> str:
+    demo = group.first.bag == "demo"
+    mean = group.mean(lambda each: each.wall / (1.0 if demo else _HOUR))
+    return f"{mean.shown(2)} {'s' if demo else 'h'}"
+
+
+_RATIOS = ("bag", "seed", "optimal", "seed: above", "ours: least", "ours: 0.5 and 0.5", "ours: most")
+
+
+def _ratios(rows: Sequence[Row]) -> list[list[str]]:
+    lines = []
+    for experiment in ("grid-2011", "grid-2008"):
+        found = groups(rows, experiment)
+        for bag in dict.fromkeys(each.first.bag for each in found):
+            here = [each for each in found if each.first.bag == bag]
+            middle = next(each for each in here if (each.first.creation, each.first.increase) == (0.5, 0.5))
+            excesses = [each.excess for each in here]
+            lines.append(
+                [
+                    KINDS[bag].title,
+                    experiment[-4:],
+                    str(here[0].first.optimal),
+                    _SEED_EXCESS.get((experiment, bag), "-"),
+                    f"{min(excesses):+.0%}",
+                    f"{middle.excess:+.0%}",
+                    f"{max(excesses):+.0%}",
+                ]
+            )
+    return lines
+
+
+_TABLE_1 = ("bag", "", "charged", "interrupted tasks", "wasted", "continued hosts")
+
+
+def _table_1(presets: Sequence[Group]) -> list[list[str]]:
+    lines = []
+    for bag, seed in _SEED_TABLE_1.items():
+        lines.append([KINDS[bag].title, "seed", *seed])
+        here = [each for each in presets if each.first.bag == bag and "2008" not in each.first.preset]
+        lines += [["", each.first.preset, *_ends(each)] for each in here]
+    return lines
+
+
+def _ends(group: Group) -> list[str]:
+    return [
+        f"{group.mean(lambda row: row.units).value:.1f} h",
+        f"{group.mean(lambda row: row.cut).value:.1f}",
+        f"{group.mean(lambda row: row.wasted / 60).value:.1f} m",
+        f"{group.mean(lambda row: row.continued).value:.1f}",
+    ]
+
+
+_TABLE_2 = ("hosts to begin with", "", "hosts", "time (h)", "speedup", "payment (h)")
+
+
+def _table_2(rows: Sequence[Row]) -> list[list[str]]:
+    found = groups(rows, "long")
+    serial = found[0].mean(lambda row: row.work / _HOUR).shown(0)
+    # The least time is that of the longest task, which is that of one host per task.
+    least = found[0].mean(lambda row: row.wall / _HOUR).shown(2)
+    fastest = found[0].mean(lambda row: row.speedup).shown()
+    lines = [
+        ["serial", "seed", "1", "384", "1", "384"],
+        ["", "ours", "1", serial, "1", serial],
+        ["optimal", "seed", "159", "2.43", "158", "384"],
+        ["", "ours", fastest, least, fastest, serial],
+    ]
+    for initial, seed in _SEED_TABLE_2.items():
+        lines.append([f"{initial} (one per task)" if initial == 256 else str(initial), "seed", *seed])
+        here = [each for each in found if each.first.initial == initial]
+        lines += [["", each.first.preset, *_long_run(each)] for each in here]
+    return lines
+
+
+def _long_run(group: Group) -> list[str]:
+    return [
+        group.mean(lambda row: row.hosts).shown(),
+        group.mean(lambda row: row.wall / _HOUR).shown(2),
+        group.mean(lambda row: row.speedup).shown(),
+        group.mean(lambda row: row.units).shown(),
+    ]
+
+
+_FORECASTS = ("bag", "preset", "cost within", "says", "end within", "width")
+
+
+def _forecast(group: Group) -> list[str]:
+    return [
+        KINDS[group.first.bag].title,
+        group.first.preset,
+        f"{group.within:.0%}",
+        f"{group.said:.0%}",
+        f"{group.end_within:.0%}",
+        f"{group.width:.0%} of the cost",
+    ]

@@ -1,0 +1,126 @@
+"""Running every bag: sampled, with each budget, ended in each way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.menu import Line, menu
+from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.experiments.bats.design import BUDGETS, KINDS, SITES, WAYS, BudgetName, Kind, Settings, bag
+from adaptor.experiments.bats.ending import TailPhase
+from adaptor.experiments.bats.sampling import Sampled, sample
+from adaptor.experiments.bats.throughput import Throughput
+from adaptor.experiments.parallel import in_processes
+
+_LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
+"""The line of the menu that each budget stands for."""
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One bag that was run: a line of the results. Times in seconds, costs in credits."""
+
+    kind: str
+    bag: int
+    run: int
+    budget: str
+    way: str
+    planned: float
+    """The time that the menu promised."""
+    allowed: float
+    """The budget, with what the sample has cost."""
+    sampled: float
+    """What the sample has cost."""
+    seconds: float
+    without: float
+    """Without a tail phase."""
+    spent: float
+    copies: int
+    asked: bool
+    """Whether the budget was found to be too small on the way."""
+
+    @property
+    def relative(self) -> float:
+        """Time, per cent of that without a tail phase."""
+        return 100 * self.seconds / self.without
+
+    @property
+    def over(self) -> bool:
+        return self.spent > self.allowed * (1 + 1e-9)
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One bag: what a process does at a time."""
+
+    kind: Kind
+    number: int
+    settings: Settings
+
+
+def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
+    """All runs; `done` is told how many bags have been run."""
+    pieces = [Piece(kind, number, settings) for kind in KINDS for number in range(settings.bags)]
+    runs: list[Run] = []
+    for some in in_processes(run_bag, pieces, processes):
+        runs += some
+        done(1)
+    return runs
+
+
+def run_bag(piece: Piece) -> list[Run]:
+    """In all orders, with both budgets, in all ways."""
+    runtimes = bag(piece.kind, piece.settings, piece.number)
+    times = [[float(each / site.speed) for each in runtimes] for site in SITES]
+    found = []
+    for run in range(piece.settings.runs):
+        draw = random.Random(f"{piece.settings.seed} {piece.kind} {piece.number} {run}")  # noqa: S311
+        sampled = sample(times, draw)
+        rest = [task for task in range(len(runtimes)) if task not in sampled.done]
+        choices = {line.name: line for line in menu(len(rest), offers(sampled.known), len(sampled.done))}
+        order = draw.sample(rest, len(rest))
+        for budget in BUDGETS:
+            found += _ended(piece, run, budget, choices[_LINES[budget]], times, order, sampled)
+    return found
+
+
+def offers(known: dict[str, TaskTime]) -> list[SiteOffer]:
+    return [site.offer(known[site.name]) for site in SITES]
+
+
+def _ended(
+    piece: Piece,
+    run: int,
+    budget: BudgetName,
+    line: Line,
+    times: Sequence[Sequence[float]],
+    order: list[int],
+    sampled: Sampled,
+) -> list[Run]:
+    """The same run of the throughput phase, ended in each way. The money is the line's and the sample's."""
+    allowed = line.budget + sampled.cost
+    ending = Throughput(times, order, line.configuration, allowed, sampled).run()
+    results = {
+        way: TailPhase(ending, times, way, random.Random(run)).run()  # noqa: S311
+        for way in WAYS
+    }
+    return [
+        Run(
+            kind=piece.kind,
+            bag=piece.number,
+            run=run,
+            budget=budget,
+            way=way,
+            planned=line.configuration.seconds,
+            allowed=allowed,
+            sampled=sampled.cost,
+            seconds=result.seconds,
+            without=results["none"].seconds,
+            spent=result.spent,
+            copies=result.copies,
+            asked=ending.asked,
+        )
+        for way, result in results.items()
+    ]

@@ -1,0 +1,44 @@
+"""The samples of the experiment, each of which one process runs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from adaptor.experiments.derose.design import Settings, Workload, trace_files
+from adaptor.experiments.derose.sample import Outcome, load, run_sample
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """One sample of one trace."""
+
+    workload: Workload
+    path: Path
+    settings: Settings
+    sample: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.workload.key}-{self.sample:04}"
+
+
+def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:
+    """All samples, those of all traces in turn.
+
+    Raises:
+        ReplayError: a trace is not there.
+    """
+    paths = trace_files(workloads, traces)
+    return [
+        Piece(workload, path, settings, sample)
+        for sample in range(samples)
+        for workload, path in paths.items()
+    ]
+
+
+def run_piece(piece: Piece) -> list[Outcome]:
+    """Raises TraceError: the trace is at fault."""
+    jobs = load(piece.path, piece.workload.processors)
+    return run_sample(piece.workload, jobs, piece.settings, piece.sample)

@@ -1,0 +1,51 @@
+"""What an experiment leaves for its reader: tables, figures and a page, from what is finished so far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from adaptor.experiments.derose.campaign import Piece
+from adaptor.experiments.derose.design import Settings
+from adaptor.experiments.derose.figures import draw_figures
+from adaptor.experiments.derose.page import table_3, write_report_page
+from adaptor.experiments.derose.store import Store
+from adaptor.experiments.derose.summary import Cell, TraceSummary, summarise
+from adaptor.figures.table_file import TableFormat, columns_of, write_table
+from adaptor.simulation.errors import ReplayError
+
+
+def write_report(
+    wanted: Sequence[Piece], store: Store, settings: Settings, kind: TableFormat = "csv"
+) -> list[TraceSummary]:
+    """Write the tables of results and of cells, `table-3.csv`, the figures and `report.html`.
+
+    Raises:
+        ReplayError: nothing is finished, or something cannot be read or written.
+    """
+    finished = [piece for piece in wanted if store.has(piece)]
+    if not finished:
+        raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
+    outcomes = store.read(finished)
+    write_table(columns_of(outcomes), store.folder / "results", kind)
+    summaries = [
+        summarise(trace, [each for each in outcomes if each.trace == trace], settings.seed)
+        for trace in dict.fromkeys(piece.workload.key for piece in finished)
+    ]
+    write_table(_cells(summaries), store.folder / "cells", kind)
+    headings, rows = table_3(summaries)
+    write_table(dict(zip(headings, zip(*rows, strict=True), strict=True)), store.folder / "table-3", "csv")
+    drawings = draw_figures(summaries, store.folder / "figures")
+    write_report_page(summaries, drawings, settings, store.folder / "report.html")
+    return summaries
+
+
+def _cells(summaries: Sequence[TraceSummary]) -> dict[str, list[Any]]:
+    cells = [cell for summary in summaries for cell in summary.cells]
+    plain = [name for name in Cell.__struct_fields__ if name != "speedup"]
+    return {
+        **{name: [getattr(cell, name) for cell in cells] for name in plain},
+        "speedup": [cell.speedup.value for cell in cells],
+        "low": [cell.speedup.low for cell in cells],
+        "high": [cell.speedup.high for cell in cells],
+    }

@@ -1,0 +1,92 @@
+"""One submission time on one trace: every kind of grid job from the same state of the cluster."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import msgspec
+
+from adaptor.crafting.situation import SiteRules
+from adaptor.experiments.derose.design import HEURISTICS, JobType, Settings, Workload, submission
+from adaptor.model import Limits
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_job import HeuristicName, Terms
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.traces.normalise import normalise
+from adaptor.simulation.traces.swf_read import read_trace
+from adaptor.simulation.yardstick import Yardstick
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One grid job: a line of the results. Times in seconds, held and work in processor-seconds."""
+
+    trace: str
+    sample: int
+    tasks: int
+    mean: int
+    heterogeneity: int
+    max_pending: int
+    heuristic: str
+    submitted: int
+    turnaround: int
+    bound: int
+    """No turnaround can be less (see `Yardstick`)."""
+    requests: int
+    held: int
+    work: int
+
+
+@functools.lru_cache(maxsize=2)
+def load(path: Path, processors: int) -> Jobs:
+    """Raises TraceError: the trace cannot be read or leaves no job."""
+    return normalise(read_trace(path), processors)[0]
+
+
+def run_sample(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> list[Outcome]:
+    """All grid jobs of one sample; the way to its instant is simulated once, and forked from."""
+    base = Simulation(jobs, workload.processors, "conservative")
+    at = submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample)
+    base.advance(at)
+    yardstick = Yardstick(base)
+    outcomes = []
+    for kind in settings.job_types:
+        runtimes = kind.runtimes(settings.seed, sample)
+        for pending in settings.max_pending:
+            bound = yardstick.bound(runtimes, pending * workload.processors)
+            for heuristic in HEURISTICS:
+                terms = _terms(workload, settings, pending, heuristic)
+                result = run_grid_job(base.fork(), runtimes, terms)
+                outcomes.append(
+                    Outcome(
+                        trace=workload.key,
+                        sample=sample,
+                        **_kind(kind),
+                        max_pending=pending,
+                        heuristic=heuristic,
+                        submitted=at,
+                        turnaround=result.turnaround,
+                        bound=bound,
+                        requests=len(result.requests),
+                        held=result.held,
+                        work=result.work,
+                    )
+                )
+    return outcomes
+
+
+def _kind(kind: JobType) -> dict[str, int]:
+    return {"tasks": kind.tasks, "mean": kind.mean, "heterogeneity": kind.heterogeneity}
+
+
+def _terms(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> Terms:
+    """The paper names no limit of the processors of one request: the machine is the limit."""
+    limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
+    return Terms(
+        rules=SiteRules(limits=limits),
+        heuristic=heuristic,
+        initial_tr=settings.initial_tr,
+        growth_factor=settings.growth_factor,
+        static_maximum=settings.static_maximum,
+    )

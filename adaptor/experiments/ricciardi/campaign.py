@@ -1,0 +1,109 @@
+"""Running every production: all cells with all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from adaptor.experiments.parallel import in_processes
+from adaptor.experiments.ricciardi.controllers import OurController, SeedController
+from adaptor.experiments.ricciardi.design import (
+    CHANGES,
+    COUNTS,
+    FLAVOURS,
+    GOALS,
+    TABLES,
+    TASKS,
+    Cell,
+    Runtimes,
+    target,
+)
+from adaptor.experiments.ricciardi.production import Controller, Production
+
+PAPER_SEEDS = 5
+"""Runs of each cell in the paper (§4). The further ones show what chance does."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    seed: int = 1
+    runs: int = 50
+    """Of each cell; the first five are the experiment of the paper."""
+    tasks: int = TASKS
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One production: a line of the results."""
+
+    table: int
+    count: int
+    goal: str
+    flavour: str
+    change: str
+    run: int
+    time: float
+    """Per cent of the target, or of what the paper's plan promises for the target cost."""
+    cost: float
+    """Per cent of the target, or of what the paper's plan promises for the target time."""
+    steps: int
+    """Decisions."""
+
+    @property
+    def reached(self) -> float:
+        """Per cent of the target."""
+        return self.time if self.goal == "time" else self.cost
+
+    @property
+    def other(self) -> float:
+        """Per cent of what was to be minimised, as the plan promised it."""
+        return self.cost if self.goal == "time" else self.time
+
+
+class Piece(msgspec.Struct, frozen=True):
+    cell: Cell
+    settings: Settings
+
+
+def cells() -> list[Cell]:
+    return [
+        Cell(table, count, goal, flavour, change)
+        for change in CHANGES
+        for table in TABLES
+        for count in COUNTS
+        for goal in GOALS
+        for flavour in FLAVOURS
+    ]
+
+
+def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
+    """All runs, in the order of the cells; `done` is told how many have ended."""
+    runs: list[Run] = []
+    for some in in_processes(run_cell, [Piece(cell, settings) for cell in cells()], processes):
+        runs += some
+        done(len(some))
+    return runs
+
+
+def run_cell(piece: Piece) -> list[Run]:
+    return [run_once(piece.cell, piece.settings, number) for number in range(piece.settings.runs)]
+
+
+def run_once(cell: Cell, settings: Settings, number: int) -> Run:
+    resources = cell.resources
+    wanted = target(resources, cell.goal, settings.tasks)
+    delta = max(resource.seconds for resource in resources)
+    runtimes = Runtimes(resources, [settings.seed, number], cell.change, delta)
+    kind = SeedController if cell.flavour == "seed" else OurController
+    controller: Controller = kind(resources, wanted, delta)
+    outcome = Production(resources, runtimes, settings.tasks).run(controller)
+    return Run(
+        table=cell.table,
+        count=cell.count,
+        goal=cell.goal,
+        flavour=cell.flavour,
+        change=cell.change,
+        run=number,
+        time=100 * outcome.seconds / wanted.seconds,
+        cost=100 * outcome.credits / wanted.credits,
+        steps=outcome.steps,
+    )

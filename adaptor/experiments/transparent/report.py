@@ -1,0 +1,150 @@
+"""The figures and the page of the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptor.experiments.transparent.design import MACHINES, STRATEGIES, WATCHED, Settings
+from adaptor.experiments.transparent.sample import Outcome
+from adaptor.experiments.transparent.summary import Cell, summarise
+from adaptor.experiments.transparent.tables import tables
+from adaptor.figures.canvas import Drawing, save
+from adaptor.figures.exhibits import Exhibit, write_exhibits, write_runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MARKERS = "osD^v"
+
+
+def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) -> list[Exhibit]:
+    """Write `runs.csv`, a CSV for each table, the figures (SVG and PNG) and `report.html`.
+
+    Raises:
+        ReplayError: something cannot be written.
+    """
+    cells = summarise(outcomes, settings.seed)
+    exhibits = tables(cells)
+    write_runs(outcomes, folder / "runs.csv")
+    drawings = [
+        _figure(cells, folder / f"figures/{name}.svg", caption, label, value, ratio=name == "speedup")
+        for name, caption, label, value in (
+            (
+                "speedup",
+                "Transparent against formal requests: above 1 it is faster (bars: 95 %)",
+                "turnaround: better explicit / transparent",
+                lambda cell: cell.explicit.value,
+            ),
+            (
+                "lost",
+                "Lent processor time that is lost because a local job takes the processor",
+                "lost share (transparent)",
+                lambda cell: cell.by["transparent"].lost / max(cell.by["transparent"].lent, 1e-9),
+            ),
+        )
+    ]
+    drawings.append(_delays(cells, folder / "figures/delays.svg"))
+    write_exhibits(
+        "Transparent allocation beside formal requests (De Rose et al. 2008, §3 and §5)",
+        _opening(outcomes, settings),
+        exhibits,
+        drawings,
+        folder,
+    )
+    return exhibits
+
+
+def _opening(outcomes: Sequence[Outcome], settings: Settings) -> str:
+    rules = settings.donation
+    samples = len({each.sample for each in outcomes})
+    return (
+        f"{samples} submission times for each trace and load, seed {settings.seed}; runtimes are uniform "
+        f"between half and three halves of the mean; max_pending_requests {settings.max_pending}, max_tr "
+        f"{settings.max_tr:,} s, first tr {settings.initial_tr:,.0f} s. useful_time "
+        f"{rules.useful_time:,.0f} s, fit {rules.fit:g}, last_fit {rules.last_fit:g}, patience "
+        f"{rules.patience}; idle periods were watched for {WATCHED // 86400} days before. mixed makes "
+        "adaptive requests."
+    )
+
+
+def _figure(
+    cells: Sequence[Cell],
+    path: Path,
+    caption: str,
+    label: str,
+    value: Callable[[Cell], float],
+    *,
+    ratio: bool,
+) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for axes, machine in zip(plots, shown, strict=True):
+            _panel(axes, [cell for cell in cells if cell.trace == machine.key], value, ratio=ratio)
+            axes.set_title(machine.title, fontsize="medium")
+        plots[0].set_ylabel(label)
+        plots[-1].legend(fontsize="x-small")
+
+    shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
+    return save(path, caption, len(shown), draw)
+
+
+def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *, ratio: bool) -> None:
+    """A line for each number and mean of tasks, over the load; ratios with their intervals."""
+    kinds = sorted({(cell.mean, cell.tasks) for cell in cells})
+    means = sorted({mean for mean, _ in kinds})
+    counts = sorted({tasks for _, tasks in kinds})
+    for mean, tasks in kinds:
+        line = sorted(
+            (cell for cell in cells if (cell.mean, cell.tasks) == (mean, tasks)),
+            key=lambda cell: cell.offered,
+        )
+        values = [value(cell) for cell in line]
+        bars = [
+            [_below(cell) for cell in line],
+            [_above(cell) for cell in line],
+        ]
+        axes.errorbar(
+            [cell.offered for cell in line],
+            values,
+            yerr=bars if ratio else None,
+            color=f"C{means.index(mean)}",
+            marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
+            markersize=4,
+            linewidth=1,
+            elinewidth=0.4,
+            label=f"{tasks:,} × {mean:,} s",
+        )
+    if ratio:
+        axes.axhline(1, color="black", linewidth=0.8)
+        axes.set_yscale("log")
+    axes.set_xlabel("offered load")
+
+
+def _below(cell: Cell) -> float:
+    """The length of the bar; none where there is but one sample."""
+    return max(0.0, cell.explicit.value - cell.explicit.low) if cell.samples > 1 else 0.0
+
+
+def _above(cell: Cell) -> float:
+    return max(0.0, cell.explicit.high - cell.explicit.value) if cell.samples > 1 else 0.0
+
+
+def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
+    """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
+
+    def draw(plots: Sequence[Axes]) -> None:
+        groups = list(dict.fromkeys((cell.trace, cell.load) for cell in cells))
+        for place, name in enumerate(STRATEGIES):
+            sums = [
+                sum(cell.by[name].delay for cell in cells if (cell.trace, cell.load) == group)
+                for group in groups
+            ]
+            plots[0].bar([at + 0.2 * (place - 1.5) for at in range(len(groups))], sums, 0.2, label=name)
+        plots[0].set_yscale("symlog")
+        labels = [f"{trace}\n×{load:g}" for trace, load in groups]
+        plots[0].set_xticks(range(len(groups)), labels, fontsize="x-small")
+        plots[0].set_ylabel("hours by which local jobs start later")
+        plots[0].legend(fontsize="small")
+
+    return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw)

@@ -1,0 +1,126 @@
+"""The tables of the experiment, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from adaptor.experiments.bootstrap import Interval
+from adaptor.experiments.transparent.claims import CLAIMS, Claim, tally, verdicts
+from adaptor.experiments.transparent.design import MACHINES, STRATEGIES
+from adaptor.experiments.transparent.summary import HOUR, Cell, Share
+from adaptor.figures.exhibits import Exhibit
+
+_TITLES = {machine.key: machine.title for machine in MACHINES}
+_KEYS = ("trace", "interarrival", "load", "tasks", "mean")
+
+
+def tables(cells: Sequence[Cell]) -> list[Exhibit]:
+    return [_claims(cells), _turnarounds(cells), _costs(cells)]
+
+
+def row_name(cell: Cell) -> str:
+    return f"{_TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
+
+
+def _key(cell: Cell) -> list[str]:
+    return [
+        _TITLES[cell.trace],
+        f"×{cell.load:g}",
+        f"{cell.offered:.0%} ({cell.level})",
+        f"{cell.tasks:,}",
+        f"{cell.mean:,} s",
+    ]
+
+
+def _turnarounds(cells: Sequence[Cell]) -> Exhibit:
+    rows = [
+        [
+            *_key(cell),
+            *(_hours(cell.by[name].turnaround) for name in STRATEGIES),
+            str(cell.explicit),
+            str(cell.mixed),
+            verdicts(cell),
+        ]
+        for cell in cells
+    ]
+    return Exhibit(
+        name="turnarounds",
+        title="Mean turnaround in hours, and what each row says of the claims",
+        headings=(*_KEYS, *STRATEGIES, "explicit / transparent", "best / mixed", "claims"),
+        rows=rows,
+        remarks=(
+            "+ confirms, − contradicts, ? open: the interval reaches to both sides of the bound.",
+            "In brackets: 95 % intervals, by a bootstrap over the submission times. explicit is the better "
+            "of static and adaptive, best the better of adaptive and transparent, by mean turnaround.",
+            "load is the offered one: work that comes over processors while it comes. Low is below 60 %, "
+            "heavy from 80 % on.",
+        ),
+    )
+
+
+def _costs(cells: Sequence[Cell]) -> Exhibit:
+    rows = []
+    for cell in cells:
+        lent, mixed = cell.by["transparent"], cell.by["mixed"]
+        rows.append(
+            [
+                *_key(cell),
+                f"{lent.lent:,.1f}",
+                f"{lent.lost:,.1f} ({lent.lost / max(lent.lent, 1e-9):.0%})",
+                f"{lent.reclaims:,.1f}",
+                f"{mixed.lent:,.1f}",
+                f"{mixed.held:,.1f}",
+                *(_delay(cell.by[name]) for name in STRATEGIES),
+            ]
+        )
+    return Exhibit(
+        name="costs",
+        title="Processor-hours, reclaims, and the delay of local jobs, in the mean over the bags",
+        headings=(
+            *_KEYS,
+            "lent",
+            "lost",
+            "reclaims",
+            "mixed: lent",
+            "mixed: held",
+            *(f"delay: {name}" for name in STRATEGIES),
+        ),
+        rows=rows,
+        remarks=(
+            "lent, lost and reclaims are those of transparent. A delay is in hours, summed over the local "
+            "jobs that started later than without the bag (so many of those that waited or came while it "
+            "was there).",
+        ),
+    )
+
+
+def _claims(cells: Sequence[Cell]) -> Exhibit:
+    return Exhibit(
+        name="claims",
+        title="The paper's claims, one by one",
+        headings=("", "where", "claim", "a row must show", "confirm", "contradict", "open", "for example"),
+        rows=[_claim(claim, cells) for claim in CLAIMS],
+    )
+
+
+def _claim(claim: Claim, cells: Sequence[Cell]) -> list[str]:
+    found = tally(claim, cells)
+    # The rows that are the rarer, as they tell more; where all say the same, the first of them.
+    against = sorted((some for some in found.values() if some), key=len)
+    return [
+        claim.key,
+        claim.where,
+        f"“{claim.sentence}”",
+        claim.test,
+        *(str(len(found[verdict])) for verdict in ("confirms", "contradicts", "open")),
+        row_name(against[0][0]) if against else "no row of this run",
+    ]
+
+
+def _delay(share: Share) -> str:
+    return f"{share.delay:,.1f} ({share.later:,.1f} of {share.local_jobs:,.0f})"
+
+
+def _hours(seconds: Interval) -> str:
+    value, low, high = (each / HOUR for each in (seconds.value, seconds.low, seconds.high))
+    return f"{value:,.2f} [{low:,.2f}, {high:,.2f}]"

@@ -1,0 +1,88 @@
+"""What the broker has changed, as rows of the journal."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import groupby
+
+import msgspec
+
+from adaptor.scheduling.changes import (
+    AttemptChange,
+    AttemptEnd,
+    AttemptRevived,
+    AttemptStart,
+    Changes,
+    TaskChange,
+)
+
+
+def write_changes(db: sqlite3.Connection, changes: Changes, now: float) -> None:
+    """Write a step of the broker down, in a transaction of the journal."""
+    _write_attempts(db, changes.attempts)
+    db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
+    for bag, tally in changes.tallies.items():
+        db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
+
+
+_TASK_UPDATE = (
+    "UPDATE task SET state = ?, attempts = ?, charged = ?, result = COALESCE(?, result), error = ?"
+    " WHERE bag = ? AND number = ?"
+)
+
+_TALLY_UPDATE = (
+    "UPDATE bag SET waiting = :waiting, leased = :leased, done = :done, failed = :failed,"
+    " cancelled = :cancelled, retried = :retried, runtime = :runtime, first_done = :first_done,"
+    " ended = CASE WHEN :waiting + :leased = 0 THEN COALESCE(ended, :now) END WHERE id = :bag"
+)
+
+
+def _task_row(change: TaskChange) -> tuple[object, ...]:
+    return (
+        change.state.value,
+        change.attempts,
+        change.charged,
+        change.result,
+        change.error,
+        change.bag,
+        change.task,
+    )
+
+
+_ATTEMPT_STATEMENTS: dict[type, str] = {
+    AttemptStart: "INSERT INTO attempt (pilot, node, worker, leased, bag, task, number)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    AttemptRevived: "UPDATE attempt SET outcome = NULL, ended = NULL"
+    " WHERE bag = ? AND task = ? AND number = ?",
+    AttemptEnd: "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
+    " exit_code = ?, signal = ?, error = ? WHERE bag = ? AND task = ? AND number = ?",
+}
+
+
+def _write_attempts(db: sqlite3.Connection, attempts: list[AttemptChange]) -> None:
+    """In their order; those of one kind that stand together in one go."""
+    for kind, together in groupby(attempts, key=type):
+        db.executemany(_ATTEMPT_STATEMENTS[kind], map(_attempt_row, together))
+
+
+def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
+    key = attempt.key
+    at = (key.bag, key.task, key.attempt)
+    match attempt:
+        case AttemptStart():
+            return (attempt.pilot, attempt.node, attempt.worker, attempt.at, *at)
+        case AttemptRevived():
+            return at
+        case AttemptEnd():
+            return (
+                attempt.outcome.value,
+                attempt.started,
+                attempt.at,
+                attempt.wall,
+                attempt.cpu,
+                attempt.peak_memory,
+                attempt.exit_code,
+                attempt.signal,
+                attempt.error,
+                *at,
+            )

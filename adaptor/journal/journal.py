@@ -1,0 +1,281 @@
+"""The journal: what was acknowledged survives `kill -9` of anything. Written by the daemon alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from adaptor.donation.idleness import Idleness
+from adaptor.journal.change_rows import write_changes
+from adaptor.journal.database import FILE, guarded, open_for_writing
+from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.protocol.control import TaskInput
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.bag import BagSpec
+from adaptor.scheduling.changes import Changes
+
+_pack = msgspec.msgpack.Encoder().encode
+_Also = Callable[[sqlite3.Connection, int], None]
+
+_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
+
+
+class PilotRow(msgspec.Struct, frozen=True):
+    """A pilot in the system, as the journal has it."""
+
+    id: int
+    site: str
+    tag: str
+    job: str | None
+    state: str
+    p: int
+    tr: int
+    submitted: float
+    predicted_start: float | None
+    started: float | None
+    bag: int | None
+    """The only bag that it serves; None: all that share their pilots."""
+    node: str
+    """The node that it lends; empty: a formal request."""
+
+
+class PilotWait(msgspec.Struct, frozen=True):
+    """When a pilot should have started, and when it did or was given up."""
+
+    p: int
+    predicted_start: float
+    started: float | None
+    ended: float | None
+
+
+class Journal:
+    def __init__(self, directory: Path) -> None:
+        """Raises JournalError: it cannot be opened."""
+        self.path = directory / FILE
+        self.connection: sqlite3.Connection = open_for_writing(directory)
+
+    @property
+    def instance(self) -> str:
+        """Names this journal for ever, in the tags of its pilots."""
+        with guarded(self.path):
+            return f"{self.connection.execute('PRAGMA application_id').fetchone()[0]:08x}"
+
+    def close(self) -> None:
+        self.connection.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing. Raises JournalError, and then nothing is written."""
+        with guarded(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+
+    # --- bags ----------------------------------------------------------------------------------
+
+    def add_bag(
+        self, spec: BagSpec, tasks: Sequence[TaskInput], now: float, also: _Also | None = None
+    ) -> int:
+        """Write a new bag down; its id. The output folder `{bag}` in the spec becomes the id.
+
+        `also` is told the id and writes in the same transaction.
+        """
+        with self.transaction() as db:
+            row = db.execute(
+                "INSERT INTO bag (spec, name, tasks, submitted, waiting) VALUES (x'', ?, ?, ?, ?)",
+                (spec.name, len(tasks), now, len(tasks)),
+            )
+            bag = int(row.lastrowid or 0)
+            spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
+            db.execute("UPDATE bag SET spec = ? WHERE id = ?", (_pack(spec), bag))
+            db.executemany(
+                "INSERT INTO task (bag, number, input) VALUES (?, ?, ?)",
+                ((bag, number, _pack(task)) for number, task in enumerate(tasks)),
+            )
+            if also is not None:
+                also(db, bag)
+        return bag
+
+    def bag_spec(self, bag: int) -> BagSpec:
+        """Raises KeyError: there is no such bag."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+        if row is None:
+            raise KeyError(bag)
+        return msgspec.msgpack.decode(row[0], type=BagSpec)
+
+    def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
+        """The commands of these tasks, in the same order."""
+        found: dict[tuple[int, int], bytes] = {}
+        with guarded(self.path):
+            for bag in {key.bag for key in keys}:
+                numbers = [key.task for key in keys if key.bag == bag]
+                marks = ",".join("?" * len(numbers))
+                rows = self.connection.execute(
+                    f"SELECT number, input FROM task WHERE bag = ? AND number IN ({marks})",  # noqa: S608
+                    (bag, *numbers),
+                )
+                found.update(((bag, number), packed) for number, packed in rows)
+        return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
+
+    def runtimes(self, bag: int, every: int = 1) -> list[float]:
+        """Seconds that the finished tasks of a bag took; of every so many tasks one."""
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT wall FROM attempt"
+                " WHERE bag = ? AND outcome = ? AND wall IS NOT NULL AND task % ? = 0",
+                (bag, AttemptOutcome.DONE.value, every),
+            )
+            return [wall for (wall,) in rows]
+
+    def write(
+        self, changes: Changes, now: float, also: Callable[[sqlite3.Connection], None] | None = None
+    ) -> None:
+        """Write a step of the broker down. Raises JournalError, and then nothing is written.
+
+        `also` is called at the end of the same transaction.
+        """
+        if not changes:
+            return
+        with self.transaction() as db:
+            write_changes(db, changes, now)
+            if also is not None:
+                also(db)
+
+    # --- pilots --------------------------------------------------------------------------------
+
+    def add_pilot(
+        self,
+        site: str,
+        tag_prefix: str,
+        crafted: CraftedRequest,
+        now: float,
+        bag: int | None = None,
+        also: _Also | None = None,
+        node: str = "",
+    ) -> int:
+        """Write the intent to submit a request down, before it is submitted; the pilot's id.
+
+        `bag` is the only one that it will serve, `node` the one that it lends. `also` is told the id and
+        writes in the same transaction.
+        """
+        with self.transaction() as db:
+            row = db.execute(
+                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason, bag, node)"
+                " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    site,
+                    PilotState.SUBMITTING.value,
+                    crafted.request.p,
+                    crafted.request.tr,
+                    now,
+                    crafted.predicted_start,
+                    crafted.reason,
+                    bag,
+                    node,
+                ),
+            )
+            pilot = int(row.lastrowid or 0)
+            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+            if also is not None:
+                also(db, pilot)
+        return pilot
+
+    def pilots_in_system(self) -> list[PilotRow]:
+        """Those that count towards max_pending_requests."""
+        states = [state.value for state in IN_SYSTEM]
+        marks = ",".join("?" * len(states))
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, node"  # noqa: S608
+                " FROM pilot"
+                f" WHERE state IN ({marks})",
+                states,
+            )
+            return [PilotRow(*row) for row in rows]
+
+    def update_pilot(
+        self,
+        pilot: int,
+        *,
+        state: PilotState,
+        job: str | None,
+        started: float | None,
+        ended: float | None,
+        end_reason: str,
+        yielded: float | None = None,
+    ) -> None:
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?, yielded = ?"
+                " WHERE id = ?",
+                (state.value, job, started, ended, end_reason, yielded, pilot),
+            )
+
+    def idleness(self, site: str) -> Idleness | None:
+        """What was learned of a site's idle periods; None: nothing."""
+        with guarded(self.path):
+            row = self.connection.execute("SELECT known FROM idleness WHERE site = ?", (site,)).fetchone()
+        return None if row is None else msgspec.msgpack.decode(row[0], type=Idleness)
+
+    def keep_idleness(self, site: str, known: Idleness) -> None:
+        with self.transaction() as db:
+            db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
+
+    def waits(self, site: str, limit: int = 500) -> list[PilotWait]:
+        """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
+        with guarded(self.path):
+            rows = self.connection.execute(
+                "SELECT p, predicted_start, started, ended FROM pilot"
+                " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
+                " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
+                (site, PilotState.REFUSED.value, limit),
+            ).fetchall()
+        return [PilotWait(*row) for row in reversed(rows)]
+
+    def note_freed(self, pilot: int, processors: int, at: float) -> None:
+        """A pilot has given processors back."""
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE pilot SET freed = freed + ?, freed_at = freed_at + ? WHERE id = ?",
+                (processors, processors * at, pilot),
+            )
+
+    def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
+        """The scheduler's word for how a pilot ended, for its attempts that were merely lost."""
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ?",
+                (outcome.value, pilot, AttemptOutcome.LOST.value),
+            )
+
+    # --- decisions -----------------------------------------------------------------------------
+
+    def explain(
+        self,
+        time: float,
+        site: str,
+        kind: str,
+        text: str,
+        *,
+        pilot: int | None = None,
+        replacing: int | None = None,
+    ) -> int:
+        """Keep a decision with its reason, for `adaptor why`; its row, which a later one may replace."""
+        with self.transaction() as db:
+            if replacing is not None:
+                db.execute("DELETE FROM decision WHERE id = ?", (replacing,))
+            row = db.execute(
+                "INSERT INTO decision (time, site, pilot, kind, text) VALUES (?, ?, ?, ?, ?)",
+                (time, site, pilot, kind, text),
+            )
+            return int(row.lastrowid or 0)

@@ -1,0 +1,113 @@
+"""What the journal tells a user, the daemon running or not."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.errors import UsageError
+from adaptor.journal.bag_views import bags, tasks
+from adaptor.journal.credit_entries import entries
+from adaptor.journal.credit_views import bag_line, credits_view
+from adaptor.journal.database import FILE, guarded, open_for_reading
+from adaptor.journal.donation_views import lending_of_bag
+from adaptor.journal.pilot_views import pilots
+from adaptor.model import IN_SYSTEM, PilotState
+from adaptor.protocol import control
+from adaptor.views import BagReport, Explanation, Totals
+
+READING = (
+    control.GetBags | control.GetTasks | control.GetPilots | control.GetReport | control.GetWhy
+    | control.GetCredits
+)  # fmt: skip
+"""The questions that the journal alone can answer."""
+
+
+def answer_offline(directory: Path, question: control.Question) -> control.Answer:
+    """Answer from the journal of a daemon that does not run.
+
+    Raises:
+        JournalError: there is no journal, or it is in use.
+        UsageError: the question names something that is not there.
+    """
+    if not isinstance(question, READING):
+        raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
+    with closing(open_for_reading(directory)) as db, guarded(directory / FILE):
+        return answer(db, question)
+
+
+def answer(db: sqlite3.Connection, question: READING) -> control.Answer:
+    """Raises UsageError: the question names something that is not there."""
+    match question:
+        case control.GetBags():
+            return control.Bags(bags(db, question.selector))
+        case control.GetTasks():
+            return control.Tasks(tasks(db, question))
+        case control.GetPilots():
+            states = list(PilotState) if question.ended else IN_SYSTEM
+            where = f"WHERE state IN ({','.join('?' * len(states))})"
+            return control.Pilots(pilots(db, where, [state.value for state in states]))
+        case control.GetReport():
+            return control.Report(report(db, question.bag))
+        case control.GetCredits():
+            wanted = [bag.id for bag in bags(db, question.bags)]
+            return control.Credits(credits_view(Ledger(entries(db)), wanted, time.time(), priced=False))
+        case control.GetWhy():
+            return control.Why(why(db, question))
+
+
+def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
+    """Every request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
+    (bag,) = bags(db, str(bag_id))
+    until = bag.ended if bag.ended is not None else float("inf")
+    requests = pilots(
+        db,
+        "WHERE id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) OR (submitted BETWEEN ? AND ?"
+        " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id))",
+        (bag_id, bag.submitted, until),
+    )
+    if bag.sites:
+        requests = [request for request in requests if request.site in bag.sites]
+    first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag_id,)).fetchone()[0]
+    used = sum(request.used for request in requests)
+    wasted = sum(request.wasted for request in requests)
+    ledger = Ledger(entries(db))
+    return BagReport(
+        bag=bag,
+        requests=requests,
+        totals=Totals(
+            requests=sum(not each.node for each in requests),
+            leases=sum(bool(each.node) for each in requests),
+            paid=used + wasted,
+            used=used,
+            wasted=wasted,
+            turnaround=bag.ended - bag.submitted if bag.ended is not None else None,
+            first_result=first_done - bag.submitted if first_done is not None else None,
+        ),
+        credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
+        lending=lending_of_bag(db, bag_id),
+    )
+
+
+def why(db: sqlite3.Connection, question: control.GetWhy) -> list[Explanation]:
+    """The newest decisions, oldest first."""
+    where, arguments = "", ()  # type: tuple[str, tuple[object, ...]]
+    if question.pilot is not None:
+        where, arguments = "WHERE pilot = ?", (question.pilot,)
+    elif question.bag is not None:
+        (bag,) = bags(db, str(question.bag))
+        until = bag.ended if bag.ended is not None else float("inf")
+        where, arguments = "WHERE time BETWEEN ? AND ?", (bag.submitted, until)
+    rows = db.execute(
+        f"SELECT time, site, pilot, kind, text FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        (*arguments, question.limit),
+    ).fetchall()
+    return [
+        Explanation(
+            time=at, site=site, subject=site if pilot is None else f"pilot {pilot}", kind=kind, text=text
+        )
+        for at, site, pilot, kind, text in reversed(rows)
+    ]

@@ -1,0 +1,151 @@
+"""The broker as the journal tells it: after a restart, a crash, or an outage of the disk."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import msgspec
+
+from adaptor.journal.credit_entries import budgets_of_bags, read_entries
+from adaptor.journal.database import guarded
+from adaptor.journal.journal import Journal
+from adaptor.model import AttemptOutcome, TaskState
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.donated_nodes import LentNode, Preempted
+from adaptor.scheduling.state import Books, PaidCopy, SiteTerms
+from adaptor.scheduling.workers import Held, Worker
+
+
+def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
+    """Unfinished bags with what was learned of them, and the workers that are expected to call.
+
+    A worker that held leases is entered as `awaited`: its tasks stay with it until it says Hello, or
+    until it has been silent for too long.
+    """
+    broker = Broker(sites)
+    with guarded(journal.path):
+        db = journal.connection
+        open_bags = db.execute(
+            "SELECT id FROM bag WHERE waiting + leased > 0"
+            " OR id IN (SELECT DISTINCT bag FROM attempt WHERE outcome IS NULL)"
+        ).fetchall()
+        for (bag_id,) in open_bags:
+            bag = _read_bag(db, bag_id)
+            broker.books.bags[bag_id] = bag
+            if bag.spec.aims:
+                broker.keep_apart(bag_id)
+            _recall_runtimes(db, broker, bag)
+            _recall_preemptions(db, bag)
+        _await_workers(db, broker, now)
+    for row in journal.pilots_in_system():
+        if row.bag is not None:
+            broker.own_pilot(row.id, row.bag)
+        if row.node:
+            broker.lend(row.id, LentNode(since=row.started or row.submitted))
+    for budgeted in budgets_of_bags(read_entries(journal)):
+        broker.keep_apart(budgeted)
+    _recall_copies(broker.books)
+    return broker
+
+
+def load_bag(journal: Journal, bag: int) -> Bag:
+    """Raises KeyError: there is no such bag."""
+    with guarded(journal.path):
+        return _read_bag(journal.connection, bag)
+
+
+def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
+    row = db.execute(
+        "SELECT spec, tasks, retried, runtime, first_done FROM bag WHERE id = ?", (bag_id,)
+    ).fetchone()
+    if row is None:
+        raise KeyError(bag_id)
+    spec, total, retried, runtime, first_done = row
+    bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total)
+    bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
+    tasks = db.execute(
+        "SELECT number, state, attempts, charged FROM task WHERE bag = ? ORDER BY number", (bag_id,)
+    )
+    for number, state, attempts, charged in tasks:
+        bag.restore(number, TaskState(state), attempts, charged)
+    _read_attempts(db, bag)
+    done = "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?"
+    bag.squares = db.execute(done, (bag_id, AttemptOutcome.DONE.value)).fetchone()[0] or 0.0
+    return bag
+
+
+def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
+    """Those that workers hold, and those that were given up and may have a result all the same."""
+    told = (AttemptOutcome.DONE.value, AttemptOutcome.FAILED.value, AttemptOutcome.SUPERSEDED.value)
+    rows = db.execute(
+        "SELECT task, number, outcome FROM attempt WHERE bag = ?"
+        " AND (outcome IS NULL OR outcome NOT IN (?, ?, ?))",
+        (bag.id, *told),
+    )
+    for task, attempt, outcome in rows:
+        if outcome is None and bag.state(task) is TaskState.LEASED:
+            bag.live.setdefault(task, set()).add(attempt)
+        else:
+            bag.set_adrift(task, attempt)
+
+
+def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
+    """Teach the learners again what the attempts of the bag have shown."""
+    attempts = db.execute(
+        "SELECT pilot.site, attempt.task, attempt.outcome, attempt.wall FROM attempt"
+        " JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.wall IS NOT NULL"
+        " ORDER BY attempt.ended",
+        (bag.id, AttemptOutcome.DONE.value, AttemptOutcome.WALLTIME.value),
+    )
+    for site, task, outcome, wall in attempts:
+        if site not in broker.books.sites:
+            continue
+        if outcome == AttemptOutcome.DONE.value:
+            broker.books.finished(bag, site, task, wall)
+        else:
+            broker.books.learner(bag.id, site).cut(task, wall)
+
+
+def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
+    """How often lent nodes were taken from tasks that are unfinished."""
+    rows = db.execute(
+        "SELECT attempt.task, COUNT(*), MAX(COALESCE(attempt.wall, attempt.ended - attempt.started, 0))"
+        " FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.started IS NOT NULL"
+        " AND pilot.node <> '' GROUP BY attempt.task",
+        (bag.id, AttemptOutcome.PREEMPTED.value, AttemptOutcome.LOST.value),
+    )
+    for task, times, ran in rows:
+        if not bag.state(task).ended:
+            bag.preempted[task] = Preempted(times, ran)
+
+
+def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
+    held = db.execute(
+        "SELECT attempt.worker, attempt.node, pilot.id, pilot.site, attempt.bag, attempt.task,"
+        " attempt.number, attempt.leased FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+        " WHERE attempt.outcome IS NULL"
+    )
+    workers = broker.books.workers
+    for id, node, pilot, site, bag, task, number, leased in held:
+        worker = workers.get(id)
+        if worker is None:
+            worker = workers[id] = Worker(
+                id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
+            )
+            worker.awaited = True
+        cpus = broker.books.bags[bag].spec.cpus
+        worker.held[AttemptKey(bag, task, number)] = Held(leased=leased, cpus=cpus)
+        broker.books.shares[bag, site] += cpus
+
+
+def _recall_copies(books: Books) -> None:
+    """Of the attempts of a task all but the first are replicas, which are not to cost another unit."""
+    for worker in books.workers.values():
+        for key in worker.held:
+            live = books.bags[key.bag].live.get(key.task, ())
+            if key.bag in books.alone and key.attempt > min(live, default=key.attempt):
+                books.copies[key] = PaidCopy(worker.id, None)

@@ -1,0 +1,164 @@
+"""The runtime folder of a node: in it a folder for each user who lends it, and one for root.
+
+The users of a node are not trusted: nothing is reached through a link, and a folder into which
+somebody else could put something is not used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from types import TracebackType
+
+from adaptor.node_agent.place import Place
+
+RUNTIME_DIRECTORY = "/var/tmp/adaptor-lent"  # noqa: S108  (it is checked before it is used)
+"""Where nothing else is said."""
+ROOT = 0
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPEN = "{0}: other users may write to it; close it with: chmod go-w {0}"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class UnsafeError(Exception):
+    """A folder that cannot be trusted; the message says why, and the way out."""
+
+
+class Runtime:
+    """An open runtime folder."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __enter__(self) -> Runtime:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._handle)
+
+    @property
+    def is_roots(self) -> bool:
+        """Whether root alone can put something into it."""
+        status = os.fstat(self._handle)
+        return status.st_uid == ROOT and not status.st_mode & _OTHERS_WRITE
+
+    def users(self) -> list[int]:
+        """Who may have something there: the maker of the runtime folder, where that is root everybody."""
+        maker = os.fstat(self._handle).st_uid
+        if maker != ROOT:
+            return [maker]  # nobody else would rely on it, and it may hold any number of names
+        names = os.listdir(self._handle)  # noqa: PTH208  (an open folder has no path)
+        return [int(name) for name in names if name.isdigit() and len(name) < 11]
+
+    def place(self, uid: int) -> Place | None:
+        """A user's folder; None: there is none that is this user's alone."""
+        try:
+            handle = os.open(str(uid), _FOLDER, dir_fd=self._handle)
+        except OSError:
+            return None
+        status = os.fstat(handle)
+        if status.st_uid == uid and not status.st_mode & _OTHERS_WRITE:
+            return Place(handle, uid)
+        os.close(handle)
+        return None
+
+    def make_place(self, uid: int) -> None:
+        """Make a user's folder (0755) where nothing of its name is. Raises OSError."""
+        with contextlib.suppress(FileExistsError):
+            _make_folder(str(uid), self._handle)
+            if uid != os.geteuid():
+                os.chown(str(uid), uid, -1, dir_fd=self._handle, follow_symlinks=False)
+
+
+def own_place(path: str) -> tuple[Runtime, Place]:
+    """The runtime folder and this user's own in it, made (0755) where they are missing.
+
+    Raises:
+        UnsafeError: others could change what is in them, or they cannot be made.
+    """
+    uid = os.geteuid()
+    runtime = _made(path)
+    try:
+        runtime.make_place(uid)
+        place = runtime.place(uid)
+    except OSError as error:
+        raise UnsafeError(
+            f"{path}/{uid}: cannot be made: {error.strerror}; let root make it: "
+            f"install -d -m 755 -o {uid} {path}/{uid}"
+        ) from error
+    if place is None:
+        raise UnsafeError(f"{path}/{uid}: is not a folder of user {uid} alone; let root remove it")
+    return runtime, place
+
+
+def open_runtime(path: str) -> Runtime:
+    """The folder as it is, whoever made it: only for acting as those to whom its folders belong.
+
+    Raises:
+        UnsafeError: everybody can put something into it.
+        OSError: there is none, or it is no folder.
+    """
+    handle = os.open(path, _FOLDER)
+    if os.fstat(handle).st_mode & _OTHERS_WRITE:
+        os.close(handle)
+        raise UnsafeError(_OPEN.format(path))
+    return Runtime(handle)
+
+
+def place_of_root(path: str) -> tuple[Runtime, Place]:
+    """As `own_place` for root, whoever made the runtime folder: only its maker relies on what is in it.
+
+    Raises UnsafeError.
+    """
+    try:
+        runtime = open_runtime(path)
+    except FileNotFoundError:
+        return own_place(path)
+    except OSError as error:
+        raise UnsafeError(f"{path}: cannot be used: {error.strerror}") from error
+    runtime.make_place(ROOT)
+    place = runtime.place(ROOT)
+    if place is None:
+        raise UnsafeError(f"{path}/{ROOT}: is not a folder of root alone; remove it")
+    return runtime, place
+
+
+def _made(path: str) -> Runtime:
+    parent, name = os.path.realpath(Path(path).parent), Path(path).name
+    for above in (*reversed(Path(parent).parents), Path(parent)):
+        _check(above.lstat(), str(above))
+    try:
+        with contextlib.suppress(FileExistsError):
+            _make_folder(str(Path(parent, name)))
+        handle = os.open(Path(parent, name), _FOLDER)
+    except OSError as error:
+        raise UnsafeError(f"{path}: cannot be used: {error.strerror}") from error
+    try:
+        _check(os.fstat(handle), path, sticky_will_do=False)
+    except UnsafeError:
+        os.close(handle)
+        raise
+    return Runtime(handle)
+
+
+def _make_folder(path: str, above: int | None = None) -> None:
+    """0755 whatever the umask: users look for root's marks."""
+    before = os.umask(0o022)
+    try:
+        os.mkdir(path, 0o755, dir_fd=above)
+    finally:
+        os.umask(before)
+
+
+def _check(status: os.stat_result, path: str, *, sticky_will_do: bool = True) -> None:
+    if status.st_uid not in (ROOT, os.geteuid()):
+        raise UnsafeError(
+            f"{path}: belongs to user {status.st_uid}, who could end what is lent here or put something in "
+            "its place; let root remove it, or name another folder: donation.runtime_directory"
+        )
+    if status.st_mode & _OTHERS_WRITE and not (sticky_will_do and status.st_mode & stat.S_ISVTX):
+        raise UnsafeError(_OPEN.format(path))

@@ -1,0 +1,132 @@
+"""One worker, from its start to the end of its last process. Standard library only."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from adaptor.processes.descendants import become_subreaper, child_pids
+from adaptor.processes.leftovers import end_leftovers
+
+SIGNALS = frozenset({signal.SIGCHLD, signal.SIGTERM})
+"""What a supervisor waits for; they are to be blocked before it says that it is there."""
+WALLTIME = "walltime"
+TOLD = "told"
+
+_DEFAULT_IN_WORKER = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
+_PR_SET_PDEATHSIG = 1
+_PATIENCE = 5.0
+"""Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
+
+
+def run(
+    command: Sequence[str],
+    environment: dict[str, str],
+    directory: str,
+    *,
+    deadline: float,
+    grace: float,
+    prepare: Callable[[], None] | None = None,
+) -> tuple[int, str]:
+    """Run a worker until nothing of it lives.
+
+    Args:
+        deadline: monotonic seconds at which it is ended.
+        grace: seconds between SIGTERM and SIGKILL.
+        prepare: called in the worker's process before it becomes the worker.
+
+    Returns:
+        Its exit code (negative: the signal that ended it), and why it was ended: WALLTIME, TOLD by
+        SIGTERM, or empty where it ended by itself.
+    """
+    become_subreaper()
+    worker = _start(command, environment, directory, prepare)
+    status, cause = _attend(worker, deadline, grace)
+    _kill_all()
+    return os.waitstatus_to_exitcode(status), cause
+
+
+def redirect_output(path: Path) -> None:
+    """Send what worker and supervisor print to a 0600 file. Raises OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+    os.dup2(handle, 1)
+    os.dup2(handle, 2)
+    os.close(handle)
+
+
+def _attend(worker: int, deadline: float, grace: float) -> tuple[int, str]:
+    """Wait for the worker, ending it when its time is up or at SIGTERM: its wait status and the cause."""
+    cause = ""
+    while True:
+        status = _reap().get(worker)
+        if status is not None:
+            return status, cause
+        came = signal.sigtimedwait(SIGNALS, max(0.0, deadline - time.monotonic()))
+        if came is not None and (came.si_signo == signal.SIGCHLD or cause):
+            continue
+        if not cause:
+            cause = WALLTIME if came is None else TOLD
+            os.kill(worker, signal.SIGTERM)
+        else:
+            _kill_all()
+        deadline = time.monotonic() + grace
+
+
+def _kill_all() -> None:
+    """The worker, if it lives, and what it has left behind: its orphans are our children."""
+    if child_pids():
+        end_leftovers("", [os.getpid()], time.monotonic() + _PATIENCE)
+
+
+def _reap() -> dict[int, int]:
+    """The wait statuses of all children that have ended."""
+    ended: dict[int, int] = {}
+    try:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return ended
+            ended[pid] = status
+    except ChildProcessError:
+        return ended
+
+
+def _start(
+    command: Sequence[str], environment: dict[str, str], directory: str, prepare: Callable[[], None] | None
+) -> int:
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become_worker(command, environment, directory, prepare, supervisor)
+    return pid
+
+
+def _become_worker(
+    command: Sequence[str],
+    environment: dict[str, str],
+    directory: str,
+    prepare: Callable[[], None] | None,
+    supervisor: int,
+) -> NoReturn:
+    try:
+        os.setsid()
+        # A worker whose supervisor is killed is told to leave: nobody would end it at its time limit.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != supervisor:
+            os._exit(1)
+        for number in _DEFAULT_IN_WORKER:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if prepare is not None:
+            prepare()
+        os.chdir(directory)
+        os.execvpe(command[0], list(command), environment)  # noqa: S606 (no shell is wanted)
+    except OSError as error:
+        os.write(2, f"{command[0]}: cannot be started: {error}\n".encode())
+    finally:
+        os._exit(127)

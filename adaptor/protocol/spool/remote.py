@@ -1,0 +1,120 @@
+"""A spool on another machine: `python -m adaptor.protocol.spool.remote_server` runs the exchanges there."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Protocol
+
+import msgspec
+
+from adaptor import __version__
+from adaptor.errors import AdaptorError
+from adaptor.protocol.spool.exchange import Errand, MailRoomError, Outcome
+from adaptor.protocol.spool.frames import FrameError, receive, send
+from adaptor.protocol.spool.remote_server import Answer, Failed, Greeting, Reply
+
+_reply: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Talk(Protocol):
+    """A process with pipes for its input and output."""
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]: ...
+
+    def complaint(self) -> str:
+        """The last line of its standard error; empty where there is none."""
+
+    def end(self) -> None:
+        """Close the pipes and see it off."""
+
+
+class DistantRoom:
+    """See `MailRoom`. A process that ends or hangs is replaced with the next errand."""
+
+    def __init__(self, start: Callable[[], Talk], timeout: float) -> None:
+        """
+        Args:
+            start: starts `remote_server` there; may raise AdaptorError or OSError.
+            timeout: seconds for the start, and for each errand.
+        """
+        self._start = start
+        self._timeout = timeout
+        self._talk: Talk | None = None
+        self._room: Path | None = None
+
+    def locate(self) -> Path:
+        self._reach()
+        assert self._room is not None
+        return self._room
+
+    def run(self, errand: Errand) -> Outcome:
+        answer = self._ask(self._reach(), errand)
+        if isinstance(answer, Answer):
+            return answer.outcome
+        if isinstance(answer, Failed):
+            raise MailRoomError(answer.message)
+        self.close()
+        raise MailRoomError("the mail room greets in the middle of its work")
+
+    def close(self) -> None:
+        """End the process."""
+        talk, self._talk = self._talk, None
+        if talk is not None:
+            talk.end()
+
+    def _reach(self) -> Talk:
+        if self._talk is None:
+            try:
+                self._talk = self._start()
+            except (OSError, AdaptorError) as error:
+                raise MailRoomError(f"the mail room cannot be started: {error}") from error
+            self._room = self._greeted(self._talk)
+        return self._talk
+
+    def _greeted(self, talk: Talk) -> Path:
+        greeting = self._hear(talk, time.monotonic() + self._timeout)
+        if isinstance(greeting, Greeting) and greeting.version == __version__:
+            return Path(greeting.room)
+        self.close()
+        if isinstance(greeting, Greeting):
+            raise MailRoomError(
+                f"version {greeting.version} is installed there and {__version__} here: make them equal"
+            )
+        raise MailRoomError(greeting.message if isinstance(greeting, Failed) else "no greeting")
+
+    def _ask(self, talk: Talk, errand: Errand) -> Reply:
+        deadline = time.monotonic() + self._timeout
+        try:
+            send(_descriptor(talk.process.stdin), _encode(errand), deadline)
+        except FrameError as error:
+            raise self._lost(talk, error) from error
+        return self._hear(talk, deadline)
+
+    def _hear(self, talk: Talk, deadline: float) -> Reply:
+        try:
+            data = receive(_descriptor(talk.process.stdout), deadline)
+            if data is None:
+                raise FrameError("it has ended")
+            return _reply.decode(data)
+        except (FrameError, msgspec.DecodeError) as error:
+            raise self._lost(talk, error) from error
+
+    def _lost(self, talk: Talk, error: Exception) -> MailRoomError:
+        try:
+            words = talk.complaint()
+        except (OSError, ValueError):  # it was ended in the meantime
+            words = ""
+        self.close()
+        return MailRoomError(f"the mail room does not answer: {error}{f' ({words})' if words else ''}")
+
+
+def _descriptor(pipe: IO[bytes] | None) -> int:
+    """Raises FrameError: there is no such pipe any more."""
+    if pipe is None or pipe.closed:
+        raise FrameError("it was ended")
+    return pipe.fileno()

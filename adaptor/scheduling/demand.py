@@ -1,0 +1,121 @@
+"""What the broker's bags ask of the sites: tasks by shape, with the runtimes that were learned."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.crafting.situation import Demand, Group
+from adaptor.donation.situation import DonationDemand
+from adaptor.model import TaskState
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.donated_nodes import lent_demand
+from adaptor.scheduling.state import Books
+
+_Shape = tuple[int, int | None, int | None]
+"""Processors and memory of a task; its bag, where that has pilots of its own."""
+
+
+class LentDemand(msgspec.Struct, frozen=True):
+    """Tasks of one bag that may be started on lent nodes."""
+
+    bag: int
+    memory_per_task: int | None
+    """Bytes."""
+    own: bool
+    """Whether the bag runs in pilots of its own only."""
+    wanted: DonationDemand
+
+
+def lent_demands(books: Books, site: str) -> tuple[LentDemand, ...]:
+    """What waits and may be started on lent nodes of a site, by bag."""
+    return tuple(
+        LentDemand(bag.id, bag.spec.memory, bag.id in books.alone, wanted)
+        for bag in _unfinished(books)
+        if bag.spec.allows(site) and (wanted := lent_demand(books, bag, site)) is not None
+    )
+
+
+def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
+    """What formal requests are wanted for: all unfinished bags that may run at a site, by shape of task."""
+    by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
+    for bag in _formal(books):
+        if bag.spec.allows(site):
+            by_shape[_shape(books, bag)].append(bag)
+    return tuple(
+        _demand(books, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
+        for bags in by_shape.values()
+    )
+
+
+def groups_of(books: Books) -> tuple[Group, ...]:
+    """The unfinished bags by shape of task and by the sites at which they may run."""
+    together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
+    for bag in _formal(books):
+        together[_shape(books, bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
+    return tuple(
+        Group(
+            waiting=_waiting(bags),
+            at={site: _demand(books, site, bags, running=_running(books, site, bags)) for site in sites},
+        )
+        for (_, sites), bags in together.items()
+    )
+
+
+def _unfinished(books: Books) -> Iterable[Bag]:
+    return (bag for bag in books.bags.values() if not bag.ended)
+
+
+def _formal(books: Books) -> Iterable[Bag]:
+    """Those whose tasks may run in formal requests."""
+    return (bag for bag in _unfinished(books) if bag.spec.allocation != "transparent")
+
+
+def sharers_of(books: Books, site: str, demand: Demand) -> dict[int, float]:
+    """The bags whose waiting tasks make a demand, and how many each has."""
+    shape = demand.processors_per_task, demand.memory_per_task, demand.bag
+    waiting = {
+        bag.id: float(bag.count(TaskState.WAITING))
+        for bag in _formal(books)
+        if bag.spec.allows(site) and _shape(books, bag) == shape
+    }
+    return {bag: tasks for bag, tasks in waiting.items() if tasks}
+
+
+def _shape(books: Books, bag: Bag) -> _Shape:
+    return bag.spec.cpus, bag.spec.memory, bag.id if bag.id in books.alone else None
+
+
+def _waiting(bags: list[Bag]) -> int:
+    return sum(bag.count(TaskState.WAITING) for bag in bags)
+
+
+def _running(books: Books, site: str, bags: list[Bag]) -> int:
+    """Tasks that workers of this site hold, replicas counted too."""
+    return sum(books.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
+
+
+def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
+    estimates = [estimate for bag in bags for estimate in _estimates(books, bag, site)]
+    cpus, memory, bag = _shape(books, bags[0])
+    return Demand(
+        processors_per_task=cpus,
+        memory_per_task=memory,
+        waiting=_waiting(bags),
+        running=running,
+        runtime=max(estimates),
+        shortest=min(estimates),
+        bag=bag,
+    )
+
+
+def _estimates(books: Books, bag: Bag, site: str) -> list[float]:
+    """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
+    learner = books.learner(bag.id, site)
+    odd = [task for task in learner.cut_tasks | bag.preempted.keys() if bag.state(task) is TaskState.WAITING]
+    estimates = [books.estimate_of(bag, site, task) for task in odd]
+    if not odd or len(odd) < bag.count(TaskState.WAITING):
+        estimates.append(learner.estimate)
+    return estimates

@@ -1,0 +1,139 @@
+"""Lent nodes as the broker sees them: which waiting tasks may be started there (De Rose §3). Pure."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adaptor.donation.fitting import held, known_need, least_probability, room
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationDemand, DonationRules
+from adaptor.model import TaskState
+
+if TYPE_CHECKING:
+    from adaptor.scheduling.bag import Bag
+    from adaptor.scheduling.state import Books
+    from adaptor.scheduling.workers import Worker
+
+UNLEARNED = IdleLearner().hazard
+"""What is taken to be known of a site's idle periods before any was seen."""
+
+
+class LentNode(msgspec.Struct, frozen=True, kw_only=True):
+    """The node of a pilot by which it is lent. Epoch seconds."""
+
+    since: float
+    """Since when it has been idle but for us."""
+    until: float = math.inf
+    """When a local job is planned there, or the hours of lending end."""
+
+
+class Preempted(msgspec.Struct, frozen=True):
+    """What became of a task on lent nodes."""
+
+    times: int = 0
+    """How often its node was taken while it ran."""
+    ran: float = 0.0
+    """The longest time in seconds that it ran in vain."""
+
+    def again(self, ran: float) -> Preempted:
+        return Preempted(self.times + 1, max(self.ran, ran))
+
+
+NEVER_PREEMPTED = Preempted()
+
+
+def lent_need(books: Books, bag: Bag, site: str, task: int) -> float:
+    """Seconds that a task is taken to need on a lent node; 0 while nothing is known of its bag."""
+    learner = books.learner(bag.id, site)
+    known = learner.mean is not None or learner.cut_tasks or bag.spec.runtimes.get(site) is not None
+    return known_need(learner.estimate_of(task) if known else None, bag.preempted_of(task).ran)
+
+
+def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
+    """Take the first waiting task that is likely to finish on a lent node: (task, seconds it needs).
+
+    One that was preempted too often is left for formal requests; where its bag knows none, it comes
+    after all others.
+    """
+    rules, last = books.rules(worker.site), books.sites[worker.site].last
+    longest = _room(books, bag, worker, now)
+    if longest <= 0:
+        return None
+    # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
+    others, spare = bag.spec.allocation != "transparent", None
+    for position, task in enumerate(islice(bag.waiting, _odd(books, bag, worker.site) + 1)):
+        fate = bag.preempted_of(task)
+        kept = held(fate.times, rules)
+        others = others or not kept
+        if fate.ran > longest or (kept and (others or spare is not None)):
+            continue
+        need = lent_need(books, bag, worker.site, task)
+        if need > longest or need + last >= worker.too_long:
+            continue
+        if not kept:
+            return _take(bag, position), need + last
+        spare = position, need
+    if spare is None or others:
+        return None
+    return _take(bag, spare[0]), spare[1] + last
+
+
+def fits_lent(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+    """Whether another attempt of a task is likely to finish on a lent node."""
+    last = books.sites[worker.site].last
+    need = lent_need(books, bag, worker.site, task)
+    return _room(books, bag, worker, now) >= need and need + last < worker.too_long
+
+
+def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
+    """Seconds of the longest task of the bag that may be started on the worker's node and in its pilot."""
+    node = books.lent[worker.pilot]
+    probability = least_probability(bag.spec.allocation, books.rules(worker.site))
+    longest = room(books.hazard(worker.site), now - node.since, node.until - now, probability)
+    return min(longest, worker.time_left(now) - books.sites[worker.site].last)
+
+
+def _odd(books: Books, bag: Bag, site: str) -> int:
+    """How many tasks may need more than the others."""
+    return len(books.learner(bag.id, site).cut_tasks) + len(bag.preempted)
+
+
+def _take(bag: Bag, position: int) -> int:
+    task = bag.waiting[position]
+    del bag.waiting[position]
+    return task
+
+
+def lent_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
+    """What waits of a bag and may be started on lent nodes of a site; None: nothing."""
+    rules = books.rules(site)
+    if bag.spec.allocation == "explicit" or not bag.waiting:
+        return None
+    kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
+    waiting = bag.count(TaskState.WAITING) - len(kept)
+    if waiting <= 0:
+        return None
+    needs = (
+        lent_need(books, bag, site, task)
+        for task in islice(bag.waiting, _odd(books, bag, site) + 1)
+        if task not in kept
+    )
+    return DonationDemand(
+        waiting=waiting,
+        processors_per_task=bag.spec.cpus,
+        memory_per_task=bag.spec.memory,
+        needs=min(needs, default=0.0),
+        allocation=bag.spec.allocation,
+    )
+
+
+def _held(bag: Bag, rules: DonationRules) -> set[int]:
+    return {
+        task
+        for task, fate in bag.preempted.items()
+        if held(fate.times, rules) and bag.state(task) is TaskState.WAITING
+    }

@@ -1,0 +1,177 @@
+"""What the end of an attempt means for its task: a result, a charged retry, or neither.
+
+Only the task's own failure is charged. A lost worker, the walltime, a preemption or a cancel puts
+the task back at the head of the queue. The first result wins; a later one is recorded as superseded.
+"""
+
+from __future__ import annotations
+
+from adaptor.model import AttemptOutcome, TaskState
+from adaptor.protocol.messages import AttemptKey, Ending, Leaving, Result
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.changes import AttemptEnd
+from adaptor.scheduling.state import Books
+from adaptor.scheduling.workers import Held, Worker
+from adaptor.units import format_duration
+
+NEAR_THE_END = 15.0
+"""Seconds before its pilot's end within which an end by the worker is the walltime's doing."""
+
+
+def settle(books: Books, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
+    """Take in a worker's word on one attempt; a second time it changes nothing.
+
+    `why` is given when it comes with a Goodbye.
+    """
+    key = result.key
+    held = books.let_go(worker, key)
+    bag = books.bags.get(key.bag)
+    if bag is None or not bag.expects(key.task, key.attempt):
+        return
+    outcome = _judge(bag, worker, result, why, now, lent=worker.pilot in books.lent)
+    books.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
+    books.touched[bag.id] = bag
+    if bag.state(key.task).ended:
+        bag.release(key.task, key.attempt)
+    elif outcome is AttemptOutcome.DONE:
+        if worker.site in books.sites:  # else the configuration no longer has it: nothing is to be learned
+            books.finished(bag, worker.site, key.task, result.wall)
+        bag.credit(result.wall, result.started + result.wall)
+        books.end_task(bag, key, TaskState.DONE)
+    elif outcome is AttemptOutcome.FAILED:
+        _charge(books, bag, key)
+    else:
+        _learn(books, bag, worker, result, outcome, held, why)
+        _go_on_without(books, bag, key)
+    books.forget_if_over(bag)
+
+
+def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, now: float) -> None:
+    """An attempt is over and its worker did not say how."""
+    held = books.let_go(worker, key)
+    bag = books.bags.get(key.bag)
+    if bag is None:
+        return
+    started = held.started if held else None
+    wall = now - started if started is not None else None
+    books.changes.attempts.append(AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall))
+    if bag.state(key.task).ended:
+        bag.release(key.task, key.attempt)
+    else:
+        if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in books.sites:
+            books.learner(bag.id, worker.site).cut(key.task, wall)
+        _count_preemption(books, bag, worker, key, outcome, wall)
+        _go_on_without(books, bag, key)
+    bag.set_adrift(key.task, key.attempt)
+    books.forget_if_over(bag)
+
+
+def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float) -> AttemptEnd:
+    if not result.started:
+        return AttemptEnd(key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot)
+    return AttemptEnd(
+        key=result.key,
+        outcome=outcome,
+        at=result.started + result.wall,
+        started=result.started,
+        wall=result.wall,
+        cpu=result.cpu,
+        peak_memory=result.peak_memory or None,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        error=result.error,
+        pilot=pilot,
+    )
+
+
+def _judge(
+    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, *, lent: bool
+) -> AttemptOutcome:
+    state = bag.state(result.key.task)
+    if state is TaskState.CANCELLED:
+        return AttemptOutcome.CANCELLED
+    if result.ending is Ending.RETURNED:
+        return AttemptOutcome.RETURNED
+    if state.ended:
+        return AttemptOutcome.SUPERSEDED
+    if result.ending in (Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED):
+        return AttemptOutcome.DONE if result.exit_code == 0 else AttemptOutcome.FAILED
+    if result.ending is Ending.ABORTED:
+        return AttemptOutcome.CANCELLED
+    ended = result.started + result.wall if result.started else now
+    if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
+        return AttemptOutcome.WALLTIME
+    if lent and why is not None:  # by the scheduler's signal, or because we take the node back
+        return AttemptOutcome.PREEMPTED
+    if why is Leaving.TOLD:
+        return AttemptOutcome.CANCELLED
+    return AttemptOutcome.LOST  # the scheduler's word on the pilot will say more
+
+
+def _learn(
+    books: Books,
+    bag: Bag,
+    worker: Worker,
+    result: Result,
+    outcome: AttemptOutcome,
+    held: Held | None,
+    why: Leaving | None,
+) -> None:
+    """What an attempt without a result says about times."""
+    _count_preemption(books, bag, worker, result.key, outcome, result.wall if result.started else None)
+    if worker.site not in books.sites:
+        return
+    if outcome is AttemptOutcome.WALLTIME:
+        books.learner(bag.id, worker.site).cut(result.key.task, result.wall)
+    asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
+    if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
+        worker.too_long = min(worker.too_long, books.needs(bag, worker.site, result.key.task))
+
+
+def _count_preemption(
+    books: Books, bag: Bag, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, ran: float | None
+) -> None:
+    """A task that keeps losing its lent nodes is held in the end; a node that fell silent counts too."""
+    lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
+    if lost and ran is not None and worker.pilot in books.lent:
+        bag.preempt(key.task, ran)
+
+
+def _charge(books: Books, bag: Bag, key: AttemptKey) -> None:
+    """The task's own failure: again, up to the bag's limit."""
+    may_retry = bag.charge(key.task)
+    bag.release(key.task, key.attempt)
+    if not may_retry:
+        books.end_task(bag, key, TaskState.FAILED)
+    elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
+        books.put_back(bag, key.task, first=False)
+    else:
+        books.note(bag, key.task)
+
+
+def _go_on_without(books: Books, bag: Bag, key: AttemptKey) -> None:
+    """An attempt is over through no fault of the task: it waits again unless another attempt runs."""
+    bag.release(key.task, key.attempt)
+    if key.task in bag.live or bag.state(key.task) is not TaskState.LEASED:
+        return
+    if _hopeless(books, bag, key.task):
+        books.end_task(bag, key, TaskState.FAILED, _why_hopeless(books, bag))
+    else:
+        books.put_back(bag, key.task, first=True)
+
+
+def _hopeless(books: Books, bag: Bag, task: int) -> bool:
+    """Whether the task was cut at every site that may run it although it had all the time there is."""
+    return all(
+        (learner := books.learners.get((bag.id, site))) is not None and learner.hopeless(task)
+        for site in books.sites
+        if bag.spec.allows(site)
+    )
+
+
+def _why_hopeless(books: Books, bag: Bag) -> str:
+    longest = max(terms.longest for site, terms in books.sites.items() if bag.spec.allows(site))
+    return (
+        f"it needs more time than one request can give: max_tr less the pad leaves "
+        f"{format_duration(longest)}, and it had all of that; raise max_tr or split the task"
+    )

@@ -1,0 +1,253 @@
+"""The broker's books: bags, workers, leases, what was learned; and the entries that change them.
+
+Every entry notes what the journal has to write (`changes`) and what workers are to be told
+(`outbox`). Pure: the time is an argument, nothing is read or written here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+
+import msgspec
+
+from adaptor.budget.estimation.experience import Experience
+from adaptor.crafting.learning import Learned, RuntimeLearner
+from adaptor.donation.idleness import Hazard
+from adaptor.donation.situation import DonationRules
+from adaptor.model import TaskState
+from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
+from adaptor.scheduling.donated_nodes import UNLEARNED, LentNode
+from adaptor.scheduling.outbox import Grant, Outbox
+from adaptor.scheduling.workers import Held, Worker
+
+_EXPERIENCE = 2000
+"""Runtimes of a bag at a site that are kept one by one, at most."""
+
+
+class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What learning needs to know of a site (De Rose §4.3.1)."""
+
+    initial_tr: float
+    growth_factor: int
+    longest: float
+    """Seconds of the longest task that one request of the site can hold."""
+    last: float = LAST_SECONDS
+    """Seconds before its pilot's end at which a worker ends its tasks."""
+    latency: float = 0.0
+    """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
+    donation: DonationRules | None = None
+    """How its idle nodes are lent; None: they are not."""
+
+
+_NO_RULES = DonationRules()
+
+
+class Meter(msgspec.Struct, frozen=True):
+    """How a pilot is charged."""
+
+    started: float
+    """Epoch seconds."""
+    unit: float
+    """The charging unit, seconds."""
+    spare: float
+    """Seconds before the end of a unit at which work must be over for the pilot to leave within it."""
+
+    def paid_until(self, now: float) -> float:
+        """Up to when work costs nothing more, since the unit that has begun is charged whole."""
+        units = math.floor(max(0.0, now - self.started) / self.unit) + 1
+        return self.started + units * self.unit - self.spare
+
+
+class PaidCopy(msgspec.Struct, frozen=True):
+    """A replica of a bag that pays for its pilots."""
+
+    worker: str
+    until: float | None
+    """Epoch seconds up to which its place is paid; None after a restart, until its pilot has a meter."""
+
+
+def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
+    return RuntimeLearner(
+        initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.longest, learned=learned
+    )
+
+
+class Books:
+    def __init__(self, sites: dict[str, SiteTerms]) -> None:
+        self.sites = sites
+        self.bags: dict[int, Bag] = {}
+        """Those with unfinished tasks, or of which a worker still holds something."""
+        self.workers: dict[str, Worker] = {}
+        self.learners: dict[tuple[int, str], RuntimeLearner] = {}
+        self.shares: dict[tuple[int, str], int] = defaultdict(int)
+        """Processors that each bag holds at each site."""
+        self.reserved: dict[int, str] = {}
+        """For a bag that holds nothing: the worker that is kept from other bags until it fits."""
+        self.alone: set[int] = set()
+        """Bags that run in pilots of their own only, since each pays for itself."""
+        self.owners: dict[int, int] = {}
+        """By pilot: the only bag that it serves; those that are not named serve all others."""
+        self.lent: dict[int, LentNode] = {}
+        """The nodes that are lent, by their pilots."""
+        self.hazards: dict[str, Hazard] = {}
+        """How long nodes stay idle, by site."""
+        self.meters: dict[int, Meter] = {}
+        """Of the pilots that serve one bag, as far as they are known to run."""
+        self.copies: dict[AttemptKey, PaidCopy] = {}
+        """Replicas of bags that pay for their pilots."""
+        self.looked: dict[int, float] = {}
+        """By bag: when it was last looked for tasks to replicate."""
+        self._experiences: dict[tuple[int, str], Experience] = {}
+        self.touched: dict[int, Bag] = {}
+        """Bags whose numbers changed since the journal was last written."""
+        self.changes = Changes()
+        self.outbox = Outbox()
+
+    def learner(self, bag: int, site: str) -> RuntimeLearner:
+        learner = self.learners.get((bag, site))
+        if learner is None:
+            learner = self.learners[bag, site] = _new_learner(self.sites[site])
+            sampled = self.bags[bag].spec.runtimes.get(site) if bag in self.bags else None
+            if sampled is not None:
+                learner.suppose(sampled)
+        if learner.mean is None and len(self.sites) > 1:
+            known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
+            if known:
+                learner.suppose(max(known))
+        return learner
+
+    def finished(self, bag: Bag, site: str, task: int, wall: float) -> None:
+        """Learn from a result."""
+        self.learner(bag.id, site).finished(wall, task=task)
+        self._experiences.setdefault((bag.id, site), Experience(_EXPERIENCE)).add(wall)
+
+    def experience(self, bag: Bag, site: str) -> Experience:
+        """A bag's runtimes at a site; where no task has finished there, those of the site where most have."""
+        mine = self._experiences.get((bag.id, site))
+        if mine is not None:
+            return mine
+        others = [each for (owner, _), each in self._experiences.items() if owner == bag.id]
+        return max(others, key=len, default=Experience())
+
+    def _learners_of(self, bag: int) -> list[RuntimeLearner]:
+        return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
+
+    def needs(self, bag: Bag, site: str, task: int) -> float:
+        """Seconds that must be left of a pilot when the task starts in it."""
+        return self.estimate_of(bag, site, task) + self.sites[site].last
+
+    def estimate_of(self, bag: Bag, site: str, task: int) -> float:
+        """Seconds that the task is taken to need: what ran in vain for so long needs more."""
+        return max(self.learner(bag.id, site).estimate_of(task), bag.preempted_of(task).ran)
+
+    def rules(self, site: str) -> DonationRules:
+        """By which nodes of a site are lent."""
+        return self.sites[site].donation or _NO_RULES
+
+    def hazard(self, site: str) -> Hazard:
+        return self.hazards.get(site, UNLEARNED)
+
+    def set_longest(self, site: str, longest: float) -> None:
+        """Correct the terms of a site, for what was learned there too."""
+        terms = self.sites[site] = msgspec.structs.replace(self.sites[site], longest=longest)
+        for (bag, where), learner in list(self.learners.items()):
+            if where == site:
+                self.learners[bag, site] = _new_learner(terms, learner.learned)
+
+    def serves(self, worker: Worker, bag: Bag) -> bool:
+        """Whether the tasks of a bag may run there, room and time aside."""
+        return self.serves_in(worker.pilot, worker.site, bag)
+
+    def serves_in(self, pilot: int, site: str, bag: Bag) -> bool:
+        """Whether the tasks of a bag may run in a pilot, room and time aside."""
+        own = bag.id if bag.id in self.alone else None
+        unwanted = "explicit" if pilot in self.lent else "transparent"
+        return bag.spec.allows(site) and bag.spec.allocation != unwanted and self.owners.get(pilot) == own
+
+    def concerns(self, bag: Bag, site: str) -> bool:
+        """Whether the tasks of a bag may run at a site."""
+        lends = self.sites[site].donation is not None
+        return bag.spec.allows(site) and (lends or bag.spec.allocation != "transparent")
+
+    def processors(self, site: str) -> int:
+        """Processors of all workers at a site."""
+        return sum(worker.processors for worker in self.workers.values() if worker.site == site)
+
+    def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
+        """Give a task (taken from the queue, or running elsewhere) to a worker; the new attempt."""
+        key = AttemptKey(bag.id, task, bag.lease(task))
+        self.hold(worker, key, bag, now)
+        self.outbox.of(worker.id).grants.append(Grant(key, needs))
+        self.changes.attempts.append(AttemptStart(key, worker.pilot, worker.node, worker.id, now))
+        self.note(bag, task)
+        return key
+
+    def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
+        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
+        self.shares[bag.id, worker.site] += bag.spec.cpus
+
+    def let_go(self, worker: Worker, key: AttemptKey) -> Held | None:
+        held = worker.held.pop(key, None)
+        self.copies.pop(key, None)
+        if held is not None:
+            self.shares[key.bag, worker.site] -= held.cpus
+        return held
+
+    def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
+        """A worker holds an attempt that was given up, or that nobody remembers."""
+        bag = self.bags.get(key.bag)
+        if bag is None or bag.state(key.task).ended or not bag.expects(key.task, key.attempt):
+            worker.held[key] = Held(leased=now, cpus=0)
+            self.abort(worker, key)
+            return
+        bag.revive(key.task, key.attempt)
+        self.hold(worker, key, bag, now)
+        self.changes.attempts.append(AttemptRevived(key))
+        self.note(bag, key.task)
+
+    def abort(self, worker: Worker, key: AttemptKey) -> None:
+        held = worker.held.get(key)
+        if held is not None and not held.abort_sent:
+            held.abort_sent = True
+            self.outbox.of(worker.id).abort.append(key)
+
+    def put_back(self, bag: Bag, task: int, *, first: bool) -> None:
+        bag.put_back(task, first=first)
+        self.note(bag, task)
+
+    def end_task(self, bag: Bag, key: AttemptKey, state: TaskState, error: str | None = None) -> None:
+        """The task's end, with this attempt's end as its result; its other attempts are aborted."""
+        bag.release(key.task, key.attempt)
+        others = bag.end(key.task, state)
+        for (owner, _), learner in self.learners.items():
+            if owner == bag.id:
+                learner.forget(key.task)
+        self.note(bag, key.task, result=key.attempt, error=error)
+        if not others:
+            return
+        for worker in self.workers.values():
+            for attempt in others:
+                self.abort(worker, AttemptKey(key.bag, key.task, attempt))
+
+    def note(self, bag: Bag, task: int, result: int | None = None, error: str | None = None) -> None:
+        """Have the journal write the task's state."""
+        charged = bag.charged.get(task, 0)
+        change = TaskChange(bag.id, task, bag.state(task), bag.attempts(task), charged, result, error)
+        self.changes.tasks.append(change)
+        self.touched[bag.id] = bag
+
+    def forget_if_over(self, bag: Bag) -> None:
+        """Drop a bag whose tasks have ended once no worker holds anything of it."""
+        if not bag.ended or bag.live or bag.id not in self.bags:
+            return
+        if any(key.bag == bag.id for worker in self.workers.values() for key in worker.held):
+            return
+        del self.bags[bag.id]
+        self.reserved.pop(bag.id, None)
+        self.looked.pop(bag.id, None)
+        for book in (self.learners, self.shares, self._experiences):
+            for key in [key for key in book if key[0] == bag.id]:
+                del book[key]

@@ -1,0 +1,171 @@
+"""The tail of a bag: which running tasks are started once more, and where (BaTS, Tail Phase). Pure.
+
+Oprescu & Kielmann: on idle processors that are paid, replicate the task that is expected to end last, if
+it would end sooner there. Both are reckoned in a bad case, as a bag ends with its last task. What a fresh
+attempt takes is what any task takes at its site, as the one that is late may be so because of its node (WQR,
+Paranhos et al. 2003).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+import msgspec
+
+from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask, replicas
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.donated_nodes import fits_lent
+from adaptor.scheduling.state import Books, PaidCopy
+from adaptor.scheduling.workers import Worker
+
+_TASKS = 256
+"""Running tasks that are looked at, those first that are expected to end last."""
+_PLACES = 64
+"""Idle processors that are looked at."""
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """A replica to be started."""
+
+    worker: Worker
+    task: int
+    needs: float
+    """Seconds that must be left of the pilot when it starts."""
+    until: float
+    """Epoch seconds up to which its place is paid."""
+
+
+def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
+    """The replicas that are worth starting now on all idle workers; no task of the bag waits.
+
+    A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
+    charging unit that has begun, or as long as another task is expected to run in the same pilot.
+    """
+    fresh = {site: whole for site in books.sites if (whole := _fresh(books, bag, site)) is not None}
+    running = _running(books, bag, now)
+    places = _places(books, bag, fresh, now) if running and fresh else []
+    if not places:
+        return []
+    soonest = min(fresh[worker.site] for worker, _ in places)
+    tasks = [
+        RunningTask(task=task, left=left, whole=fresh)
+        for task, attempts in running.items()
+        if (left := _left(books, bag, attempts)) > soonest
+    ]
+    late = heapq.nlargest(_TASKS, tasks, key=lambda each: each.left)
+
+    def allowed(task: int, number: int) -> bool:
+        worker = places[number][0]
+        held = any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task])
+        return not held and _fits(books, bag, worker, task, now)
+
+    idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
+    return [
+        Copy(worker, each.task, books.needs(bag, worker.site, each.task), until)
+        for each in replicas(late, idle, exact=True, allowed=allowed)
+        for worker, until in [places[each.processor]]
+    ]
+
+
+def _fits(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+    if worker.pilot in books.lent:
+        return fits_lent(books, bag, worker, task, now)
+    needs = books.needs(bag, worker.site, task)
+    return needs <= worker.time_left(now) and needs < worker.too_long
+
+
+def _paid(books: Books, bag: Bag, now: float) -> dict[int, float]:
+    """By pilot of a bag that pays: epoch seconds up to which it is charged whatever it does."""
+    paid = {
+        pilot: meter.paid_until(now)
+        for pilot, meter in books.meters.items()
+        if books.owners.get(pilot) == bag.id
+    }
+    for worker in books.workers.values():
+        if books.owners.get(worker.pilot) == bag.id:
+            runtimes = books.experience(bag, worker.site)
+            ends = (
+                held.started + runtimes.whole(max(0.0, now - held.started))
+                for key, held in worker.held.items()
+                if held.started is not None and key not in books.copies
+            )
+            paid[worker.pilot] = max(paid.get(worker.pilot, now), *ends, now)
+    return paid
+
+
+def stop_unpaid_copies(books: Books, now: float) -> None:
+    """End the replicas whose paid time is over, so that they never cost another unit."""
+    for key, copy in list(books.copies.items()):
+        worker = books.workers.get(copy.worker)
+        if worker is None or _is_alone(books, key):
+            del books.copies[key]
+        elif copy.until is None:
+            if worker.pilot in books.meters:
+                until = books.meters[worker.pilot].paid_until(now)
+                books.copies[key] = PaidCopy(copy.worker, until)
+        elif now >= copy.until and not _others_run(books, worker):
+            books.abort(worker, key)
+
+
+def _is_alone(books: Books, key: AttemptKey) -> bool:
+    """Whether the task runs nowhere else any more: what it has done here is not to be lost."""
+    bag = books.bags.get(key.bag)
+    return bag is not None and bag.live.get(key.task) == {key.attempt}
+
+
+def _others_run(books: Books, worker: Worker) -> bool:
+    """Whether the pilot of a worker runs anything but replicas."""
+    return any(
+        key not in books.copies and held.started is not None
+        for other in books.workers.values()
+        if other.pilot == worker.pilot
+        for key, held in other.held.items()
+    )
+
+
+def _fresh(books: Books, bag: Bag, site: str) -> float | None:
+    """Seconds that a fresh attempt takes in a bad case; None where none has finished."""
+    known = bag.spec.allows(site) and books.learner(bag.id, site).mean is not None
+    return books.experience(bag, site).late(0.0) if known else None
+
+
+def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
+    """By task that may be replicated: the site and the seconds so far of each attempt that has started."""
+    found: dict[int, list[tuple[str, float]]] = {}
+    for worker in books.workers.values():
+        if worker.site not in books.sites:  # the configuration no longer has it; its pilot is left alone
+            continue
+        # Its end would be known by now only if it was that much earlier.
+        on_the_way = 2 * books.sites[worker.site].latency
+        for key, held in worker.held.items():
+            if key.bag == bag.id and held.started is not None and key.task in bag.live:
+                found.setdefault(key.task, []).append(
+                    (worker.site, max(0.0, now - held.started - on_the_way))
+                )
+    return {task: each for task, each in found.items() if len(bag.live[task]) <= bag.spec.replicas}
+
+
+def _left(books: Books, bag: Bag, attempts: list[tuple[str, float]]) -> float:
+    """Seconds until the first attempt of a task ends, in a bad case."""
+    return min(max(0.0, books.experience(bag, site).late(elapsed) - elapsed) for site, elapsed in attempts)
+
+
+def _places(books: Books, bag: Bag, fresh: dict[str, float], now: float) -> list[tuple[Worker, float]]:
+    """Idle processors, each with the instant up to which it is paid."""
+    found: list[tuple[Worker, float]] = []
+    paid = _paid(books, bag, now) if bag.id in books.alone else {}
+    for worker in books.workers.values():
+        if worker.awaited or worker.site not in fresh or not books.serves(worker, bag):
+            continue
+        slots = min(_PLACES - len(found), _slots(bag, worker))
+        if slots > 0:
+            found += [(worker, paid.get(worker.pilot, math.inf))] * slots
+    return found
+
+
+def _slots(bag: Bag, worker: Worker) -> int:
+    """Tasks that fit into what is free of a worker."""
+    by_memory = worker.free_memory // bag.spec.memory if bag.spec.memory else worker.free_processors
+    return min(worker.free_processors // bag.spec.cpus, by_memory)

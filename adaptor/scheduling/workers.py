@@ -1,0 +1,74 @@
+"""The workers that the broker knows, and the leases each of them holds."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.protocol.messages import AttemptKey
+
+
+class Held(msgspec.Struct):
+    """One lease in a worker's hands."""
+
+    leased: float
+    """Epoch seconds."""
+    cpus: int
+    started: float | None = None
+    """Epoch seconds, as reported; None while it waits in the worker."""
+    abort_sent: bool = False
+    give_back_sent: bool = False
+
+
+class Worker:
+    """One agent on one node of one pilot."""
+
+    def __init__(
+        self,
+        id: str,
+        *,
+        pilot: int,
+        site: str,
+        node: str,
+        processors: int,
+        memory: int,
+        deadline: float,
+        seen: float,
+    ) -> None:
+        self.id = id
+        self.pilot = pilot
+        self.site = site
+        self.node = node
+        self.processors = processors
+        self.memory = memory
+        self.deadline = deadline
+        """Epoch seconds at which its pilot ends."""
+        self.seen = seen
+        """Epoch seconds of its last message."""
+        self.free_processors = 0
+        self.free_memory = 0
+        self.queued = 0
+        self.held: dict[AttemptKey, Held] = {}
+        self.too_long = float("inf")
+        """It handed back a task that needs so many seconds, for want of time."""
+        self.awaited = False
+        """Known from the journal only: it has not said Hello since the daemon's restart."""
+
+    @property
+    def unstarted(self) -> list[AttemptKey]:
+        return [key for key, held in self.held.items() if held.started is None]
+
+    @property
+    def idle(self) -> bool:
+        return not self.held and not self.awaited
+
+    def time_left(self, now: float) -> float:
+        return self.deadline - now
+
+    def take(self, key: AttemptKey, cpus: int, memory: int, now: float) -> None:
+        """Hold one more lease."""
+        self.held[key] = Held(leased=now, cpus=cpus)
+        if self.free_processors >= cpus and self.free_memory >= memory:
+            self.free_processors -= cpus
+            self.free_memory -= memory
+        else:
+            self.queued += 1

@@ -1,0 +1,1 @@
+"""Donated processors in the simulated cluster."""

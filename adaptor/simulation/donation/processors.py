@@ -1,0 +1,86 @@
+"""Which processors of a simulated cluster are idle: it counts them, here each gets a place.
+
+A job gets the first processors that run no other, as schedulers fill nodes from the front. For the
+cluster this changes nothing; for the donation it says how long each processor has been idle.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from adaptor.donation.idleness import IdleLearner
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.donation import kernels as k
+from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array
+
+_NOTHING = np.zeros((4, 0), np.int64)
+
+
+class Processors:
+    """The processors of a cluster, from now on; `lot` is the table of `kernels`."""
+
+    def __init__(self, cluster: Simulation, learner: IdleLearner) -> None:
+        self.cluster = cluster
+        self.learner = learner
+        self.lot = np.full((k.ROWS, cluster.processors), -1, np.int64)
+        self.lot[[k.PLANNED, k.END]] = NEVER
+        self.lot[[k.SINCE, k.TOLD]] = cluster.now
+        self._running: set[int] = set()
+        self.watch()
+
+    def fork(self, cluster: Simulation) -> Processors:
+        """The same processors under a fork of the cluster, with a learner of their own."""
+        twin = object.__new__(Processors)
+        twin.cluster, twin.learner = cluster, IdleLearner(self.learner.idleness)
+        twin.lot, twin._running = self.lot.copy(), self._running.copy()
+        return twin
+
+    def watch(self) -> None:
+        """Take in what has started and ended, where nothing is lent."""
+        ended, started = self.changes()
+        for job in ended:
+            self.vacate(job)
+        for job in started:
+            self.learn(job)
+            self.seat(job, np.zeros(k.SCALARS, np.int64), _NOTHING, _NOTHING[:2], deadline=-1)
+
+    def changes(self) -> tuple[list[int], list[int]]:
+        """Jobs that have ended, and that have started, since this was asked last; in their order."""
+        rows = self.cluster.running_rows()
+        running = set(rows[:, RUN_JOB].tolist())
+        if running == self._running:
+            return [], []
+        ended, started = self._running - running, running - self._running
+        self._running = running
+        order = dict(zip(rows[:, RUN_JOB].tolist(), rows[:, RUN_ORDER].tolist(), strict=True))
+        return sorted(ended), sorted(started, key=order.__getitem__)
+
+    def vacate(self, job: int) -> None:
+        """A job has ended."""
+        freed = self.lot[k.OWNER] == job
+        self.lot[k.OWNER, freed] = self.lot[k.DEADLINE, freed] = -1
+        self.lot[k.SINCE, freed] = self.lot[k.TOLD, freed] = self.cluster.now
+
+    def learn(self, job: int, *, local: bool = True) -> None:
+        """The idle periods that a starting job ends; those that one of ours ends would have gone on."""
+        need = self.cluster.started_job(job)[2]
+        self._tell(np.flatnonzero(self.lot[k.OWNER] < 0)[:need], taken=local)
+
+    def tell(self) -> None:
+        """Let the learner know of the idle periods that go on."""
+        self._tell(np.flatnonzero(self.lot[k.OWNER] < 0), taken=False)
+
+    def seat(self, job: int, s: Array, tasks: Array, queue: Array, *, deadline: int) -> None:
+        need = self.cluster.started_job(job)[2]
+        k.seat(s, self.lot, tasks, queue, job, need, deadline, self.cluster.now)
+
+    def plan_ahead(self) -> None:
+        """See which idle processors the cluster's plan needs, and when."""
+        k.plan_ahead(self.lot, *self.cluster.profile())
+
+    def _tell(self, places: Array, *, taken: bool) -> None:
+        since, told = self.lot[[k.SINCE, k.TOLD]][:, places]
+        self.lot[k.TOLD, places] = now = self.cluster.now
+        kinds, counts = np.unique(np.stack([told - since, now - since]), axis=1, return_counts=True)
+        for (before, age), nodes in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+            self.learner.saw(before, age, taken=taken, nodes=nodes)

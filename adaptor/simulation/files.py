@@ -1,0 +1,39 @@
+"""Files of results: whole or not at all, and named where they are at fault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from adaptor.simulation.errors import ReplayError
+
+
+@contextmanager
+def naming(path: Path, kind: type[ReplayError] = ReplayError) -> Iterator[None]:
+    """What the system refuses within is raised as an error of this kind that names the path.
+
+    Raises:
+        ReplayError: or the kind that is given, in place of an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: {error.strerror or error}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all, with the folders above it.
+
+    Raises:
+        ReplayError: it cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    with naming(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,0 +1,94 @@
+"""What a grid job is: a bag of tasks with given runtimes, and the terms on which it is run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from adaptor.crafting.situation import SiteRules
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.kernels import Array
+
+HeuristicName = Literal["static", "adaptive"]
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """How requests are made for a grid job."""
+
+    rules: SiteRules
+    heuristic: HeuristicName
+    initial_tr: float = 3600.0
+    """The estimated runtime before any task has finished (De Rose §4.4)."""
+    growth_factor: int = 2
+    """The "integer factor" of §4.3.1, for which the paper gives no number."""
+    static_maximum: bool = False
+    """Whether static asks for max_proc processors always, as §4.4 says of its requests on CTC, and not for
+    the share of the tasks that Algorithm 1 says."""
+
+    @property
+    def possible(self) -> float:
+        """Seconds of the longest task that a request can hold."""
+        return max(1.0, self.rules.limits.max_tr - self.rules.pad)
+
+
+class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that was made for a grid job; times are seconds of the trace."""
+
+    job: int
+    """The simulation's number of it."""
+    p: int
+    tr: int
+    submitted: int
+    predicted_start: float | None
+    started: int | None = None
+    """None where it was withdrawn before."""
+    ended: int | None = None
+    tasks: int = 0
+    """Tasks that finished in it."""
+    reason: str = ""
+
+    @property
+    def held(self) -> int:
+        """Processor-seconds."""
+        return 0 if self.started is None or self.ended is None else self.p * (self.ended - self.started)
+
+
+class GridResult(msgspec.Struct, frozen=True, kw_only=True):
+    """How a grid job went."""
+
+    submitted: int
+    turnaround: int
+    """From the submission to the end of the last task, in seconds."""
+    requests: tuple[GridRequest, ...]
+    work: int
+    """Processor-seconds of the tasks, each once."""
+
+    @property
+    def held(self) -> int:
+        """Processor-seconds that the requests held."""
+        return sum(request.held for request in self.requests)
+
+    @property
+    def wasted(self) -> int:
+        """Processor-seconds that were held and in which no task ran that finished there."""
+        return self.held - self.work
+
+
+def check_grid_job(runtimes: Array, terms: Terms, processors: int) -> None:
+    """Refuse at once what could only be simulated for ever.
+
+    Raises:
+        ReplayError: there is no task, or one that no request can hold.
+    """
+    limits = terms.rules.limits
+    if not len(runtimes) or runtimes.min() < 1:
+        raise ReplayError("a grid job needs a task, and each task at least a second")
+    if min(limits.max_proc, processors, limits.max_pending_requests) < 1 or limits.max_tr < 1:
+        raise ReplayError(f"no request is possible: the limits are {limits}, the machine has {processors}")
+    longest = int(runtimes.max())
+    if longest > terms.possible:
+        raise ReplayError(
+            f"a task of {longest:,} s fits into no request: max_tr less the pad leaves"
+            f" {terms.possible:,.0f} s; raise max_tr or make the tasks shorter"
+        )

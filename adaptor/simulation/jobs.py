@@ -1,0 +1,58 @@
+"""The jobs of a trace as a simulated cluster takes them."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from adaptor.simulation.errors import TraceError
+
+Seconds = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int64]
+
+
+class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """One entry per job in each array, in the order of submission; all int64."""
+
+    number: Counts
+    """The job's number in the trace; names it in the output, need not be unique."""
+    submit: Seconds
+    """Since the start of the trace."""
+    run: Seconds
+    """What happens: at least 1, at most `estimate`."""
+    estimate: Seconds
+    """What the scheduler knows: the time limit."""
+    processors: Counts
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    @property
+    def area(self) -> int:
+        """Processor-seconds that the jobs use."""
+        return int(np.dot(self.run, self.processors))
+
+    def table(self) -> npt.NDArray[np.int64]:
+        """(n, 4) int64, C order: submit, run, estimate, processors."""
+        columns = (self.submit, self.run, self.estimate, self.processors)
+        return np.ascontiguousarray(np.stack(columns, axis=1), dtype=np.int64)
+
+
+def check_jobs(jobs: Jobs, processors: int) -> None:
+    """Refuse jobs that no cluster of so many processors can run.
+
+    Raises:
+        TraceError: a job is larger than the machine, runs beyond its estimate, or comes out of order.
+    """
+    for wrong, what in (
+        (jobs.submit < 0, "is submitted before the start of the trace"),
+        (np.diff(jobs.submit, prepend=0) < 0, "is submitted before the job in front of it"),
+        (jobs.run < 1, "runs for less than a second"),
+        (jobs.run > jobs.estimate, "runs longer than its estimate"),
+        (jobs.processors < 1, "needs no processor"),
+        (jobs.processors > processors, f"needs more than the {processors} processors of the machine"),
+    ):
+        if wrong.any():
+            number = jobs.number[int(np.argmax(wrong))]
+            raise TraceError(f"job {number} {what}; normalise the trace for {processors} processors first")

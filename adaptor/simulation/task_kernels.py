@@ -1,0 +1,207 @@
+"""The inner loop of the tasks in running pilots, compiled by numba. `execution.py` is its typed face.
+
+A worker per processor pulls the next task as soon as it is free (eager scheduling, De Rose §4.3). All
+times are whole seconds of the trace. The state is a few int64 arrays, so that it is cheap to save:
+
+s        the scalars below
+runtimes (n,) of the tasks; those from FRESH on were never started
+own      (n,) seconds that a task which was cut needs by itself, 0 for the others
+back     (n,) tasks that were put back, rows 0 to BACK, the last one is the next
+over     (n,) tasks finished since `taken` that had been cut before, rows 0 to OVER
+pilots   (rows, 4) running pilots: P (0: the row is free), DEADLINE, BUSY, DONE
+tasks    (rows, width) the task of each slot, -1 for none
+starts   (rows, width) when it was started
+heap     (rows * width,) the ends of running tasks, as `end << SHIFT | slot`, rows 0 to HEAP
+"""
+
+from __future__ import annotations
+
+from adaptor.simulation.kernels import NEVER, Array, kernel
+
+FRESH, BACK, OVER, HEAP = 0, 1, 2, 3
+ESTIMATE = 4  # seconds that must be left of a pilot when any task is started in it
+POSSIBLE = 5  # seconds of the longest task that the site can run
+LONGEST = 6  # the longest runtime of a finished task
+COUNT, TOTAL, SQUARES = 7, 8, 9  # finished since `taken`: tasks, their runtimes, and the squares of them
+LAST = 10  # when the last task finished
+LEAST_BACK = 11  # no task that was put back needs less by itself
+SCALARS = 12
+
+P, DEADLINE, BUSY, DONE = 0, 1, 2, 3
+SHIFT = 24
+MOST_SLOTS = 1 << SHIFT
+
+
+@kernel
+def _push(s: Array, heap: Array, key: int) -> None:
+    at = s[HEAP]
+    s[HEAP] = at + 1
+    while at > 0:
+        parent = (at - 1) >> 1
+        if heap[parent] <= key:
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = key
+
+
+@kernel
+def _sink(s: Array, heap: Array, at: int, key: int) -> None:
+    """Put a key at this place or below."""
+    size = s[HEAP]
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= key:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = key
+
+
+@kernel
+def _take_back(s: Array, own: Array, back: Array, left: int) -> int:
+    """The next of the tasks that were put back which needs no more than this; -1: none."""
+    if s[LEAST_BACK] > left:
+        return -1
+    least = NEVER
+    for k in range(s[BACK] - 1, -1, -1):
+        task = back[k]
+        if own[task] <= left:
+            s[BACK] -= 1
+            for i in range(k, s[BACK]):
+                back[i] = back[i + 1]
+            return int(task)
+        least = min(least, own[task])
+    s[LEAST_BACK] = least
+    return -1
+
+
+@kernel
+def _start_next(
+    s: Array,
+    runtimes: Array,
+    own: Array,
+    back: Array,
+    pilots: Array,
+    tasks: Array,
+    starts: Array,
+    heap: Array,
+    slot: int,
+    now: int,
+) -> bool:
+    """Start the next task that can finish in time in an idle slot; whether there was one."""
+    width = tasks.shape[1]
+    row = slot // width
+    left = pilots[row, DEADLINE] - now
+    if left < s[ESTIMATE]:
+        return False
+    task = _take_back(s, own, back, left)
+    if task < 0:
+        if s[FRESH] == len(runtimes):
+            return False
+        task = s[FRESH]
+        s[FRESH] += 1
+    place = slot - row * width
+    tasks[row, place] = task
+    starts[row, place] = now
+    pilots[row, BUSY] += 1
+    _push(s, heap, ((now + runtimes[task]) << SHIFT) | slot)
+    return True
+
+
+@kernel
+def fill(
+    s: Array,
+    runtimes: Array,
+    own: Array,
+    back: Array,
+    pilots: Array,
+    tasks: Array,
+    starts: Array,
+    heap: Array,
+    now: int,
+) -> None:
+    """Start tasks in the idle slots of all pilots."""
+    width = tasks.shape[1]
+    for row in range(len(pilots)):
+        if pilots[row, BUSY] == pilots[row, P] or pilots[row, DEADLINE] <= now:
+            continue
+        for place in range(pilots[row, P]):
+            if tasks[row, place] < 0 and not _start_next(
+                s, runtimes, own, back, pilots, tasks, starts, heap, row * width + place, now
+            ):
+                break  # nor would any other slot of this pilot
+
+
+@kernel
+def run(
+    s: Array,
+    runtimes: Array,
+    own: Array,
+    back: Array,
+    over: Array,
+    pilots: Array,
+    tasks: Array,
+    starts: Array,
+    heap: Array,
+    until: int,
+) -> int:
+    """Let tasks end, and others start in their slots, up to and including `until`.
+
+    It stops before that when something is to be learned before the next task starts (`fill` goes on),
+    or when a pilot has no task any more.
+
+    Returns:
+        When it stopped; NEVER where it did not.
+    """
+    width = tasks.shape[1]
+    while s[HEAP] > 0 and heap[0] >> SHIFT <= until:
+        now, slot = heap[0] >> SHIFT, heap[0] & (MOST_SLOTS - 1)
+        s[HEAP] -= 1
+        _sink(s, heap, 0, heap[s[HEAP]])
+        row = slot // width
+        place = slot - row * width
+        task = tasks[row, place]
+        runtime = runtimes[task]
+        tasks[row, place] = -1
+        pilots[row, BUSY] -= 1
+        pilots[row, DONE] += 1
+        s[COUNT] += 1
+        s[TOTAL] += runtime
+        s[SQUARES] += runtime * runtime
+        s[LAST] = now
+        if own[task] > 0:
+            over[s[OVER]] = task
+            s[OVER] += 1
+        if runtime > s[LONGEST] or own[task] >= s[POSSIBLE]:
+            s[LONGEST] = max(s[LONGEST], runtime)
+            return int(now)
+        if (
+            not _start_next(s, runtimes, own, back, pilots, tasks, starts, heap, slot, now)
+            and pilots[row, BUSY] == 0
+        ):
+            return int(now)
+    return NEVER
+
+
+@kernel
+def remove_pilot(s: Array, pilots: Array, tasks: Array, heap: Array, row: int) -> None:
+    """Forget the tasks of a pilot's slots, and free its row."""
+    width = tasks.shape[1]
+    kept = 0
+    for k in range(s[HEAP]):
+        if (heap[k] & (MOST_SLOTS - 1)) // width != row:
+            heap[kept] = heap[k]
+            kept += 1
+    s[HEAP] = kept
+    for k in range(kept // 2, -1, -1):
+        if k < kept:
+            _sink(s, heap, k, heap[k])
+    for place in range(pilots[row, P]):
+        tasks[row, place] = -1
+    pilots[row, P] = 0
+    pilots[row, BUSY] = 0

@@ -1,0 +1,1 @@
+"""Parallel Workloads Archive traces: read, write, describe, repair, convert."""

@@ -1,0 +1,171 @@
+"""From a trace as it was recorded to jobs that a simulated cluster can run, rule by rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from adaptor.simulation.errors import TraceError
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.traces.repairs import Choices, NoUsableJobError, Repairs, Rule
+from adaptor.simulation.traces.swf import Field, Status, Trace
+
+Mask = npt.NDArray[np.bool_]
+Column = npt.NDArray[np.float64]
+
+_PARTS = (Status.PART, Status.LAST_PART_COMPLETED, Status.LAST_PART_FAILED)
+
+
+def machine_size(trace: Trace) -> tuple[int, str]:
+    """The processors of the machine and where the number is from.
+
+    MaxProcs, else MaxNodes (the two differ where nodes have several processors), else the largest job.
+
+    Raises:
+        TraceError: the trace says nothing about it and has no job.
+    """
+    for label in ("MaxProcs", "MaxNodes"):
+        size = trace.header.number(label)
+        if size:
+            return size, f"the header's {label}"
+    largest = max(trace.column(field).max(initial=0) for field in (Field.ALLOCATED, Field.REQUESTED))
+    if largest < 1:
+        raise TraceError(f"{trace.name}: no job and no MaxProcs in the header; give --processors")
+    return int(largest), "the largest job, as the header has no MaxProcs"
+
+
+def normalise(trace: Trace, processors: int, choices: Choices | None = None) -> tuple[Jobs, Repairs]:
+    """The jobs for a machine of so many processors, in the order of submission, and what was repaired.
+
+    Raises:
+        NoUsableJobError: no job is left.
+        TraceError: a job is larger than the machine and `choices` refuses that.
+    """
+    return _Normaliser(trace, processors, choices or Choices()).result()
+
+
+class _Normaliser:
+    """Goes through the rules once; `kept` shrinks, `counts` fills."""
+
+    def __init__(self, trace: Trace, processors: int, choices: Choices) -> None:
+        self.trace, self.machine, self.choices = trace, processors, choices
+        self.counts = dict.fromkeys(Rule, 0)
+        self.kept: Mask = np.ones(len(trace), np.bool_)
+        self.submit = _rounded(trace.column(Field.SUBMIT))
+        self.run = _rounded(trace.column(Field.RUN))
+        self.estimate = _rounded(trace.column(Field.REQUESTED_TIME))
+        self.processors = self._preferred_processors()
+
+    def result(self) -> tuple[Jobs, Repairs]:
+        self._drop_unusable()
+        self._treat_zero_run()
+        self._treat_missing_request()
+        self._treat_larger()
+        self._count_kept()
+        self._treat_overrun()
+        return self._jobs(), self._repairs()
+
+    def _preferred_processors(self) -> Column:
+        allocated, requested = self.trace.column(Field.ALLOCATED), self.trace.column(Field.REQUESTED)
+        first, other = (
+            (allocated, requested) if self.choices.processors == "allocated" else (requested, allocated)
+        )
+        self.other_taken: Mask = (first < 1) & (other >= 1)
+        return np.where(self.other_taken, other, first)
+
+    def _drop(self, rule: Rule, wrong: Mask) -> None:
+        wrong = wrong & self.kept
+        self.counts[rule] = int(wrong.sum())
+        self.kept = self.kept & ~wrong
+
+    def _drop_unusable(self) -> None:
+        status, allocated = self.trace.column(Field.STATUS), self.trace.column(Field.ALLOCATED)
+        never = (status == Status.CANCELLED) & ((self.run <= 0) | ((allocated < 1) & (self.processors < 1)))
+        self._drop(Rule.PART, np.isin(status, _PARTS))
+        self._drop(Rule.NO_SUBMIT, self.trace.column(Field.SUBMIT) < 0)
+        self._drop(Rule.NEVER_STARTED, never)
+        self._drop(Rule.NO_PROCESSORS, self.processors < 1)
+        self._drop(Rule.NO_RUN_TIME, self.trace.column(Field.RUN) < 0)
+
+    def _treat_zero_run(self) -> None:
+        if self.choices.zero_run == "drop":
+            self._drop(Rule.ZERO_RUN_TIME, self.run < 1)
+        else:
+            zero = self.kept & (self.run < 1)
+            self.counts[Rule.ZERO_RUN_TIME] = int(zero.sum())
+            self.run = np.where(zero, 1.0, self.run)
+
+    def _treat_missing_request(self) -> None:
+        missing = self.kept & (self.estimate < 1)
+        if self.choices.missing_request == "drop":
+            self._drop(Rule.NO_REQUEST, missing)
+            return
+        self.counts[Rule.NO_REQUEST] = int(missing.sum())
+        if self.choices.missing_request == "run":
+            self.estimate = np.where(missing, self.run, self.estimate)
+        else:
+            longest = self.trace.header.number("MaxRuntime") or self.estimate.max(initial=0)
+            self.estimate = np.where(missing, np.maximum(longest, self.run), self.estimate)
+
+    def _treat_larger(self) -> None:
+        larger = self.kept & (self.processors > self.machine)
+        if self.choices.larger == "drop":
+            self._drop(Rule.LARGER, larger)
+            return
+        if self.choices.larger == "refuse" and larger.any():
+            number = int(self.trace.column(Field.NUMBER)[np.argmax(larger)])
+            needs = int(self.processors[np.argmax(larger)])
+            raise TraceError(
+                f"{self.trace.name}: job {number} needs {needs} of the machine's {self.machine} processors"
+            )
+        self.counts[Rule.LARGER] = int(larger.sum())
+        self.processors = np.where(larger, float(self.machine), self.processors)
+
+    def _count_kept(self) -> None:
+        times = self.trace.table[:, [Field.SUBMIT, Field.RUN, Field.REQUESTED_TIME]]
+        fractions: Mask = (times != np.floor(times)).any(axis=1)
+        submit = self.submit[self.kept]
+        self.counts[Rule.OTHER_PROCESSORS] = int((self.other_taken & self.kept).sum())
+        self.counts[Rule.FRACTION] = int((fractions & self.kept).sum())
+        self.counts[Rule.OUT_OF_ORDER] = int((submit < np.maximum.accumulate(submit)).sum())
+
+    def _treat_overrun(self) -> None:
+        over = self.kept & (self.run > self.estimate)
+        self.counts[Rule.OVERRUN] = int(over.sum())
+        if self.choices.overrun == "cut":
+            self.run = np.minimum(self.run, np.where(over, self.estimate, np.inf))
+        else:
+            self.estimate = np.where(over, self.run, self.estimate)
+
+    def _jobs(self) -> Jobs:
+        rows = np.flatnonzero(self.kept)
+        if not len(rows):
+            raise NoUsableJobError(self.trace.name, self._repairs())
+        rows = rows[np.argsort(self.submit[rows], kind="stable")]
+        return Jobs(
+            number=_whole(self.trace.column(Field.NUMBER), rows),
+            submit=_whole(self.submit, rows),
+            run=_whole(self.run, rows),
+            estimate=_whole(self.estimate, rows),
+            processors=_whole(self.processors, rows),
+        )
+
+    def _repairs(self) -> Repairs:
+        return Repairs(
+            rows=len(self.trace),
+            kept=int(self.kept.sum()),
+            skipped=self.trace.skipped,
+            long_lines=self.trace.long_lines,
+            jobs=self.counts,
+        )
+
+
+def _rounded(times: Column) -> Column:
+    return np.floor(times + 0.5)
+
+
+def _whole(column: Column, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    whole: npt.NDArray[np.int64] = column[rows].astype(np.int64)
+    return whole

@@ -1,0 +1,86 @@
+"""What would a bag meet on this queue, and what would the queue meet: one bag, with and without us."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_job import GridResult, Terms
+from adaptor.simulation.jobs import Jobs, Seconds
+from adaptor.simulation.kernels import Array
+from adaptor.simulation.yardstick import Yardstick
+
+
+class LocalWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs of the trace that had not started when the bag came; seconds."""
+
+    jobs: int
+    mean_without: float
+    mean_with: float
+    delayed: int
+    """Jobs that start later with us than without."""
+    advanced: int
+    """Jobs that start earlier: backfilling is no order that one could only lose in."""
+    largest_delay: int
+
+
+class WhatIf(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A bag by one heuristic."""
+
+    heuristic: str
+    result: GridResult
+    bound: int
+    waits: LocalWaits
+    starts: Seconds
+    """Of the trace's jobs, with the bag."""
+
+
+def what_if(
+    jobs: Jobs, processors: int, policy: Policy, at: int, runtimes: Array, every: list[Terms]
+) -> list[WhatIf]:
+    """The bag, submitted at the end of second `at`, on each of these terms.
+
+    Raises:
+        ReplayError: the bag can never be finished.
+        TraceError: the jobs do not fit the machine.
+    """
+    base = Simulation(jobs, processors, policy)
+    base.advance(at)
+    yardstick = Yardstick(base)
+    alone = base.fork()
+    alone.finish()
+    untouched = alone.starts()
+    return [_one(base, yardstick, untouched, runtimes, terms) for terms in every]
+
+
+def _one(base: Simulation, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: Terms) -> WhatIf:
+    limits = terms.rules.limits
+    most = min(base.processors, limits.max_pending_requests * limits.max_proc)
+    cluster = base.fork()
+    result = run_grid_job(cluster, runtimes, terms)
+    cluster.finish()
+    starts = cluster.starts()
+    return WhatIf(
+        heuristic=terms.heuristic,
+        result=result,
+        bound=yardstick.bound(runtimes, most),
+        waits=_waits(base, untouched, starts),
+        starts=starts,
+    )
+
+
+def _waits(base: Simulation, without: Seconds, with_us: Seconds) -> LocalWaits:
+    later = (base.starts() < 0).nonzero()[0]
+    submit, without, with_us = base.jobs.submit[later], without[later], with_us[later]
+    delay = with_us - without
+    count = max(1, len(later))
+    return LocalWaits(
+        jobs=len(later),
+        mean_without=float(np.sum(without - submit) / count),
+        mean_with=float(np.sum(with_us - submit) / count),
+        delayed=int((delay > 0).sum()),
+        advanced=int((delay < 0).sum()),
+        largest_delay=int(delay.max(initial=0)),
+    )

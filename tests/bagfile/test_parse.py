@@ -1,0 +1,215 @@
+"""Bags from files: what is read, and that every slip is told with its line."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.bagfile.json_lines import parse_json_lines
+from adaptor.bagfile.options import BagOptions
+from adaptor.bagfile.parse import BagFile, decode, parse_shell_lines, read_bag
+from adaptor.errors import BagFileError
+from adaptor.protocol.control import TaskInput
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "bags"
+
+one_line = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), min_size=1)
+task_lines = one_line.map(str.strip).filter(lambda line: line != "" and not line.startswith("#"))
+
+
+@given(st.lists(task_lines, min_size=1))
+def test_every_line_is_a_task_in_order(lines: list[str]) -> None:
+    bag = parse_shell_lines(decode("\n".join(lines).encode(), "f"), "f")
+    assert [task.command for task in bag.tasks] == lines
+
+
+@given(st.lists(task_lines, min_size=1), st.data())
+def test_comments_and_blank_lines_change_nothing(lines: list[str], data: st.DataObject) -> None:
+    noise = st.sampled_from(["", "   ", "# a comment", "  # indented", "#", "#ADAPTORS are nice"])
+    noisy = [text for line in lines for text in (data.draw(noise), line)]
+    assert parse_shell_lines("\n".join(noisy), "f") == parse_shell_lines("\n".join(lines), "f")
+
+
+def test_options_of_a_file() -> None:
+    first = "#ADAPTOR name='my bag' cpus=2 mem=1.5G"
+    second = "  #ADAPTOR retries=0 site=a,b output=out cwd=/tmp replicas=2"
+    text = f"{first}\nx\n{second}"
+    assert parse_shell_lines(text, "f").options == BagOptions(
+        name="my bag",
+        cpus=2,
+        memory=1610612736,
+        retries=0,
+        replicas=2,
+        sites=["a", "b"],
+        cwd="/tmp",
+        output="out",
+    )
+
+
+def test_the_command_line_wins_over_the_file() -> None:
+    stronger = BagOptions(cpus=4, retries=0)
+    assert BagOptions(name="n", cpus=2, retries=3).under(stronger) == BagOptions(name="n", cpus=4, retries=0)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("#ADAPTOR cpu=2", "unknown option 'cpu' (did you mean 'cpus'?)"),
+        ("#ADAPTOR zzz=2", "known are name, cpus"),
+        ("#ADAPTOR cpus=0", "cpus: '0' is not an integer of 1 or more"),
+        ("#ADAPTOR cpus=two", "cpus: 'two' is not an integer"),
+        ("#ADAPTOR cpus=²", "cpus: '²' is not an integer"),
+        ("#ADAPTOR retries=-1", "retries: '-1' is not an integer of 0 or more"),
+        ("#ADAPTOR mem=much", "mem: 'much' is not a size"),
+        ("#ADAPTOR mem=0", "mem: '0' is no memory at all"),
+        ("#ADAPTOR name=", "name: '' is not a name"),
+        ("#ADAPTOR name='a\x1b[31mb'", "is not a name"),
+        ("#ADAPTOR site=a,,b", "site: '' is not a name"),
+        ("#ADAPTOR cwd=", "cwd: an empty text is not a path"),
+        ("#ADAPTOR cpus", "'cpus' is not an option; write key=value"),
+        ("#ADAPTOR", "#ADAPTOR without an option"),
+        ("#ADAPTOR name='open", "No closing quotation"),
+        ("#ADAPTOR cpus=1 cpus=2", "option 'cpus' stands twice"),
+        ("#ADAPTOR site=a sites=b", "option 'sites' stands twice"),
+    ],
+)
+def test_a_bad_option_is_told_with_its_line(line: str, problem: str) -> None:
+    with pytest.raises(BagFileError) as caught:
+        parse_shell_lines(f"true\n\n{line}\n", "tasks.bag")
+    assert str(caught.value).startswith("tasks.bag:3: ")
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
+def test_bytes_that_no_command_can_hold(prefix: bytes) -> None:
+    with pytest.raises(BagFileError, match=r"^f:2: byte 0xff is not UTF-8"):
+        decode(prefix + b"echo \xc3\xa9\necho \xff\ntrue", "f")
+    with pytest.raises(BagFileError, match=r"^f:3: a NUL byte"):
+        decode(prefix + b"true\ntrue\nec\0ho", "f")
+
+
+def test_a_byte_order_mark_and_foreign_line_ends_do_no_harm() -> None:
+    bag = parse_shell_lines(decode(b"\xef\xbb\xbf#ADAPTOR cpus=2\r\necho a\r\n", "f"), "f")
+    assert bag == BagFile([TaskInput("echo a")], BagOptions(cpus=2))
+
+
+objects = st.fixed_dictionaries(
+    {},
+    optional={
+        "cwd": task_lines,
+        "name": one_line,
+        "env": st.dictionaries(one_line.filter(lambda key: "=" not in key), one_line),
+    },
+)
+commands = st.one_of(
+    st.fixed_dictionaries({"command": task_lines}),
+    st.fixed_dictionaries({"argv": st.lists(one_line, min_size=1)}),
+)
+
+
+@given(st.lists(st.tuples(commands, objects)))
+def test_json_lines_round_trip(rows: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
+    text = "\n\n".join(json.dumps(command | rest) for command, rest in rows)
+    expected = [
+        TaskInput(
+            command.get("command") or command["argv"], rest.get("name"), rest.get("cwd"), rest.get("env")
+        )
+        for command, rest in rows
+    ]
+    assert parse_json_lines(text, "f") == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('{"argvs": ["a"]}', "unknown key 'argvs' (did you mean 'argv'?)"),
+        ('{"zzz": 1}', "unknown key 'zzz' (known are argv, command"),
+        ('{"argv": "a b"}', "$.argv"),
+        ('{"argv": ["a", 1]}', "$.argv[1]"),
+        ('{"command": "a", "env": {"A": 1}}', "$.env"),
+        ('{"command": "a", "env": {"A=B": "c"}}', "'A=B' is not a variable's name"),
+        ('{"command": "a", "env": {"": "c"}}', "'' is not a variable's name"),
+        ('{"command": "a", "argv": ["a"]}', "exactly one of 'argv' and 'command'"),
+        ("{}", "exactly one of 'argv' and 'command'"),
+        ('{"argv": []}', "names no program"),
+        ('{"argv": [""]}', "names no program"),
+        ('{"command": "  "}', "command: is empty"),
+        ('{"command": "a", "cwd": ""}', "cwd: is empty"),
+        ('{"command": "a\\u0000b"}', "NUL"),
+        ('{"argv": ["a", "b\\u0000"]}', "NUL"),
+        ('{"command": "a", "env": {"A": "\\u0000"}}', "NUL"),
+        ('{"command": "\\ud800"}', ""),
+        ('{"command": "a"', "truncated"),
+        ('["a"]', "Expected `object`"),
+        ("echo hello", "malformed"),
+    ],
+)
+def test_a_bad_object_is_told_with_its_line(line: str, problem: str) -> None:
+    with pytest.raises(BagFileError) as caught:
+        parse_json_lines('{"command": "true"}\n\n' + line, "tasks.jsonl")
+    assert str(caught.value).startswith("tasks.jsonl:3: ")
+    assert problem in str(caught.value)
+
+
+@given(st.binary())
+def test_nonsense_is_an_error_of_the_file_or_a_bag(data: bytes) -> None:
+    for tasks in (tasks_or_error(data, shell=True), tasks_or_error(data, shell=False)):
+        if isinstance(tasks, str):
+            assert tasks.startswith("f:")
+        else:
+            assert msgspec.msgpack.decode(msgspec.msgpack.encode(tasks), type=list[TaskInput]) == tasks
+
+
+def tasks_or_error(data: bytes, shell: bool) -> list[TaskInput] | str:
+    try:
+        text = decode(data, "f")
+        return parse_shell_lines(text, "f").tasks if shell else parse_json_lines(text, "f")
+    except BagFileError as error:
+        return str(error)
+
+
+def test_the_kind_follows_from_the_name_or_the_option(tmp_path: Path) -> None:
+    line = '{"argv": ["true"]}\n'
+    kinds: list[tuple[str, bool, str | list[str]]] = [
+        ("a.jsonl", False, ["true"]),
+        ("a.ndjson", False, ["true"]),
+        ("a.txt", True, ["true"]),
+        ("a.txt", False, line.strip()),
+    ]
+    for name, json_lines, expected in kinds:
+        (tmp_path / name).write_text(line)
+        assert read_bag(str(tmp_path / name), json_lines).tasks == [TaskInput(expected)]
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"echo a\n#ADAPTOR cpus=x\n")))
+    with pytest.raises(BagFileError, match=r"^standard input:2: cpus"):
+        read_bag("-")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n#ADAPTOR cpus=2\n"])
+def test_a_bag_without_tasks_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "empty.bag"
+    path.write_text(content)
+    with pytest.raises(BagFileError, match="no task in it"):
+        read_bag(str(path))
+
+
+def test_an_unreadable_file(tmp_path: Path) -> None:
+    with pytest.raises(BagFileError, match=r"missing: cannot be read: No such file"):
+        read_bag(str(tmp_path / "missing"))
+    with pytest.raises(BagFileError, match="cannot be read: Is a directory"):
+        read_bag(str(tmp_path))
+
+
+def test_the_fixtures_are_bags() -> None:
+    assert len(read_bag(str(FIXTURES / "lines.bag")).tasks) == 4
+    assert len(read_bag(str(FIXTURES / "failures.bag")).tasks) == 6
+    assert len(read_bag(str(FIXTURES / "mixed.jsonl")).tasks) == 3

@@ -1,0 +1,243 @@
+"""Reserving, settling and refusing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.budget.accounting.cost_shares import Use
+from adaptor.budget.accounting.credits import MILLION
+from adaptor.budget.accounting.entries import Budget, Part
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.errors import BudgetError, OverBudgetError
+from adaptor.model import Request
+
+HOUR = 3600
+NOON = 1_763_726_400.0
+"""2025-11-21 12:00 UTC."""
+WHOLE = Tariff(price_explicit=1.0, price_donated=0.5, charging_unit=HOUR)
+NODE_HOURS = Request(4, HOUR)
+ALONE = {1: 1.0}
+
+
+def ledger(*budgets, tariff=WHOLE):
+    made = Ledger()
+    made.set_price("hpc", tariff, NOON)
+    for budget in budgets:
+        made.set_budget(budget, NOON)
+    return made
+
+
+def bag(credits, id=1):
+    return Budget(amount=credits * MILLION, bag=id)
+
+
+def site(credits, calendar=None):
+    return Budget(amount=credits * MILLION, site="hpc", calendar=calendar)
+
+
+def shown(books, now=NOON):
+    return [
+        (each.used / MILLION, each.reserved / MILLION, each.left / MILLION) for each in books.balances(now)
+    ]
+
+
+def test_the_full_request_is_reserved_and_the_rest_given_back():
+    books = ledger(bag(10))
+    books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)
+    assert shown(books) == [(0, 8, 2)]
+    books.settle(1, NOON, NOON + 600, {1: Use(useful=2400)}, NOON + 600)
+    assert shown(books) == [(4, 0, 6)]
+
+
+def test_pending_requests_are_counted():
+    books = ledger(bag(10))
+    books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)
+    with pytest.raises(OverBudgetError, match=r"4 × 1h may cost 4 credits, and bag 1 has 2 left") as raised:
+        books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    assert (raised.value.needed, raised.value.left) == (4 * MILLION, 2 * MILLION)
+    assert shown(books) == [(0, 8, 2)]
+
+
+def test_a_pilot_that_never_started_costs_nothing():
+    books = ledger(bag(4))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.settle(1, None, NOON + 5000, {}, NOON + 5000)
+    assert shown(books) == [(0, 0, 4)]
+
+
+def test_donated_time_is_cheaper():
+    books = ledger(bag(2))
+    assert books.reserve(1, "hpc", NODE_HOURS, "donated", ALONE, NOON).amount == 2 * MILLION
+
+
+def test_old_pilots_keep_the_price_they_were_bought_at():
+    books = ledger(bag(100))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.set_price("hpc", Tariff(price_explicit=10.0, price_donated=10.0), NOON + 60)
+    assert books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON).amount == 40 * MILLION
+    assert books.settle(1, NOON, NOON + HOUR, {}, NOON + HOUR).amount == 4 * MILLION
+
+
+def test_a_site_budget_holds_for_all_bags_together():
+    books = ledger(site(6))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 1}, NOON)
+    with pytest.raises(OverBudgetError, match="site hpc has 2 left"):
+        books.reserve(2, "hpc", NODE_HOURS, "explicit", {2: 1}, NOON)
+
+
+def test_an_allocation_begins_anew_with_its_period():
+    november, december = NOON, NOON + 11 * 86_400
+    books = ledger(site(6, Calendar("month", "Europe/Lisbon")))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, november)
+    books.settle(1, november, november + HOUR, {}, november + HOUR)
+    assert shown(books, november) == [(4, 0, 2)]
+    assert shown(books, december) == [(0, 0, 6)]
+
+
+def test_an_open_reservation_counts_in_the_period_that_has_begun():
+    november, december = NOON, NOON + 11 * 86_400
+    books = ledger(site(6, Calendar("month", "Europe/Lisbon")))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, november)
+    assert shown(books, december) == [(0, 4, 2)]
+    books.settle(1, november, november + HOUR, {}, december)
+    assert shown(books, december) == [(0, 0, 6)]
+
+
+def test_a_clock_that_is_set_back_brings_no_period_again():
+    november, december = NOON, NOON + 11 * 86_400
+    books = ledger(site(6, Calendar("month", "Europe/Lisbon")))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, december)
+    books.settle(1, december, december + HOUR, {}, december + HOUR)
+    assert shown(books, november) == [(4, 0, 2)]
+
+
+@pytest.mark.parametrize("end", [NOON, NOON + 60 * 86_400])
+def test_no_period_bears_what_was_not_reserved_in_it(end):
+    """The scheduler's clock may differ from ours by any time."""
+    november, december = NOON, NOON + 11 * 86_400
+    books = ledger(site(6, Calendar("month")))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, november)
+    books.settle(1, november, november + HOUR, {}, november + HOUR)
+    books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, december)
+    books.settle(2, end - HOUR, end, {}, december + HOUR)
+    assert shown(books, december + HOUR) == [(4, 0, 2)]
+
+
+def test_an_allocation_that_is_set_later_counts_what_was_used_before():
+    books = ledger()
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.settle(1, NOON, NOON + HOUR, {}, NOON + HOUR)
+    with pytest.raises(BudgetError, match="per month cannot be 3: 4 credits are used or reserved already"):
+        books.set_budget(site(3, Calendar("month")), NOON + HOUR)
+    books.set_budget(site(5, Calendar("month")), NOON + HOUR)
+    assert shown(books, NOON + HOUR) == [(4, 0, 1)]
+
+
+def test_a_budget_can_be_raised_but_not_below_what_is_spoken_for():
+    books = ledger(bag(4))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.set_budget(bag(9), NOON)
+    assert shown(books) == [(0, 4, 5)]
+    with pytest.raises(BudgetError, match="bag 1 cannot be 3"):
+        books.set_budget(bag(3), NOON)
+
+
+def test_a_pilot_that_two_bags_use_is_paid_by_use_with_its_idle_time():
+    books = ledger()
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 1, 2: 1}, NOON)
+    uses = {1: Use(useful=3600), 2: Use(useful=900, wasted=300)}
+    settled = books.settle(1, NOON, NOON + HOUR, uses, NOON + HOUR)
+    assert settled.parts == (
+        Part(1, 3 * MILLION, 2 * MILLION),  # 1 of 3 processor-hours was useful
+        Part(2, 1 * MILLION, 750_000),
+    )
+    assert books.spent(2) == Part(2, 1 * MILLION, 750_000)
+
+
+def test_a_pilot_in_which_nothing_ran_is_paid_by_the_shares():
+    books = ledger()
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 3, 2: 1}, NOON)
+    settled = books.settle(1, NOON, NOON + HOUR, {}, NOON + HOUR)
+    assert settled.parts == (Part(1, 3 * MILLION, 3 * MILLION), Part(2, 1 * MILLION, 1 * MILLION))
+
+
+def test_what_a_budget_cannot_bear_is_borne_by_the_bag_that_reserved_it():
+    books = ledger(bag(1, id=2))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 1}, NOON)
+    settled = books.settle(1, NOON, NOON + HOUR, {2: Use(useful=4 * HOUR)}, NOON + HOUR)
+    assert [part.amount for part in settled.parts] == [3 * MILLION, 1 * MILLION]
+
+
+def test_a_bag_that_comes_later_takes_its_share_of_a_reservation():
+    books = ledger(bag(4), bag(1, id=2))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.reshare(1, {1: 3, 2: 1}, NOON)
+    assert shown(books) == [(0, 3, 1), (0, 1, 0)]
+    with pytest.raises(OverBudgetError, match="bag 2 has 1 left"):
+        books.reshare(1, {1: 1, 2: 1}, NOON)
+    assert shown(books) == [(0, 3, 1), (0, 1, 0)]
+
+
+def test_the_allowance_names_the_budget_that_leaves_the_least():
+    books = ledger(bag(5), site(50), site(3, Calendar("week")))
+    allowance = books.allowance("hpc", "explicit", ALONE, NOON)
+    assert (allowance.amount, allowance.budget) == (3 * MILLION, "site hpc, per week")
+    assert ledger().allowance("hpc", "explicit", ALONE, NOON).amount is None
+
+
+@given(
+    st.dictionaries(st.integers(1, 4), st.floats(0, 1), min_size=1),
+    st.lists(st.integers(1, 500), min_size=4, max_size=4),
+)
+def test_a_shared_pilot_as_large_as_the_allowance_can_be_reserved(shares, amounts):
+    a_millionth_a_second = Tariff(price_explicit=0.0036, price_donated=0.0036)
+    books = ledger(
+        *(Budget(amount=amount, bag=bag) for bag, amount in enumerate(amounts, 1)),
+        tariff=a_millionth_a_second,
+    )
+    amount = books.allowance("hpc", "explicit", shares, NOON).amount
+    if amount:
+        books.reserve(1, "hpc", Request(1, amount), "explicit", shares, NOON)
+        assert all(balance.left >= 0 for balance in books.balances(NOON))
+
+
+def test_an_end_that_is_later_than_the_grace_is_charged_as_it_is_and_nothing_more_is_given():
+    books = ledger(bag(4))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    books.settle(1, NOON, NOON + 2 * HOUR, {}, NOON + 2 * HOUR)
+    assert shown(books) == [(8, 0, -4)]
+    with pytest.raises(OverBudgetError, match="has 0 left"):
+        books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+
+
+def test_what_cannot_be_asked():
+    books = ledger()
+    with pytest.raises(BudgetError, match="site other has no prices"):
+        books.reserve(1, "other", NODE_HOURS, "explicit", ALONE, NOON)
+    with pytest.raises(BudgetError, match="at least one bag"):
+        books.reserve(1, "hpc", NODE_HOURS, "explicit", {}, NOON)
+    with pytest.raises(BudgetError, match="a number of 0 or more"):
+        books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: -1}, NOON)
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    with pytest.raises(BudgetError, match="pilot 1 is reserved already"):
+        books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+    with pytest.raises(KeyError):
+        books.settle(2, NOON, NOON, {}, NOON)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"amount": 0, "bag": 1},
+        {"amount": -5, "site": "hpc"},
+        {"amount": 5},
+        {"amount": 5, "bag": 1, "site": "hpc"},
+    ],
+)
+def test_budgets_that_cannot_be(wrong):
+    with pytest.raises(BudgetError):
+        Budget(**wrong)

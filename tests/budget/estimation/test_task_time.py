@@ -1,0 +1,99 @@
+"""What runtimes of a mean and a deviation mean for processors that run one task after another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.estimation.learned_times import Learned
+from adaptor.budget.estimation.task_time import TaskTime
+from tests.budget.provisioning.offer_strategies import task_times
+
+IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.inf)]
+
+
+@pytest.mark.parametrize(("mean", "deviation"), IMPOSSIBLE)
+def test_runtimes_that_cannot_be(mean, deviation):
+    with pytest.raises(BudgetError, match="must be"):
+        TaskTime(mean, deviation)
+
+
+def test_a_fresh_processor_completes_whole_tasks():
+    task = TaskTime(100.0)
+    assert task.completed(99.0, fresh=True) == pytest.approx(0)
+    assert task.completed(350.0, fresh=True) == pytest.approx(3)
+    assert task.started(350.0, fresh=True) == pytest.approx(4)
+
+
+def test_completions_are_those_of_simulated_processors():
+    draw = np.random.default_rng(1)
+    ends = np.cumsum(draw.normal(100.0, 30.0, (4000, 20)), axis=1)
+    for seconds in (80.0, 150.0, 430.0, 900.0):
+        seen = (ends <= seconds).sum(axis=1).mean()
+        assert TaskTime(100.0, 30.0).completed(seconds, fresh=True) == pytest.approx(seen, abs=0.05)
+
+
+def test_the_last_end_is_that_of_simulated_processors():
+    draw = np.random.default_rng(2)
+    ends = np.cumsum(draw.normal(100.0, 30.0, (300, 50, 30)), axis=2)
+    left = np.where(ends > 1500.0, ends - 1500.0, np.inf).min(axis=2)
+    assert TaskTime(100.0, 30.0).last_end(50, 0.5) == pytest.approx(np.median(left.max(axis=1)), rel=0.05)
+
+
+@given(task_times(), st.floats(0, 10_000), st.floats(0, 10_000))
+def test_more_time_never_does_less(task, one, other):
+    low, high = sorted((one, other))
+    for fresh in (True, False):
+        assert task.completed(low, fresh) <= task.completed(high, fresh) + 0.51
+        assert task.started(low, fresh) <= task.started(high, fresh) + 0.51
+    assert task.ended(low) <= task.ended(high) + 1e-9
+
+
+@given(task_times(), st.integers(1, 1000))
+def test_more_processors_end_later(task, processors):
+    assert task.last_end(processors, 0.5) <= task.last_end(2 * processors, 0.5) + 1e-3 * task.mean
+    assert task.ending(processors) >= 0
+
+
+@given(task_times(), st.floats(0, 1e6))
+def test_what_is_left_of_a_task_is_positive_and_shrinks(task, elapsed):
+    assert 0 <= task.remaining(elapsed + task.mean) <= task.remaining(elapsed) + 1e-6 * task.mean
+
+
+def test_what_is_left_is_that_of_normal_runtimes():
+    values = np.random.default_rng(3).normal(100.0, 30.0, 200_000)
+    for elapsed in (0.0, 90.0, 150.0):
+        assert TaskTime(100.0, 30.0).remaining(elapsed) == pytest.approx(
+            (values[values > elapsed] - elapsed).mean(), rel=0.03
+        )
+
+
+def test_short_tasks_that_finish_first_do_not_mislead():
+    runtimes = np.random.default_rng(4).normal(100.0, 30.0, 400)
+    alone, whole = Learned(TaskTime(100.0, 30.0), 1), Learned(TaskTime(100.0, 30.0), 1)
+    for runtime in runtimes[runtimes <= 90]:
+        alone.add(float(runtime))
+        whole.add(float(runtime))
+    running = [90.0] * int((runtimes > 90).sum())
+    assert alone.estimate().mean < 80
+    assert whole.estimate(running).mean == pytest.approx(100, rel=0.05)
+
+
+def test_a_site_whose_tasks_never_finish_looks_worse_and_worse():
+    learned = Learned(TaskTime(100.0, 10.0), 5)
+    means = [learned.estimate([elapsed] * 20).mean for elapsed in (50.0, 500.0, 5000.0, 50_000.0)]
+    assert means == sorted(means)
+    assert means[-1] > 30_000
+
+
+def test_few_tasks_keep_the_prior_and_many_replace_it():
+    learned = Learned(TaskTime(100.0, 20.0), 10)
+    assert learned.estimate().deviation == pytest.approx(20.0)
+    for _ in range(1000):
+        learned.add(50.0)
+    assert learned.estimate().mean == pytest.approx(50, rel=0.02)

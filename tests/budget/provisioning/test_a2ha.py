@@ -1,0 +1,245 @@
+"""The steps of Silva et al., by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.a2ha import HostEstimator
+from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.presets import (
+    AGGRESSIVE,
+    CONSERVATIVE,
+    CONSERVATIVE_2008,
+    FRUGAL,
+    PRESETS,
+    Preset,
+)
+
+HOURLY = Terms(unit=3600, startup=300)
+ONE = [Hosts(1, ready=300, ends=3600)]
+
+
+def estimator(preset=CONSERVATIVE, tasks=256, terms=HOURLY):
+    return HostEstimator(tasks, terms, preset)
+
+
+def run(made, runtime, started=300.0):
+    made.runtimes.start(started)
+    made.runtimes.finish(started, runtime)
+
+
+def test_it_begins_with_one_host_or_with_the_corrected_hint():
+    assert estimator().first().hosts == 1
+    assert estimator().first(50).hosts == 25
+    assert estimator(AGGRESSIVE).first(50).hosts == 38
+    assert estimator(tasks=10).first(50).hosts == 10
+
+
+def test_the_first_task_of_figure_3_and_5():
+    made = estimator()
+    run(made, 220)
+    # 14 tasks are possible until 3600; (255 - 14) · 220 / 3300 = 16.07 hosts; half of them.
+    advice = made.step(520, ONE)
+    assert (advice.hosts, advice.units) == (8, 1)
+    assert advice.reason == "255 of 256 tasks remain, of 3m 40s each: hosts there 1, more to buy 8"
+
+
+def test_the_ratio_grows_with_each_finished_task():
+    made = estimator()
+    run(made, 220)
+    made.step(520, ONE)
+    # Nothing is bought of the 8, so the next step sees the need again, at a ratio of 0.75.
+    assert made.step(520, ONE).hosts == 12
+    assert made.step(520, ONE).hosts == 14
+
+
+def test_2008_adds_one():
+    made = estimator(CONSERVATIVE_2008)
+    run(made, 220)
+    assert made.step(520, ONE).hosts == 9
+    enough = [Hosts(17, 300, 3600)]
+    assert made.step(520, enough).hosts == 1  # round(0.x) = 0 necessary, int(0) + 1
+
+
+def test_2011_adds_none_where_none_is_necessary():
+    made = estimator(AGGRESSIVE)
+    run(made, 220)
+    assert made.step(520, [Hosts(19, 300, 3600)]).hosts == 0
+
+
+def test_half_of_the_time_busy_needs_twice_the_hosts():
+    once, twice = (
+        estimator(AGGRESSIVE),
+        estimator(AGGRESSIVE, terms=Terms(unit=3600, startup=300, filling=0.5)),
+    )
+    for made in (once, twice):
+        run(made, 220)
+    assert twice.step(520, ONE).hosts == pytest.approx(2 * once.step(520, ONE).hosts, abs=1)
+
+
+def test_running_tasks_count_in_the_periodic_step_only():
+    made = estimator()
+    run(made, 60)
+    for _ in range(3):
+        made.runtimes.start(360.0)
+    # Mean over finished and running: (60 + 3 · 600) / 4.
+    assert made.runtimes.corrected_mean(960.0) == 465
+    hosts = [Hosts(4, 300, 3600)]
+    seldom = msgspec.structs.replace(CONSERVATIVE, creation_ratio=1.0)
+    often, periodic = (HostEstimator(256, HOURLY, seldom, made.state) for _ in range(2))
+    assert periodic.step(960, hosts, periodic=True).hosts > often.step(960, hosts).hosts
+
+
+def test_short_running_tasks_do_not_pull_the_average_down():
+    made = estimator()
+    run(made, 600)
+    made.runtimes.start(900.0)
+    assert made.runtimes.corrected_mean(960.0) == 600
+
+
+def test_before_any_task_has_finished_nothing_is_known():
+    made = estimator()
+    assert made.step(0, ONE).hosts == 0
+    assert made.step(0, []).hosts == 1
+
+
+def test_a_first_task_that_runs_long_brings_hosts_all_the_same():
+    made = estimator()
+    made.runtimes.start(300.0)
+    assert made.step(1200, ONE, periodic=True).hosts > 0
+
+
+def test_long_tasks_get_hosts_for_half_of_them_and_several_units():
+    made = estimator(Preset(name="all"))
+    run(made, 5400)
+    advice = made.step(5700, [Hosts(1, 300, 7200)])
+    assert advice.hosts == 127
+    assert advice.units == 4  # 300 + 2 · 5400 s
+    assert "so that each runs two tasks at least" in advice.reason
+
+
+def test_the_table_of_2011_counts_half_of_what_the_first_hosts_leave():
+    made = estimator(Preset(name="all", beside_hint=True))
+    first = made.first(100).hosts
+    for _ in range(first):
+        made.runtimes.start(300.0)
+    made.runtimes.finish(300.0, 5400)
+    assert first + made.step(5700, [Hosts(first, 300, 7200)]).hosts == 178
+
+
+def test_no_more_hosts_than_tasks_wait():
+    made = estimator(Preset(name="all"), tasks=10)
+    run(made, 3000)
+    for _ in range(7):
+        made.runtimes.start(3300.0)
+    advice = made.step(3300, [Hosts(1, 300, 3600)])
+    assert advice.hosts == 2
+    assert advice.reason.endswith("because no more tasks wait")
+
+
+def test_tasks_that_will_never_finish_need_no_hosts():
+    made = estimator(Preset(name="all"))
+    run(made, 220)
+    made.drop(200)
+    assert made.remaining == 55
+    assert made.step(520, ONE).hosts == 3  # round((55 - 14) · 220 / 3300)
+
+
+def test_when_all_is_done_nothing_is_bought():
+    made = estimator(tasks=1)
+    run(made, 10)
+    assert made.step(400, ONE).hosts == 0
+
+
+@pytest.mark.parametrize(
+    ("preset", "ran", "goes_on"),
+    [(CONSERVATIVE, 100, False), (CONSERVATIVE, 220, True), (FRUGAL, 100, False), (FRUGAL, 260, False)],
+)
+def test_who_goes_on_when_the_paid_time_is_over(preset, ran, goes_on):
+    made = estimator(preset, tasks=20)
+    for _ in range(16):
+        run(made, 220)
+    made.runtimes.start(3600 - ran)
+    verdict = made.verdict(3600, ran, [Hosts(3, 600, 4500)])
+    assert verdict.goes_on is goes_on
+    assert verdict.reason
+
+
+def test_the_last_host_always_goes_on():
+    for preset in PRESETS.values():
+        made = estimator(preset)
+        run(made, 220)
+        made.runtimes.start(3500.0)
+        assert made.verdict(3600, 100, []).goes_on
+
+
+def test_tasks_longer_than_a_unit_are_never_cut_at_its_end():
+    made = estimator()
+    run(made, 5400)
+    made.runtimes.start(3000.0)
+    assert made.verdict(3600, 600, [Hosts(5, 0, 7200)]).goes_on
+
+
+def test_frugal_keeps_a_task_that_no_other_host_has_time_for():
+    made = estimator(FRUGAL)
+    for _ in range(30):
+        run(made, 220)
+    made.runtimes.start(600.0)
+    assert made.verdict(3600, 3000, [Hosts(5, 300, 5000)]).goes_on
+
+
+def test_what_was_learned_can_be_rebuilt():
+    made = estimator()
+    made.first(20)
+    for runtime in (220, 100, 300):
+        run(made, runtime)
+        made.step(600, ONE)
+    made.runtimes.start(700.0)
+    kept = msgspec.json.decode(msgspec.json.encode(made.state), type=type(made.state))
+    again = HostEstimator(256, HOURLY, CONSERVATIVE, kept)
+    assert again.step(900, ONE, periodic=True) == made.step(900, ONE, periodic=True)
+    assert again.state == made.state
+
+
+@given(
+    st.sampled_from(list(PRESETS.values())),
+    st.lists(st.floats(1, 20_000), min_size=1, max_size=40),
+    st.integers(1, 400),
+    st.integers(0, 300),
+)
+def test_hosts_are_never_more_than_half_of_the_tasks_unless_the_hint_was(preset, runtimes, more, there):
+    tasks = len(runtimes) + more
+    made = estimator(preset, tasks)
+    for runtime in runtimes:
+        run(made, runtime)
+    advice = made.step(3000, [Hosts(there, 300, 3600)] if there else [])
+    assert 0 <= advice.hosts <= max(1, tasks // 2 - there)
+    assert advice.hosts <= made.waiting
+    assert advice.units >= 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"creation_ratio": -0.1},
+        {"creation_ratio": 1.1},
+        {"increase_ratio": 2.0},
+        {"certainty": 0.5},
+        {"certainty": 1.0},
+    ],
+)
+def test_presets_that_cannot_be(wrong):
+    with pytest.raises(BudgetError):
+        Preset(name="x", **wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"unit": 60, "startup": 60}, {"unit": 60, "startup": -1}, {"unit": 60, "filling": 0}]
+)
+def test_terms_that_leave_no_time(wrong):
+    with pytest.raises(BudgetError):
+        Terms(**wrong)

@@ -1,0 +1,55 @@
+"""Allocations decided again with what is left."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from adaptor.budget.provisioning.allocation import least_time
+from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.provisioning.steering import Aim, Progress, steer
+from tests.budget.provisioning.offer_strategies import offers, site
+
+SITES = [site("cheap", mean=300.0), site("dear", price=2.0, mean=200.0)]
+
+
+def at(now=0.0, waiting=1000, spent=0.0, committed=0.0):
+    return Progress(now=now, waiting=waiting, spent=spent, committed=committed)
+
+
+def test_preferences_go_from_slow_and_cheap_to_fast_and_dear():
+    found = [steer(Aim(prefer=prefer), at(), SITES).allocation for prefer in ("cheap", "balanced", "fast")]
+    assert found[0].seconds > found[1].seconds > found[2].seconds
+    assert found[0].cost < found[1].cost < found[2].cost
+
+
+def test_a_deadline_is_met_at_the_least_cost():
+    step = steer(Aim(deadline=50_000.0, prefer="cheap"), at(now=36_000.0), SITES)
+    assert step.kept
+    assert step.allocation.seconds <= 14_000
+    assert "credits on" in step.reason
+
+
+def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_possible():
+    step = steer(Aim(deadline=1000.0), at(), SITES)
+    assert not step.kept
+    assert step.allocation.seconds == pytest.approx(least_time(1000, SITES), rel=1e-3)
+    assert "late" in step.reason
+
+
+@settings(max_examples=40, deadline=None)
+@given(offers(), st.integers(1, 500), st.floats(0.5, 3.0), st.floats(0, 50), st.floats(0, 50))
+def test_never_more_than_what_is_left(sites, tasks, share, spent, committed):
+    least = tasks * min(each.cost_per_task for each in sites)
+    aim = Aim(budget=spent + committed + share * least, prefer="fast")
+    try:
+        step = steer(aim, at(0.0, tasks, spent, committed), sites)
+    except InfeasibleError:
+        assume(False)
+    assert spent + committed + step.allocation.cost <= aim.budget * (1 + 1e-5)
+
+
+def test_what_is_spent_and_committed_is_not_spent_again():
+    with pytest.raises(InfeasibleError, match="the budget is 40"):
+        steer(Aim(budget=100.0), at(spent=50.0, committed=10.0), SITES)

@@ -1,0 +1,216 @@
+"""The configuration: what is right is understood, what is wrong is named by file, line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.config.schema import (
+    BUILT_IN,
+    Config,
+    DaemonConfig,
+    Duration,
+    LimitsConfig,
+    config_path,
+    load_config,
+    parse_config,
+)
+from adaptor.errors import ConfigError
+
+FULL = """\
+sites:
+  hpc:
+    backend: slurm
+    partition: batch
+    account: physics
+    qos: normal
+    extra_args: [--exclusive, --mail-type=NONE]
+    prologue: |
+      module load python
+    limits:
+      max_pending_requests: 4
+      max_proc: 64
+      max_tr: 1-12:00:00
+    heuristic: static
+    initial_tr: 2h
+    growth_factor: 3
+    pad: 1:30
+    idle_timeout: 45
+    processors_per_node: 16
+    whole_nodes: true
+  here:
+    backend: local
+    processors: 2
+daemon:
+  host: login1
+  port: 4711
+  worker_timeout: 1m
+"""
+
+
+def broken(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "c.yaml")
+    return str(caught.value)
+
+
+def site(lines: str) -> str:
+    """The text of a site file whose site has these further lines, from line 4 on."""
+    return "sites:\n  hpc:\n    backend: slurm\n" + "".join(f"    {line}\n" for line in lines.splitlines())
+
+
+def test_a_full_file() -> None:
+    config = parse_config(FULL, "c.yaml")
+    hpc = config.sites["hpc"]
+    assert list(config.sites) == ["hpc", "here"]
+    assert hpc.limits == LimitsConfig(4, 64, Duration(129600))
+    assert [hpc.initial_tr, hpc.pad, hpc.idle_timeout] == [Duration(7200), Duration(90), Duration(45)]
+    assert hpc.extra_args == ("--exclusive", "--mail-type=NONE")
+    assert hpc.prologue == "module load python\n"
+    assert config.daemon == DaemonConfig("login1", 4711, Duration(60))
+
+
+def test_what_is_left_out_has_the_papers_defaults() -> None:
+    hpc = parse_config(site(""), "c.yaml").sites["hpc"]
+    assert hpc.heuristic == "adaptive"
+    assert hpc.initial_tr == Duration(3600)
+    assert hpc.growth_factor == 2
+    assert hpc.limits.max_proc is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (site("partion: x"), "c.yaml:4: sites.hpc.partion: unknown key (did you mean `partition`?)"),
+        (
+            site("limits:\n  max_prc: 4"),
+            "c.yaml:5: sites.hpc.limits.max_prc: unknown key (did you mean `max_proc`?)",
+        ),
+        (site("") + "daemon:\n  prt: 4\n", "c.yaml:5: daemon.prt: unknown key (did you mean `port`?)"),
+        ("sits: {}\n", "c.yaml:1: sits: unknown key (did you mean `sites`?)"),
+        (site("zzz: 1"), "c.yaml:4: sites.hpc.zzz: unknown key"),
+    ],
+)
+def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str) -> None:
+    assert broken(text) == message
+
+
+@pytest.mark.parametrize(
+    ("lines", "where", "what"),
+    [
+        ("pad: soon", "4: sites.hpc.pad", "'soon' is not a duration"),
+        ("pad:", "4: sites.hpc.pad", "None is not a duration"),
+        ("pad: [1]", "4: sites.hpc.pad", "[1] is not a duration"),
+        ("pad: 2020-01-01", "4: sites.hpc.pad", "is not a duration"),
+        ("pad: -5", "4: sites.hpc.pad", "not negative"),
+        ("pad: .nan", "4: sites.hpc.pad", "finite"),
+        ("pad: 1" + "0" * 400, "4: sites.hpc.pad", "finite"),
+        ("limits:\n  max_tr: 0", "5: sites.hpc.limits.max_tr", "must be more than 0"),
+        ("limits:\n  max_proc: 0", "5: sites.hpc.limits.max_proc", "must be more than 0"),
+        ("limits:\n  max_proc: many", "5: sites.hpc.limits.max_proc", "Expected `int | null`"),
+        ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad alone takes 30 s"),
+        ("limits: 4", "4: sites.hpc.limits", "Expected `object`"),
+        ("growth_factor: 1", "4: sites.hpc.growth_factor", "2 or more, not 1"),
+        ("growth_factor: 1.5", "4: sites.hpc.growth_factor", "Expected `int`"),
+        ("heuristic: greedy", "4: sites.hpc.heuristic", "'greedy'"),
+        ("command_timeout: 0", "4: sites.hpc.command_timeout", "must be more than 0"),
+        ("extra_args:\n  - --x\n  - 5", "6: sites.hpc.extra_args[1]", "Expected `str`"),
+        ("whole_nodes: 3", "4: sites.hpc.whole_nodes", "Expected `bool`"),
+        ("backend: local", "4: sites.hpc.backend", "stands twice"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_place(lines: str, where: str, what: str) -> None:
+    message = broken(site(lines))
+    assert message.startswith(f"c.yaml:{where}: ")
+    assert what in message
+
+
+def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
+    text = "sites:\n  good:\n    backend: local\n    pad: 5\n  bad:\n    backend: local\n    pad: soon\n"
+    assert broken(text).startswith("c.yaml:7: sites.bad.pad: ")
+    assert broken("sites:\n  good: {backend: local}\n  bad: {backend: lsf}\n").startswith(
+        "c.yaml:3: sites.bad"
+    )
+    assert broken("sites:\n  good: {backend: local}\n  bad: {}\n").startswith("c.yaml:3: sites.bad: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "c.yaml:1: the file: "),
+        ("5", "c.yaml:1: the file: "),
+        ("- a\n", "c.yaml:1: the file: "),
+        ("daemon: {}\n", "missing required field `sites`"),
+        ("sites: {}\n", "at least one site"),
+        ("\nsites:\n", "c.yaml:2: sites: "),
+        ("sites:\n  a b: {backend: local}\n", "c.yaml:2: sites.a b: a site's name"),
+        ("sites:\n  1: {backend: local}\n", "c.yaml:1: sites: a key that is not text; put it in quotes"),
+        ("sites:\n\tx: 5\n", "c.yaml:2: not valid YAML"),
+        ("sites: [\n", "not valid YAML"),
+        ("sites: !!python/object:os.system {}\n", "not valid YAML"),
+        ("sites: 2020-13-45\n", "not valid YAML"),
+        ("sites: \x00\n", "not valid YAML"),
+        ("? [a, b]\n: 1\n", "not valid YAML"),
+        ("sites: &a\n  x: *a\n", "an alias"),
+        ("sites: {a: {backend: local}}\n---\nmore: 1\n", "not valid YAML"),
+        (site("") + "daemon: {port: 70000}\n", "c.yaml:4: daemon.port: must be from 0 to 65535"),
+        (site("") + "daemon: {port: -1}\n", "daemon.port: must be from 0 to 65535"),
+        (site("") + "daemon: {worker_timeout: 0}\n", "daemon.worker_timeout: must be more than 0"),
+    ],
+)
+def test_a_file_that_is_none(text: str, what: str) -> None:
+    message = broken(text)
+    assert message.startswith("c.yaml")
+    assert what in message
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_configuration_or_a_clear_error(text: str) -> None:
+    try:
+        config = parse_config(text, "c.yaml")
+    except ConfigError as error:
+        problem = str(error)
+    else:
+        problem = "c.yaml" if isinstance(config, Config) else "not a configuration"
+    assert problem.startswith("c.yaml")
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path)
+    (tmp_path / "latin").write_bytes(b"sites: \xff")
+    with pytest.raises(ConfigError, match="latin: cannot be read"):
+        load_config(tmp_path / "latin")
+
+
+def test_without_a_file_the_local_site_serves() -> None:
+    assert load_config(None) is BUILT_IN
+    assert BUILT_IN.sites["local"].backend == "local"
+
+
+def test_the_option_counts_before_the_environment_and_that_before_the_xdg_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    option, variable = tmp_path / "option.yaml", tmp_path / "variable.yaml"
+    xdg = tmp_path / "adaptor" / "config.yaml"
+    xdg.parent.mkdir()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
+    assert config_path() is None
+    for path in (option, variable, xdg):
+        path.touch()
+    assert config_path() == xdg
+    monkeypatch.setenv("ADAPTOR_CONFIG", str(variable))
+    assert config_path() == variable
+    assert config_path(str(option)) == option
+
+
+def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.yaml: no such file \(given by --config\)"):
+        config_path(str(tmp_path / "gone.yaml"))
+    monkeypatch.setenv("ADAPTOR_CONFIG", str(tmp_path / "gone.yaml"))
+    with pytest.raises(ConfigError, match=r"given by \$ADAPTOR_CONFIG"):
+        config_path()

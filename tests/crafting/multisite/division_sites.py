@@ -1,0 +1,96 @@
+"""Short ways to write down what a division sees, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.multisite.site_status import Standing
+from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules, SiteView
+from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+from tests.crafting.planner_views import views
+
+NOW = 1000.0
+
+
+def standing(view: SiteView, **changes: Any) -> Standing:
+    free = availability(view.queue) if view.queue is not None else None
+    return msgspec.structs.replace(Standing(view=view, free=free), **changes)
+
+
+def site(
+    processors: int = 16,
+    *,
+    busy_for: float = 0,
+    pilots: tuple[PilotView, ...] = (),
+    requests: int = 4,
+    max_proc: int = 16,
+    max_tr: int = 3600,
+    pad: float = 0.0,
+    heuristic: str = "adaptive",
+    pending: tuple[PendingJob, ...] = (),
+    **changes: Any,
+) -> Standing:
+    """A site of which all processors are busy for so many seconds, and free from then on."""
+    running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
+    limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr)
+    view = SiteView(
+        now=NOW,
+        queue=QueueState(now=NOW, processors=processors, running=running, pending=pending),
+        rules=SiteRules(limits=limits, pad=pad),
+        heuristic=heuristic,
+        pilots=pilots,
+    )
+    return standing(view, **changes)
+
+
+def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> Group:
+    """Tasks for `near` and `far`, or for these sites."""
+    at = dict.fromkeys(sites or ("near", "far"), runtime) if isinstance(runtime, (int, float)) else runtime
+    return Group(
+        waiting,
+        {
+            name: Demand(waiting=waiting, runtime=float(seconds), processors_per_task=cpus)
+            for name, seconds in at.items()
+        },
+    )
+
+
+@st.composite
+def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, Standing], tuple[Group, ...]]:
+    """Sites of any shape and mood, and tasks that may run at some of them."""
+    names = [f"site{number}" for number in range(draw(st.integers(1, sites)))]
+    found = {}
+    for number, name in enumerate(names):
+        view = draw(views().filter(lambda view: view.now == NOW))
+        pilots = tuple(
+            msgspec.structs.replace(
+                pilot, id=pilot.id * sites + number,
+                predicted_start=draw(st.one_of(st.none(), st.integers(-1000, 60).map(view.now.__add__))),
+            )
+            for pilot in view.pilots
+        )  # fmt: skip
+        view = msgspec.structs.replace(view, pilots=pilots, demands=())
+        mood: dict[str, Any] = draw(st.sampled_from([{}, {}, {}, {"closed": "it fails"}, {"lost": True}]))
+        found[name] = standing(view, **mood)
+    groups = tuple(_group(draw, names, cpus) for cpus in range(1, 1 + draw(st.integers(1, 2))))
+    return found, groups
+
+
+def _group(draw: st.DrawFn, names: list[str], cpus: int) -> Group:
+    chosen = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    waiting = draw(st.integers(0, 200))
+    return Group(
+        waiting,
+        {
+            name: Demand(
+                waiting=waiting, running=draw(st.integers(0, 5)), runtime=draw(st.floats(0.5, 40)),
+                processors_per_task=cpus,
+            )
+            for name in chosen
+        },
+    )  # fmt: skip

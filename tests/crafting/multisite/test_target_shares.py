@@ -1,0 +1,70 @@
+"""A division that keeps to where the tasks of a bag shall run."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.crafting.multisite.division import divide
+from adaptor.crafting.multisite.site_status import Standing
+from adaptor.crafting.multisite.target_shares import Wish
+from adaptor.crafting.situation import Group
+
+from .division_sites import bag, site, situations
+
+
+def of_bag(group: Group, number: int) -> Group:
+    return Group(
+        group.waiting, {name: msgspec.structs.replace(each, bag=number) for name, each in group.at.items()}
+    )
+
+
+def wish(**shares: int) -> Wish:
+    return Wish(shares=shares, seconds=120.0, reason="cheapest within 2m: so and so")
+
+
+def shares(sites: dict[str, Standing], wishes: dict[int, Wish], *groups: Group) -> dict[str, list[int]]:
+    return {name: part.uncovered for name, part in divide(sites, groups, wishes).items()}
+
+
+def test_the_wish_counts_and_not_who_is_done_first() -> None:
+    sites = {"near": site(), "far": site()}
+    mine = of_bag(bag(100), 7)
+    assert shares(sites, {7: wish(near=10, far=90)}, mine) == {"near": [10], "far": [90]}
+    assert shares(sites, {8: wish(near=10, far=90)}, mine) == {"near": [50], "far": [50]}
+
+
+def test_why_says_the_wish() -> None:
+    sites = {"near": site(), "far": site()}
+    parts = divide(sites, [of_bag(bag(100), 7)], {7: wish(far=100)})
+    assert parts["far"].reason == "gets 100 of 100 waiting tasks; cheapest within 2m: so and so"
+    assert parts["near"].reason == "gets none of 100 waiting tasks; cheapest within 2m: so and so"
+
+
+def test_what_a_site_cannot_do_is_left_for_later_requests() -> None:
+    sites = {"near": site(closed="it fails"), "far": site(requests=1)}
+    found = shares(sites, {7: wish(near=500, far=2000)}, of_bag(bag(2500), 7))
+    assert found == {"near": [0], "far": [16 * 60]}
+
+
+@settings(max_examples=150, deadline=None)
+@given(situations(), st.lists(st.integers(0, 150), min_size=3, max_size=3))
+def test_nobody_gets_more_than_the_wish_nor_than_it_may_ask_for(
+    drawn: tuple[dict[str, Standing], tuple[Group, ...]], wanted: list[int]
+) -> None:
+    sites, groups = drawn
+    groups = tuple(of_bag(group, number) for number, group in enumerate(groups))
+    wishes = {0: Wish(shares=dict(zip(sites, wanted, strict=False)), seconds=math.inf, reason="so")}
+    parts = divide(sites, groups, wishes)
+    plain = divide(sites, groups)
+    for name, standing in sites.items():
+        mine = parts[name].uncovered[0]
+        assert 0 <= mine <= wishes[0].shares[name]
+        if mine:
+            assert name in groups[0].at
+            assert mine <= standing.allowed * standing.most(groups[0].at[name])
+        assert parts[name].needless == plain[name].needless
+    assert sum(part.uncovered[0] for part in parts.values()) <= groups[0].waiting

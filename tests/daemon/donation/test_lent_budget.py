@@ -1,0 +1,27 @@
+"""The least budget of a bag: at the price of the time that it will use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.daemon.credits.spending import budget_writer
+from adaptor.errors import UsageError
+from adaptor.scheduling.bag import BagSpec
+from tests.daemon.donation.lending_site import LendingSite
+
+
+def test_a_bag_that_only_uses_lent_nodes_needs_only_their_price(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state")
+    price = msgspec.structs.replace(site.config.price, explicit=100.0, donated=1.0)
+    site.config = msgspec.structs.replace(site.config, price=price)
+    site.restart()
+    spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    with pytest.raises(UsageError, match="holds no request"):
+        budget_writer(site.state.core, [site.state], spec, 1.0)
+    lent = msgspec.structs.replace(spec, allocation="transparent")
+    assert budget_writer(site.state.core, [site.state], lent, 1.0) is not None
+    with pytest.raises(UsageError, match="holds no request"):
+        budget_writer(site.state.core, [site.state], lent, 0.01)

@@ -1,0 +1,93 @@
+"""The bags have the published statistics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adaptor.experiments.a2ha import bags
+from adaptor.experiments.a2ha.bags import (
+    DEMO,
+    IMAGE,
+    KINDS,
+    LONG,
+    NORMAL,
+    TESTING,
+    measured,
+    optimal_hosts,
+    runtimes,
+)
+from adaptor.simulation.errors import ReplayError
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "runtimes" / "demo.csv"
+
+
+def test_the_image_rendering():
+    tasks = bags.image()
+    assert len(tasks) == 256
+    assert (tasks.mean(), tasks.std()) == (pytest.approx(220, abs=0.5), pytest.approx(125, abs=0.5))
+    assert tasks.min() > 0
+
+
+def test_the_software_testing():
+    tasks = bags.testing()
+    assert len(tasks) == 1480
+    assert tasks.mean() == pytest.approx(64.5)
+    assert np.median(tasks) < 30
+    assert 1 <= (tasks > 900).sum() <= 20
+
+
+@pytest.mark.parametrize(("kind", "mean", "deviation"), [(NORMAL, 150, 30), (LONG, 5400, 1200)])
+def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
+    drawn = np.array([runtimes(kind, 1, order, FIXTURE) for order in range(40)])
+    assert drawn.shape == (40, 256)
+    assert drawn.mean() == pytest.approx(mean, rel=0.02)
+    assert drawn.std() == pytest.approx(deviation, rel=0.03)
+    assert (drawn[0] != drawn[1]).any()
+
+
+@pytest.mark.parametrize("kind", [IMAGE, TESTING, DEMO])
+def test_the_others_are_only_put_into_another_order(kind):
+    one, two = (runtimes(kind, 1, order, FIXTURE) for order in (0, 1))
+    assert (one != two).any()
+    assert sorted(one) == sorted(two)
+    assert (one == runtimes(kind, 1, 0, FIXTURE)).all()
+
+
+@pytest.mark.parametrize("kind", bags.OTHERS, ids=lambda kind: kind.key)
+def test_bags_of_other_kinds_are_what_they_say(kind):
+    orders = [runtimes(kind, 1, order, FIXTURE) for order in range(5)]
+    assert {f"synthetic: {len(order)} tasks" for order in orders} == {
+        kind.origin.partition(" tasks")[0] + " tasks"
+    }
+    assert all(order.min() > 0 for order in orders)
+    assert all(order.max() < kind.terms.usable for order in orders if kind.key != "log-normal")
+    assert (runtimes(kind, 1, 0, FIXTURE) == orders[0]).all()
+    assert kind.key == "constant" or (orders[0] != orders[1]).any()
+
+
+@pytest.mark.parametrize("kind", [IMAGE, NORMAL, TESTING])
+def test_the_optimal_numbers_of_the_paper(kind):
+    found = [optimal_hosts(runtimes(kind, 1, order, FIXTURE).sum(), kind.terms) for order in range(20)]
+    assert np.median(found) == kind.optimal
+
+
+def test_the_demo_was_measured():
+    tasks = measured(FIXTURE)
+    assert len(tasks) == 256
+    assert 0 < tasks.min() < tasks.max()
+
+
+def test_a_list_that_is_none(tmp_path):
+    wrong = tmp_path / "list.csv"
+    wrong.write_text("task,minutes\n0,1\n")
+    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes \(a column `seconds`\)"):
+        measured(wrong)
+    with pytest.raises(ReplayError, match="No such file"):
+        measured(tmp_path / "none.csv")
+
+
+def test_every_bag_says_where_it_comes_from():
+    assert all(kind.origin.startswith(("synthetic: ", "measured: ")) for kind in KINDS.values())

@@ -1,0 +1,121 @@
+"""What `adaptor replay a2ha` and `budget-check` leave and say."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from adaptor.cli.research.replay import replay
+from adaptor.experiments.a2ha import design
+from adaptor.experiments.a2ha.bags import OTHERS
+from adaptor.experiments.a2ha.campaign import run_all
+from adaptor.experiments.a2ha.design import Settings, presets, schemes
+from adaptor.experiments.a2ha.targets import Target
+from adaptor.simulation.errors import ReplayError
+from tests.simulation.invoking_replay import call
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "runtimes" / "demo.csv"
+
+
+@pytest.fixture
+def fewer(monkeypatch):
+    """Two ratios instead of five by three, which the tests of the other parts do not need."""
+    monkeypatch.setattr(design, "CREATION", (0.5, 1.0))
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_all_that_a_reader_gets(fewer, tmp_path):
+    out = tmp_path / "out"
+    result = call(replay, "a2ha", "--orders", 2, "--output", out, "--demo", FIXTURE, "--processes", 1)
+    assert result.exit_code == 0, result.output
+    assert "Table 2" in result.output
+    runs = rows_of(out / "runs.csv")
+    assert len(runs) == 2 * len(schemes())
+    assert all(float(run["wall"]) > 0 and int(run["units"]) >= int(run["hosts"]) >= 1 for run in runs)
+    table = rows_of(out / "table-2.csv")
+    assert [row["hosts"] for row in table if row[""] == "seed"] == ["1", "159", "256", "179", "154", "129"]
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == len(list((out / "figures").glob("*.svg"))) == 11
+    assert "synthetic" in page
+    assert "measured" in page
+    assert 'src="http' not in page
+
+
+def test_two_processes_find_the_same_as_one():
+    settings = Settings(seed=4, orders=3, demo=FIXTURE)
+    wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:2]
+    one, two = (run_all(wanted, settings, processes, lambda count: None) for processes in (1, 2))
+    assert one == two
+
+
+def test_another_seed_gives_other_orders():
+    wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:1]
+    one, two = (
+        run_all(wanted, Settings(seed=seed, orders=3, demo=FIXTURE), 1, lambda count: None) for seed in (1, 2)
+    )
+    assert [row.wall for row in one] != [row.wall for row in two]
+
+
+def test_the_whole_experiment_is_that_of_the_papers():
+    kinds = {(scheme.experiment, scheme.bag) for scheme in schemes()}
+    assert {
+        ("grid-2011", "image"),
+        ("grid-2011", "normal"),
+        ("grid-2011", "testing"),
+        ("long", "long"),
+    } <= kinds
+    assert {("grid-2008", "image"), ("grid-2008", "normal"), ("presets", "demo")} <= kinds
+    assert Settings(demo=FIXTURE).orders == 200
+
+
+@pytest.mark.parametrize(("kept", "exit_code"), [(True, 0), (False, 1)])
+def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, kept, exit_code):
+    from adaptor.experiments.a2ha import targets
+
+    monkeypatch.setattr(targets, "check_budgets", lambda *_: Target("never above budget", "0 in 2", True))
+    monkeypatch.setattr(
+        targets, "check_estimates", lambda *_: [Target("hosts", "40 for 18", kept, ("image: 40",))]
+    )
+    monkeypatch.setattr(targets, "check_speed", lambda: Target("speed", "0.1 ms", True))
+    result = call(replay, "budget-check", "--bags", 2, "--orders", 2, "--demo", FIXTURE)
+    assert result.exit_code == exit_code
+    assert ("NOT KEPT  hosts: 40 for 18" in result.output) is not kept
+    assert "kept      never above budget: 0 in 2" in result.output
+    assert "\n          image: 40\n" in result.output
+
+
+def test_estimates_are_checked_on_every_bag():
+    from adaptor.experiments.a2ha.targets import check_estimates, runs_of_estimates
+
+    told = []
+    settings = Settings(orders=6, demo=FIXTURE)
+    hosts, forecasts = check_estimates(settings, 1, told.append)
+    assert sum(told) == runs_of_estimates(settings) == (4 + len(OTHERS)) * 6
+    assert hosts.met
+    assert all(
+        bag in hosts.found for bag in ("image rendering", "normal", "software testing", "demo picture")
+    )
+    assert "% of all runs" in forecasts.found
+    assert [line.partition(":")[0] for line in forecasts.lines[4:]] == [kind.title for kind in OTHERS]
+
+
+def test_a_demo_list_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ReplayError, match=r"none.csv: no list of runtimes"):
+        call(
+            replay,
+            "budget-check",
+            "--bags",
+            2,
+            "--orders",
+            2,
+            "--demo",
+            tmp_path / "none.csv",
+            "--processes",
+            1,
+        )

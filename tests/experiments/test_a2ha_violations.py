@@ -1,0 +1,71 @@
+"""The recount finds what the ledger would have let through."""
+
+from __future__ import annotations
+
+from adaptor.budget.accounting.entries import Budget, Budgeted, Part, Reserved, Reshared, Settled
+from adaptor.budget.accounting.periods import Calendar
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.experiments.a2ha.targets import BAGS_TOGETHER, check_budgets, check_speed
+from adaptor.experiments.a2ha.violations import Spending, above_budget
+
+TARIFF = Tariff(price_explicit=1.0, price_donated=1.0)
+NOON = 1_763_726_400.0
+
+
+def reserved(pilot, amount, bag=1, at=NOON):
+    return Reserved(
+        pilot=pilot, site="hpc", p=1, tr=1, kind="explicit", tariff=TARIFF, parts=(Part(bag, amount),), at=at
+    )
+
+
+def settled(pilot, amount, at=NOON, bag=1):
+    return Settled(pilot=pilot, seconds=1.0, parts=(Part(bag, amount),), billed=at, at=at)
+
+
+def of_bag(amount):
+    return Budgeted(Budget(amount=amount, bag=1), NOON)
+
+
+def of_month(amount):
+    return Budgeted(Budget(amount=amount, site="hpc", calendar=Calendar("month")), NOON)
+
+
+def test_reservations_and_charges_are_counted_together():
+    spent = [reserved(1, 6), settled(1, 6), reserved(2, 5)]
+    assert above_budget([of_bag(11), *spent], NOON) == 0
+    assert above_budget([of_bag(10), *spent], NOON) == 1
+    assert above_budget([Budgeted(Budget(amount=10, site="hpc"), NOON), *spent], NOON) == 1
+
+
+def test_a_share_that_moves_is_counted_where_it_is():
+    entries = [of_bag(5), reserved(1, 6, bag=2)]
+    assert above_budget(entries, NOON) == 0
+    assert above_budget([*entries, Reshared(1, (Part(1, 6),), NOON)], NOON) == 1
+
+
+def test_each_period_counts_by_itself():
+    december = NOON + 11 * 86_400
+    spent = [reserved(1, 6), settled(1, 6), reserved(2, 5, at=december)]
+    assert above_budget([of_month(6), *spent], december) == 0
+    assert above_budget([of_month(5), *spent], december) == 1
+    assert above_budget([of_month(6), *spent, settled(2, 5, at=NOON)], december) == 1
+
+
+def test_simulated_bags_spend_and_are_refused_but_never_exceed():
+    found = [Spending(seed).run() for seed in range(60)]
+    assert sum(each.violations for each in found) == 0
+    assert sum(each.pilots for each in found) > 300
+    assert sum(each.refused for each in found) > 60
+
+
+def test_the_target_counts_bags():
+    told = []
+    target = check_budgets(120, seed=3, processes=2, done=told.append)
+    assert target.met
+    assert sum(told) == 120
+    assert "0 violations in 120 bags" in target.found
+    assert BAGS_TOGETHER == 2
+
+
+def test_the_speed_is_told_in_milliseconds():
+    assert " ms with 1,000 tasks" in check_speed(tasks=1000, steps=5).found

@@ -1,0 +1,32 @@
+"""Intervals by drawing the samples again."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.experiments.bootstrap import Interval, interval, weights
+
+values = st.lists(st.floats(0.0, 1e6), min_size=1, max_size=30)
+
+
+@given(values, st.integers(0, 9))
+def test_an_interval_lies_within_the_samples(drawn: list[float], seed: int) -> None:
+    samples = np.array(drawn)
+    found = interval(float(samples.mean()), samples @ weights(len(samples), seed))
+    slack = 1e-9 * samples.max()
+    assert samples.min() - slack <= found.low <= found.high <= samples.max() + slack
+
+
+@given(st.integers(1, 30), st.integers(0, 9))
+def test_weights_are_shares_and_the_seed_says_which(samples: int, seed: int) -> None:
+    drawn = weights(samples, seed)
+    assert len(drawn) == samples
+    assert np.allclose(drawn.sum(axis=0), 1)
+    assert (drawn == weights(samples, seed)).all()
+
+
+def test_an_interval_that_is_known() -> None:
+    assert interval(50, np.arange(0.0, 101.0)) == Interval(50.0, 2.5, 97.5)
+    assert str(Interval(1.234, 0.5, 20.0)) == "1.23 [0.50, 20.00]"

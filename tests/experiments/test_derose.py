@@ -1,0 +1,199 @@
+"""The experiment on a small invented trace that stands in for the real ones."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from adaptor.cli.research.replay import replay
+from adaptor.errors import AdaptorError, UsageError
+from adaptor.experiments.derose.design import WORKLOADS, JobType, Settings, submission
+from adaptor.experiments.derose.sample import Outcome
+from adaptor.experiments.derose.summary import summarise
+from adaptor.simulation.errors import ReplayError
+from tests.simulation.invoking_replay import call
+
+SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
+
+
+@pytest.fixture
+def traces(tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for workload in WORKLOADS:
+        (folder / f"{workload.file}.swf.gz").write_bytes(gzip.compress(SMALL.read_bytes()))
+    return folder
+
+
+def derose(traces, output, *arguments):
+    every = ["derose", "--traces", traces, "--output", output, "--tasks", "100", "--mean", "100,1000"]
+    every += ["--processes", "1", *arguments]
+    return call(replay, *every)
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_all_that_a_reader_gets(traces, tmp_path):
+    out = tmp_path / "out"
+    result = derose(traces, out, "--samples", "2", "--max-pending", "1,3")
+    assert "SDSC BlueHorizon" in result.output
+    assert "2.37" in result.output
+    rows = rows_of(out / "results.csv")
+    assert len(rows) == len({tuple(row.items()) for row in rows}) == 4 * 2 * 6 * 2 * 2
+    assert all(int(row["bound"]) <= int(row["turnaround"]) for row in rows)
+    assert len(rows_of(out / "cells.csv")) == 4 * 6 * 2
+    assert [row["paper"] for row in rows_of(out / "table-3.csv")] == ["2.05", "2.37", "14.74", "-"]
+    page = (out / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "338" in page
+    assert 'src="http' not in page
+    assert sorted(path.name for path in (out / "figures").iterdir()) == [
+        "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg",
+    ]  # fmt: skip
+
+
+def test_the_same_tables_as_parquet(traces, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
+    as_csv, as_parquet = tmp_path / "csv", tmp_path / "parquet"
+    derose(traces, as_csv, *arguments)
+    derose(traces, as_parquet, *arguments)
+    derose(traces, as_parquet, *arguments, "--format", "parquet")
+    for name in ("results", "cells"):
+        rows = parquet.read_table(as_parquet / f"{name}.parquet").to_pylist()
+        assert [{key: str(value) for key, value in row.items()} for row in rows] == rows_of(
+            as_csv / f"{name}.csv"
+        )
+        assert not (as_parquet / f"{name}.csv").exists()
+    assert isinstance(rows[0]["speedup"], float)
+
+
+def test_parquet_without_its_library_is_said_before_anything_runs(traces, tmp_path, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else found(name))
+    with pytest.raises(AdaptorError, match=r"parquet needs pyarrow.*request-adaptor\[parquet\]"):
+        derose(traces, tmp_path / "out", "--format", "parquet")
+    assert not (tmp_path / "out").exists()
+
+
+def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
+    arguments = ("--trace", "ctc-sp2-512", "--samples", "1", "--max-pending", "1")
+    for output, more in (("share", ()), ("maximum", ("--static-maximum",))):
+        derose(traces, tmp_path / output, *arguments, *more)
+    share, maximum = (rows_of(tmp_path / output / "results.csv") for output in ("share", "maximum"))
+    for one, two in zip(share, maximum, strict=True):
+        if one["heuristic"] == "adaptive":
+            assert one == two
+        else:
+            assert int(one["held"]) < int(two["held"])
+            assert int(two["held"]) % 512 == 0
+    assert "whole machine always" in (tmp_path / "maximum" / "report.html").read_text()
+
+
+def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    arguments = ("--trace", "sdsc-sp2", "--max-pending", "2")
+    derose(traces, whole, *arguments, "--samples", "3")
+    derose(traces, stopped, *arguments, "--samples", "1")
+    (first,) = (stopped / "samples").iterdir()
+    made = first.stat().st_mtime_ns
+    (stopped / "samples" / ".sdsc-sp2-0001.csv.77").write_text("half a file of a process that was killed")
+    derose(traces, stopped, *arguments, "--samples", "3")
+    assert first.stat().st_mtime_ns == made
+    assert (stopped / "results.csv").read_text() == (whole / "results.csv").read_text()
+    assert (stopped / "cells.csv").read_text() == (whole / "cells.csv").read_text()
+
+
+def test_two_processes_find_the_same_as_one(traces, tmp_path):
+    for processes in ("1", "2"):
+        derose(traces, tmp_path / processes, "--samples", "2", "--max-pending", "2", "--processes", processes)
+    one, two = (rows_of(tmp_path / processes / "results.csv") for processes in ("1", "2"))
+    assert one == two
+
+
+def test_other_settings_need_another_folder(traces, tmp_path):
+    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
+    derose(traces, tmp_path / "out", *arguments)
+    with pytest.raises(ReplayError, match="other settings"):
+        derose(traces, tmp_path / "out", *arguments, "--seed", "2")
+
+
+def test_a_damaged_sample_is_named(traces, tmp_path):
+    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
+    derose(traces, tmp_path / "out", *arguments)
+    part = tmp_path / "out" / "samples" / "sdsc-sp2-0000.csv"
+    part.write_text(part.read_text().replace("static", "static,x", 1))
+    with pytest.raises(ReplayError, match=r"sdsc-sp2-0000.csv: .*remove it"):
+        derose(traces, tmp_path / "out", *arguments)
+
+
+def test_traces_that_are_not_there(tmp_path):
+    with pytest.raises(ReplayError, match="adaptor trace fetch"):
+        derose(tmp_path, tmp_path / "out")
+
+
+def test_no_folder_of_traces_at_all(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--traces"):
+        call(replay, "derose", "--output", tmp_path / "out")
+
+
+@pytest.mark.parametrize("wrong", ["7", "", "100,x", ","])
+def test_a_part_that_does_not_exist(traces, tmp_path, wrong):
+    result = derose(traces, tmp_path / "out", "--tasks", wrong)
+    assert result.exit_code == 2
+    assert "out of 100, 1000, 10000, 100000" in result.output
+
+
+def test_the_whole_experiment_is_that_of_the_paper():
+    settings = Settings()
+    assert len(settings.job_types) == 36
+    assert settings.jobs_per_sample * 100 * 3 == 129_600
+
+
+@pytest.mark.parametrize(("heterogeneity", "low", "high"), [(1, 1000, 1000), (2, 500, 1500), (4, 250, 1750)])
+def test_runtimes_are_those_of_table_2(heterogeneity, low, high):
+    kind = JobType(10_000, 1000, heterogeneity)
+    runtimes = kind.runtimes(1, 0)
+    assert low <= runtimes.min() <= runtimes.max() <= high
+    assert abs(runtimes.mean() - 1000) < 20
+    assert (runtimes == kind.runtimes(1, 0)).all()
+    assert heterogeneity == 1 or (runtimes != kind.runtimes(1, 1)).any()
+
+
+def test_submissions_cover_the_trace():
+    drawn = [submission(WORKLOADS[0], 50, 150, 1, sample) for sample in range(200)]
+    assert 50 <= min(drawn) < 60
+    assert 140 < max(drawn) <= 150
+
+
+def outcome(sample, heuristic, turnaround, tasks=100):
+    return Outcome(
+        trace="sdsc-sp2", sample=sample, tasks=tasks, mean=100, heterogeneity=1, max_pending=1,
+        heuristic=heuristic, submitted=0, turnaround=turnaround, bound=50, requests=1, held=1, work=1,
+    )  # fmt: skip
+
+
+def test_a_speedup_is_one_of_means_and_an_average_one_of_cells():
+    outcomes = [
+        outcome(0, "static", 300), outcome(1, "static", 500),
+        outcome(0, "adaptive", 100), outcome(1, "adaptive", 100),
+        outcome(0, "static", 100, tasks=1000), outcome(1, "static", 100, tasks=1000),
+        outcome(0, "adaptive", 100, tasks=1000), outcome(1, "adaptive", 100, tasks=1000),
+    ]  # fmt: skip
+    summary = summarise("sdsc-sp2", outcomes, seed=1)
+    assert [cell.speedup.value for cell in summary.cells] == [4.0, 1.0]
+    assert (summary.arithmetic.value, summary.geometric.value) == (2.5, pytest.approx(2.0))
+    assert summary.faster == 0.5
+    first, second = (cell.speedup for cell in summary.cells)
+    assert 3 <= first.low < 4 < first.high <= 5
+    assert (second.low, second.high) == (1.0, 1.0)
+    assert summary.static_distance == pytest.approx(np.sqrt(8 * 2))

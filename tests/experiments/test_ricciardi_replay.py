@@ -1,0 +1,103 @@
+"""The experiment of Ricciardi & Hwang, in small."""
+
+from __future__ import annotations
+
+import csv
+import functools
+
+import pytest
+
+from adaptor.cli.research.replay import replay
+from adaptor.experiments.ricciardi.campaign import Settings, cells, run_once
+from adaptor.experiments.ricciardi.design import STABLE, UNSTABLE, Cell, Runtimes, target
+from adaptor.experiments.ricciardi.production import Production
+from tests.simulation.invoking_replay import call
+
+
+class Constant:
+    """Always the same processors; asked every ten seconds."""
+
+    def __init__(self, counts):
+        self.counts, self.ended, self.states = counts, [], []
+
+    def finished(self, site, runtime):
+        self.ended.append((site, runtime))
+
+    def decide(self, state):
+        self.states.append(state)
+        return self.counts, state.now + 10.0
+
+
+def produce(tasks=400, change="task"):
+    controller = Constant([20, 10])
+    outcome = Production(STABLE[:2], Runtimes(STABLE[:2], [1], change, 6.0), tasks).run(controller)
+    return controller, outcome
+
+
+def test_every_task_runs_once_and_is_paid_for():
+    controller, outcome = produce()
+    assert len(controller.ended) == 400
+    paid = sum(runtime * STABLE[site].cost for site, runtime in controller.ended)
+    assert outcome.credits == pytest.approx(paid)
+    assert outcome.steps == len(controller.states)
+
+
+def test_processors_are_never_more_than_wanted_and_states_add_up():
+    controller, _ = produce()
+    for state in controller.states[1:]:
+        running = [sum(each.site == site for each in state.running) for site in (0, 1)]
+        assert running[0] <= 20
+        assert running[1] <= 10
+        assert state.waiting <= 400 - sum(running)
+    spent = [state.spent for state in controller.states]
+    assert spent == sorted(spent)
+
+
+def test_a_resource_that_changes_as_a_whole_shows_one_time_in_a_period():
+    controller, _ = produce(change="period")
+    assert len({runtime for site, runtime in controller.ended if site == 0}) < 20
+
+
+def test_runtimes_do_not_depend_on_the_allocation():
+    first, second = (Runtimes(STABLE[:count], [3], "task", 6.0) for count in (2, 4))
+    assert [first.next(1, now) for now in range(50)] == [second.next(1, 0.0) for _ in range(50)]
+
+
+def test_targets_are_the_middle_of_what_is_possible():
+    found = target(UNSTABLE[:2], "time", 2000)
+    assert found.seconds == pytest.approx((2000 / (100 / 7 + 20) + 100) / 2)
+    assert 16_000 < found.credits < 16_300
+    assert 16_000 < target(UNSTABLE[:2], "cost", 2000).credits < 16_400
+
+
+def test_cells_are_those_of_both_figures():
+    wanted = [each for each in cells() if each.change == "task"]
+    assert len(wanted) == 2 * 3 * 2 * 2
+    assert len(set(wanted)) == len(wanted)
+
+
+def test_ours_meets_a_time_that_the_paper_misses():
+    settings = Settings(tasks=800)
+    found = {flavour: run_once(Cell(2, 2, "time", flavour), settings, 0) for flavour in ("seed", "ours")}
+    assert found["seed"].reached > 108
+    assert found["ours"].reached < 104
+    assert run_once(Cell(2, 2, "time", "ours"), settings, 0) == found["ours"]
+
+
+def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
+    from adaptor.experiments.ricciardi import campaign
+
+    monkeypatch.setattr(campaign, "Settings", functools.partial(Settings, tasks=300))
+    monkeypatch.setattr(campaign, "COUNTS", (2,))
+    monkeypatch.setattr("adaptor.experiments.ricciardi.tables.COUNTS", (2,))
+    monkeypatch.setattr("adaptor.experiments.ricciardi.report.COUNTS", (2,))
+    result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
+    assert "within 2 % on average" in result.output
+    with (tmp_path / "runs.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 2 * 6
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert 'src="http' not in page
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "figure-1.png", "figure-1.svg", "figure-2.png", "figure-2.svg",
+    ]  # fmt: skip

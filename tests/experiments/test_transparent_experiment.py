@@ -1,0 +1,118 @@
+"""The experiment on a small invented trace that stands in for the real ones."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.cli.research.replay import replay
+from adaptor.errors import UsageError
+from adaptor.experiments.bootstrap import Interval
+from adaptor.experiments.transparent.claims import CLAIMS, tally, verdicts
+from adaptor.experiments.transparent.design import MACHINES
+from adaptor.experiments.transparent.summary import Cell, Share
+from adaptor.simulation.errors import ReplayError
+from tests.simulation.invoking_replay import call
+
+SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
+
+
+@pytest.fixture
+def traces(tmp_path):
+    folder = tmp_path / "traces"
+    folder.mkdir()
+    for machine in MACHINES:
+        (folder / f"{machine.file}.swf.gz").write_bytes(gzip.compress(SMALL.read_bytes()))
+    return folder
+
+
+def experiment(traces, output, *arguments, mean="100"):
+    every = ["transparent", "--traces", traces, "--output", output, "--tasks", "100", "--mean", mean]
+    return call(replay, *every, "--processes", "1", *arguments)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_all_that_a_reader_gets(traces, tmp_path):
+    out = tmp_path / "out"
+    result = experiment(traces, out, "--samples", "2", mean="100,1000")
+    assert "The paper's claims, one by one" in result.output
+    runs = rows_of(out / "runs.csv")
+    assert len(runs) == 3 * 3 * 2 * 2 * 4
+    lent = [row for row in runs if row["strategy"] == "transparent"]
+    assert all((row["later"], row["delay"], row["change"]) == ("0", "0", "0") for row in lent)
+    assert all(row["donated"] == row["work"] for row in lent)
+    assert len(rows_of(out / "turnarounds.csv")) == len(rows_of(out / "costs.csv")) == 3 * 3 * 2
+    assert [row[""] for row in rows_of(out / "claims.csv")] == [claim.key for claim in CLAIMS]
+    assert (out / "report.html").read_text(encoding="utf-8").count("data:image/svg+xml;base64,") == 3
+    assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
+        "delays.png", "lost.png", "speedup.png",
+    ]  # fmt: skip
+
+
+def test_it_goes_on_where_it_was_stopped(traces, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    experiment(traces, whole, "--samples", "2")
+    experiment(traces, stopped, "--samples", "1")
+    first = min((stopped / "samples").iterdir())
+    made = first.stat().st_mtime_ns
+    experiment(traces, stopped, "--samples", "2")
+    assert first.stat().st_mtime_ns == made
+    assert (stopped / "runs.csv").read_text() == (whole / "runs.csv").read_text()
+    with pytest.raises(ReplayError, match="other settings"):
+        experiment(traces, whole, "--samples", "2", "--seed", "2")
+    first.write_text("{")
+    with pytest.raises(ReplayError, match=r"remove it"):
+        experiment(traces, stopped, "--samples", "2")
+
+
+def test_traces_that_are_not_there(tmp_path, monkeypatch):
+    with pytest.raises(ReplayError, match="adaptor trace fetch"):
+        experiment(tmp_path, tmp_path / "out")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="--traces"):
+        call(replay, "transparent", "--output", tmp_path / "out")
+
+
+def share(**more) -> Share:
+    plain = {"held": 0.0, "lent": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
+    return Share(**{"turnaround": Interval(1.0, 1.0, 1.0), "delay": 0.0, **plain, **more})
+
+
+def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, **strategies) -> Cell:
+    by = {name: share() for name in ("transparent", "static", "adaptive", "mixed")} | strategies
+    return Cell(
+        trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=3, by=by,
+        explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("explicit", "says"),
+    [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")],
+)
+def test_a_claim_is_judged_by_its_bound_and_the_interval(explicit, says):
+    assert says in verdicts(cell(explicit))
+
+
+def test_a_claim_concerns_its_rows_alone():
+    heavy = cell((1.5, 1.2, 2.0), offered=0.9)
+    assert "A" not in verdicts(heavy)
+    assert "−C" in verdicts(heavy)
+    assert "+C" in verdicts(cell((0.2, 0.1, 0.4), offered=0.9))
+    by_key = {claim.key: claim for claim in CLAIMS}
+    assert {len(some) for some in tally(by_key["A"], [heavy]).values()} == {0}
+
+
+def test_a_delay_of_local_jobs_would_be_seen():
+    assert "+F" in verdicts(cell((1, 1, 1)))
+    assert "−F" in verdicts(cell((1, 1, 1), transparent=share(later=0.5)))
+    assert "−H" in verdicts(cell((1, 1, 1), transparent=share(lost=3.0)))
+    assert "+K" in verdicts(cell((1, 1, 1), adaptive=msgspec.structs.replace(share(), delay=2.0)))

@@ -1,0 +1,127 @@
+"""What the journal tells a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor.errors import JournalError, UsageError
+from adaptor.journal.queries import answer, answer_offline
+from adaptor.model import PilotState
+from adaptor.protocol import control
+from adaptor.protocol.messages import Leaving
+from tests.scheduling.broker_world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.close()
+
+
+def ask(world: World, question: control.Question) -> control.Answer:
+    return answer(world.journal.connection, question)  # type: ignore[arg-type]
+
+
+def test_a_bag_in_numbers(world: World) -> None:
+    bag = world.submit(4, retries=1)
+    player = world.join("w", processors=2)
+    world.finish(player, took=3)
+    world.finish(player, exit_code=1, took=3)
+    told = ask(world, control.GetBags("last"))
+    assert isinstance(told, control.Bags)
+    (view,) = told.bags
+    assert (view.id, view.state, view.tasks, view.done, view.retried) == (bag, "running", 4, 1, 1)
+    assert view.waiting + view.running == 3
+    assert view.mean_runtime == 3.0
+
+
+@pytest.mark.parametrize(("exit_code", "state"), [(0, "done"), (1, "failed")])
+def test_the_state_of_a_bag_that_has_ended(world: World, exit_code: int, state: str) -> None:
+    world.submit(1, retries=0)
+    world.finish(world.join("w"), exit_code=exit_code)
+    told = ask(world, control.GetBags("all"))
+    assert isinstance(told, control.Bags)
+    assert [view.state for view in told.bags] == [state]
+    assert told.bags[0].ended is not None
+
+
+def test_tasks_by_state_and_page(world: World) -> None:
+    bag = world.submit(5)
+    player = world.join("w")
+    world.finish(player)
+    done = ask(world, control.GetTasks(bag, states=["done"]))
+    assert isinstance(done, control.Tasks)
+    assert [(task.task, task.exit_code, task.attempts) for task in done.tasks] == [(0, 0, 1)]
+    page = ask(world, control.GetTasks(bag, after=1, limit=2))
+    assert isinstance(page, control.Tasks)
+    assert [task.task for task in page.tasks] == [2, 3]
+
+
+def test_a_report_counts_used_wasted_and_what_was_given_back(world: World) -> None:
+    world.submit(2)
+    player = world.join("w", processors=2)
+    begin = world.now
+    world.finish(player, took=10)
+    world.finish(player, took=10)
+    world.journal.note_freed(player.pilot, 1, begin + 10)
+    world.leave(player, Leaving.IDLE)
+    world.journal.update_pilot(
+        player.pilot, state=PilotState.COMPLETED, job="1", started=begin, ended=begin + 40, end_reason=""
+    )
+    told = ask(world, control.GetReport(1))
+    assert isinstance(told, control.Report)
+    (request,) = told.report.requests
+    assert request.used == pytest.approx(30)
+    assert request.wasted == pytest.approx(10 + 40 - 30)
+    assert told.report.totals.paid == pytest.approx(50)
+
+
+def test_requests_that_ran_nothing_are_in_the_report_of_the_bag_of_their_time(world: World) -> None:
+    world.submit(1)
+    world.join("idle", processors=1)
+    world.join("busy", processors=1)
+    world.run_to_the_end()
+    told = ask(world, control.GetReport(1))
+    assert isinstance(told, control.Report)
+    assert told.report.totals.requests == 3
+
+
+def test_why_of_a_pilot_and_of_everything(world: World) -> None:
+    world.submit(1)
+    for number in range(3):
+        world.journal.explain(world.now, "here", "issued", f"reason {number}", pilot=number)
+    world.journal.explain(world.now, "here", "withheld", "a limit")
+    told = ask(world, control.GetWhy(pilot=1))
+    assert isinstance(told, control.Why)
+    assert [(line.subject, line.text) for line in told.lines] == [("pilot 1", "reason 1")]
+    told = ask(world, control.GetWhy(limit=2))
+    assert isinstance(told, control.Why)
+    assert [line.subject for line in told.lines] == ["pilot 2", "here"]
+
+
+@pytest.mark.parametrize(
+    "question", [control.GetBags("9"), control.GetTasks(9), control.GetReport(9), control.GetBags("x-y")]
+)
+def test_what_is_not_there_is_told(world: World, question: control.Question) -> None:
+    with pytest.raises(UsageError):
+        ask(world, question)
+
+
+def test_offline_the_journal_of_a_dead_daemon_is_read(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.submit(3)
+    world.close()
+    told = answer_offline(tmp_path, control.GetBags())
+    assert isinstance(told, control.Bags)
+    assert told.bags[0].tasks == 3
+    with pytest.raises(UsageError, match="daemon start"):
+        answer_offline(tmp_path, control.GetDaemon())
+
+
+def test_offline_without_a_journal(tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match="nothing was ever submitted"):
+        answer_offline(tmp_path, control.GetBags())

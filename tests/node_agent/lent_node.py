@@ -1,0 +1,140 @@
+"""Nodes of this machine that are lent to shell commands, and taken back by the real commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration, SiteConfig
+from adaptor.model import Request
+from adaptor.node_agent.lease import marker
+from adaptor.processes.leftovers import end_leftovers
+from backends.agents.agents import Agents
+from backends.agents.reports import id_of
+from backends.base import JobReport, PilotOrder
+
+DEADLINE = 30.0
+TIMEOUT = 2.0
+"""Seconds that a reclaim may take here; a worker has 0.8 s of them."""
+
+STUBBORN = """
+trap '' TERM HUP INT
+echo $$ >> {pids}
+(setsid env -i sh -c 'trap "" TERM HUP; echo $$ >> {pids}; sleep 1000 & echo $! >> {pids}; wait' &)
+while :; do sleep 1000; done
+"""
+"""Ignores signals, and has fled into another session, without a parent, without its environment."""
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    give_up = time.monotonic() + DEADLINE
+    while not condition():
+        if time.monotonic() > give_up:
+            pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
+        time.sleep(0.02)
+
+
+def lives(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+class LentNodes:
+    """The leases of one site whose nodes are all this machine."""
+
+    def __init__(self, folder: Path, launcher: Sequence[str] = (), **site: Any) -> None:
+        self.folder = folder
+        self.runtime = folder / "runtime"
+        self.donation = DonationConfig(
+            mode="agent",
+            launcher=tuple(launcher),
+            runtime_directory=str(self.runtime),
+            reclaim_timeout=Duration(TIMEOUT),
+        )
+        self.site = SiteConfig(backend="slurm", donation=self.donation, **site)
+        self.notes = folder / "notes"
+        self.agents = self.reopened()
+        self.interpreter = [sys.executable, "-I"]
+        """Of prologs and epilogs."""
+        self._orders = 0
+
+    def reopened(self) -> Agents:
+        """What a daemon has that was started anew."""
+        return Agents(self.site, self.donation, self.notes, sys.executable)
+
+    @property
+    def own(self) -> Path:
+        return self.runtime / str(os.getuid())
+
+    def order(self, node: str, command: str, tr: int = 600, tag: str = "") -> PilotOrder:
+        self._orders += 1
+        directory = self.folder / f"pilot-{self._orders}"
+        directory.mkdir(mode=0o700)
+        return PilotOrder(
+            tag=tag or f"test.{self._orders}",
+            request=Request(2, tr),
+            processors_per_task=1,
+            memory_per_task=None,
+            directory=directory,
+            worker=("/bin/sh", "-c", command),
+            environment={"ADAPTOR_PILOT": str(self._orders)},
+            node=node,
+        )
+
+    def lend(self, node: str, command: str = "exec sleep 1000", tr: int = 600) -> str:
+        """The tag of a lease that runs."""
+        order = self.order(node, command, tr)
+        assert self.agents.start(order) == id_of(node, order.tag)
+        return order.tag
+
+    def lend_stubborn(self, node: str = "n1") -> tuple[str, list[int]]:
+        """The tag, and the processes that do not want to go."""
+        pids = self.folder / f"pids-{self._orders}"
+        tag = self.lend(node, STUBBORN.format(pids=pids))
+        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 3, "three processes")
+        return tag, [int(pid) for pid in pids.read_text().split()]
+
+    def report(self, tag: str) -> JobReport:
+        (found,) = self.agents.reports([], tag)
+        return found
+
+    def keeper(self, node: str = "n1") -> int:
+        return int(self.record(node)["keeper"]["pid"])
+
+    def record(self, node: str = "n1") -> dict[str, Any]:
+        return dict(json.loads((self.own / f"lease@{node}").read_text()))
+
+    def reclaim(self, node: str = "n1", *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        """As a prolog does it; it must succeed whatever happens."""
+        done = subprocess.run(self.reclaim_words(node, *options), timeout=DEADLINE, **{**_TEXT, **settings})
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        return done
+
+    def reclaim_words(self, node: str, *options: str) -> list[str]:
+        words = [*self.interpreter, "-m", "adaptor.node_agent.reclaim", f"--runtime={self.runtime}"]
+        return [*words, f"--timeout={TIMEOUT}", *options, "--", node]
+
+    def end_all(self) -> None:
+        """Nothing of a test outlives it."""
+        for lock in self.runtime.glob("*/lock@*"):
+            uid, node = int(lock.parent.name), lock.name.partition("@")[2]
+            keepers = []
+            if (lock.parent / f"lease@{node}").exists():
+                try:
+                    keepers = [int(json.loads((lock.parent / f"lease@{node}").read_text())["keeper"]["pid"])]
+                except (ValueError, KeyError, TypeError):
+                    keepers = []
+            end_leftovers(marker(str(self.runtime), uid, node), keepers, time.monotonic() + DEADLINE)
+
+
+_TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": False}

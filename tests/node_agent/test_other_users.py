@@ -1,0 +1,196 @@
+"""Root frees nodes of all users, and no user can make root, or another user, do anything else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import adaptor
+from adaptor.node_agent.lease import marker
+from adaptor.node_agent.order import Order
+from adaptor.processes.identity import own_identity, start_ticks
+from tests.node_agent.lent_node import LentNodes, lives, wait_until
+
+USER, OTHER = 12345, 12346
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
+
+
+def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, user=uid, group=uid, extra_groups=[], capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+@pytest.fixture
+def open_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[LentNodes]:
+    """Below a folder that every user can reach, with a copy of the code there."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copytree(Path(adaptor.__file__).parent, folder / "code" / "adaptor", ignore=_UNNEEDED)
+        monkeypatch.setenv("PYTHONPATH", str(folder / "code"))
+        nodes = LentNodes(folder)
+        nodes.interpreter = [_interpreter_for_all()]
+        yield nodes
+        nodes.end_all()
+
+
+_UNNEEDED = shutil.ignore_patterns("__pycache__", "replay", "daemon", "cli", "budget", "crafting", "broker")
+
+
+def _interpreter_for_all() -> str:
+    test = "import sys, adaptor.node_agent.reclaim; sys.exit(sys.version_info < (3, 10))"
+    for program in (sys.executable, "/usr/bin/python3"):
+        with contextlib.suppress(OSError):
+            if as_user([program, "-c", test]).returncode == 0:
+                return program
+    pytest.skip("other users have no Python here that is new enough")
+
+
+def lend_as(nodes: LentNodes, uid: int, node: str = "n1") -> tuple[str, int]:
+    """The tag and the keeper's number of a lease of another user."""
+    folder = nodes.folder / f"home-{uid}-{node}"
+    folder.mkdir(mode=0o700)
+    order: Order = {
+        "tag": f"of.{uid}",
+        "node": node,
+        "p": 1,
+        "tr": 600,
+        "grace": 0.5,
+        "worker": ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done"],
+        "environment": {},
+        "directory": str(folder),
+        "runtime": str(nodes.runtime),
+    }
+    (folder / f"{order['tag']}.job.json").write_text(json.dumps(order))
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, uid, uid)
+    words = [*nodes.interpreter, "-m", "adaptor.node_agent.keeper", str(folder / f"{order['tag']}.job.json")]
+    done = as_user(words, uid)
+    assert done.returncode == 0, done.stderr
+    return order["tag"], int(done.stdout.split()[-1])
+
+
+def test_root_frees_a_node_of_all_users(open_nodes: LentNodes) -> None:
+    open_nodes.reclaim("n1", "--job=1", f"--user={USER}", f"--user={OTHER}")
+    open_nodes.reclaim("n1", "--job=1", "--offer")
+    leases = [lend_as(open_nodes, uid) for uid in (USER, OTHER)]
+    done = open_nodes.reclaim("n1", "--job=2")
+    for tag, keeper in leases:
+        assert tag in done.stdout
+        assert not lives(keeper)
+    (end,) = open_nodes.folder.glob(f"home-{USER}-n1/*.end.json")
+    assert json.loads(end.read_text())["state"] == "preempted"
+    assert end.stat().st_uid == USER
+
+
+def test_roots_mark_keeps_users_from_lending(open_nodes: LentNodes) -> None:
+    open_nodes.reclaim("n1", "--job=7", f"--user={USER}", umask=0o077)
+    with pytest.raises(AssertionError, match="taken by local job 7"):
+        lend_as(open_nodes, USER)
+
+
+def test_a_user_does_not_end_the_lease_of_another(open_nodes: LentNodes) -> None:
+    open_nodes.reclaim("n2", "--job=1", f"--user={USER}", f"--user={OTHER}")
+    _, keeper = lend_as(open_nodes, USER)
+    done = as_user(open_nodes.reclaim_words("n1"), OTHER)
+    assert "nothing is lent here" in done.stdout
+    assert lives(keeper)
+
+
+def test_a_record_that_names_the_process_of_somebody_else(open_nodes: LentNodes) -> None:
+    victim = subprocess.Popen(["sleep", "1000"])
+    try:
+        place = forged(open_nodes)
+        record = {"tag": "x.1", "notes": "/", "since": 0.0}
+        ticks = start_ticks(victim.pid)
+        keeper = {**own_identity(), "pid": victim.pid, "ticks": ticks}
+        (place / "lease@n1").write_text(json.dumps({**record, "keeper": keeper}))
+        os.chown(place / "lease@n1", USER, USER)
+        open_nodes.reclaim("n1", "--job=1")
+        assert victim.poll() is None
+    finally:
+        victim.kill()
+        victim.wait()
+
+
+def test_a_marker_that_somebody_else_has_put_on(open_nodes: LentNodes) -> None:
+    """A process with the marker of a user's lease that is not that user's."""
+    place = forged(open_nodes)
+    (place / "lock@n1").touch()
+    sign = marker(str(open_nodes.runtime), USER, "n1")
+    bystander = subprocess.Popen(["sleep", "1000"], env={"ADAPTOR_SUPERVISED": sign})
+    try:
+        open_nodes.reclaim("n1")
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(open_nodes: LentNodes) -> None:
+    place = forged(open_nodes)
+    os.mkfifo(place / "lease@n1")
+    os.mkdir(open_nodes.runtime / str(OTHER))
+    os.chown(open_nodes.runtime / str(OTHER), OTHER, OTHER)
+    _, keeper = lend_as(open_nodes, OTHER)
+    open_nodes.reclaim("n1", "--job=1")
+    assert not lives(keeper)
+
+
+def test_a_folder_that_is_not_its_users_is_not_looked_at(open_nodes: LentNodes) -> None:
+    """Somebody has made a folder with the number of another user, and put a record into it."""
+    place = forged(open_nodes, uid=OTHER, owner=USER)
+    sleeper = subprocess.Popen(["sleep", "1000"], user=OTHER)
+    try:
+        keeper = {**own_identity(), "pid": sleeper.pid, "ticks": start_ticks(sleeper.pid)}
+        record = {"tag": "x.1", "notes": "/", "since": 0.0, "keeper": keeper}
+        (place / "lease@n1").write_text(json.dumps(record))
+        open_nodes.reclaim("n1", "--job=1")
+        assert sleeper.poll() is None
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: LentNodes) -> None:
+    """Who has made it may have put any number of names into it."""
+    nodes = open_nodes
+    nodes.runtime.mkdir()
+    os.chown(nodes.runtime, USER, USER)
+    _, keeper = lend_as(nodes, USER)
+    with pytest.raises(AssertionError, match=f"belongs to user {USER}"):
+        lend_as(nodes, OTHER)
+    for uid in range(2000, 2100):
+        (nodes.runtime / str(uid)).mkdir()
+    nodes.reclaim("n1", "--job=5", f"--user={OTHER}")
+    assert not lives(keeper)
+    assert not (nodes.runtime / str(OTHER)).exists(), "root makes nothing there for anybody"
+
+
+def test_a_process_of_root_is_never_signalled_by_a_users_lease(open_nodes: LentNodes) -> None:
+    open_nodes.reclaim("n2", "--job=1", f"--user={USER}")
+    _, keeper = lend_as(open_nodes, USER)
+    (worker,) = psutil.Process(keeper).children()
+    assert worker.uids().real == USER
+    open_nodes.reclaim("n1")
+    wait_until(lambda: not lives(worker.pid), "the worker is dead")
+
+
+def forged(nodes: LentNodes, uid: int = USER, owner: int = USER) -> Path:
+    """The folder that `owner` has made for `uid`."""
+    nodes.runtime.mkdir(exist_ok=True)
+    place = nodes.runtime / str(uid)
+    place.mkdir()
+    os.chown(place, owner, owner)
+    return place

@@ -1,0 +1,165 @@
+"""A node is free when `reclaim` returns, whatever runs on it and whatever became of its keeper."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from adaptor.processes.identity import start_ticks
+from backends.base import JobState
+from tests.node_agent.lent_node import LentNodes, lives, wait_until
+
+_GREEDY = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+memory = bytearray(300 * 2**20)
+memory[::4096] = b"x" * len(memory[::4096])
+print("full", flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_worker_that_heeds_sigterm_leaves_at_once(nodes: LentNodes) -> None:
+    tag = nodes.lend("n1", "trap 'exit 0' TERM; sleep 1000 & wait")
+    done = nodes.reclaim("n1", "--job", "17")
+    assert f"n1: freed of {tag}" in done.stdout
+    assert done.stderr == ""
+    report = nodes.report(tag)
+    assert report.state is JobState.PREEMPTED
+    assert report.reason.startswith("reclaimed for local job 17 after ")
+    assert report.yielded is not None
+    assert report.end is not None
+
+
+def test_tasks_that_ignore_signals_and_flee_are_gone(nodes: LentNodes) -> None:
+    tag, pids = nodes.lend_stubborn()
+    nodes.reclaim()
+    assert not any(lives(pid) for pid in pids)
+    assert nodes.report(tag).state is JobState.PREEMPTED
+
+
+def test_a_task_that_has_filled_its_memory_is_gone(nodes: LentNodes) -> None:
+    output = nodes.folder / "greedy"
+    tag = nodes.lend("n1", f"exec {sys.executable} -c '{_GREEDY}' > {output}")
+    wait_until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
+    (worker,) = psutil.Process(nodes.keeper()).children()
+    nodes.reclaim()
+    assert not lives(worker.pid)
+    assert nodes.report(tag).state is JobState.PREEMPTED
+
+
+def test_other_nodes_of_the_same_machine_go_on(nodes: LentNodes) -> None:
+    nodes.lend("n1")
+    other = nodes.lend("n2")
+    nodes.reclaim("n1")
+    assert nodes.report(other).state is JobState.RUNNING
+    assert lives(nodes.keeper("n2"))
+
+
+def test_a_stopped_keeper(nodes: LentNodes) -> None:
+    tag, pids = nodes.lend_stubborn()
+    keeper = nodes.keeper()
+    os.kill(keeper, signal.SIGSTOP)
+    nodes.reclaim()
+    assert not any(lives(pid) for pid in [keeper, *pids])
+    assert nodes.report(tag).state is JobState.PREEMPTED
+
+
+def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: LentNodes) -> None:
+    """One that does not heed its signal, as in a file system that does not answer."""
+    tag = nodes.lend("n1")
+    record = nodes.record()
+    deaf = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done"])
+    try:
+        wait_until(lambda: psutil.Process(deaf.pid).children(), "it does not hear any more")
+        keeper = record["keeper"]
+        record["keeper"] = {**keeper, "pid": deaf.pid, "ticks": start_ticks(deaf.pid)}
+        (nodes.own / "lease@n1").write_text(json.dumps(record))
+        done = nodes.reclaim()
+        assert deaf.wait(10) == -signal.SIGKILL
+    finally:
+        deaf.kill()
+    assert "its processes were killed" in done.stderr
+    assert not lives(keeper["pid"])
+    assert nodes.report(tag).end is not None
+
+
+@pytest.mark.parametrize(
+    "damage", ["{", "[]", "{}", '{"tag": "x", "keeper": 1, "notes": "", "since": 0}', None]
+)
+def test_a_record_that_is_damaged_or_gone(nodes: LentNodes, damage: str | None) -> None:
+    tag = nodes.lend("n1")
+    keeper, record = nodes.keeper(), nodes.own / "lease@n1"
+    (worker,) = psutil.Process(keeper).children()
+    wait_until(lambda: worker.name() == "sleep", "the worker has begun")
+    if damage is None:
+        record.unlink()
+    else:
+        record.write_text(damage)
+    nodes.reclaim()
+    assert not lives(worker.pid)
+    wait_until(lambda: not lives(keeper), "the keeper has left")
+    assert nodes.report(tag).state is JobState.PREEMPTED
+    nodes.lend("n1")
+
+
+def test_a_killed_keeper_leaves_nothing_behind(nodes: LentNodes) -> None:
+    tag, pids = nodes.lend_stubborn()
+    os.kill(nodes.keeper(), signal.SIGKILL)
+    wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
+    # What has shed its environment and lost all its ancestors cannot be known for ours any more.
+    marked = [pid for pid in pids if "ADAPTOR_SUPERVISED" in psutil.Process(pid).environ()]
+    done = nodes.reclaim("n1", "--job=3")
+    assert marked
+    assert not any(lives(pid) for pid in marked)
+    assert "did not end it" in done.stderr
+    wait_until(lambda: nodes.report(tag).end is not None, "its end was written down")
+    assert nodes.report(tag).state is JobState.PREEMPTED
+    for pid in pids:
+        if lives(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_two_reclaims_at_once(nodes: LentNodes) -> None:
+    tag, pids = nodes.lend_stubborn()
+    both = [
+        subprocess.Popen(nodes.reclaim_words("n1", f"--job={job}"), stdout=subprocess.PIPE, text=True)
+        for job in (1, 2)
+    ]
+    assert [each.wait(30) for each in both] == [0, 0]
+    for each in both:
+        each.communicate()
+    assert not any(lives(pid) for pid in pids)
+    assert nodes.report(tag).state is JobState.PREEMPTED
+
+
+def test_only_the_lease_that_is_cancelled_ends(nodes: LentNodes) -> None:
+    tag = nodes.lend("n1")
+    assert "nothing is lent here" in nodes.reclaim("n1", "--cancel=somebody.else").stdout
+    assert nodes.report(tag).state is JobState.RUNNING
+    nodes.reclaim("n1", f"--cancel={tag}")
+    assert nodes.report(tag).state is JobState.CANCELLED
+
+
+@pytest.mark.parametrize("node", ["n9", "no/such", "..", "", "-n", "a b", "n1@17"])
+def test_a_node_that_nobody_knows(nodes: LentNodes, node: str) -> None:
+    tag = nodes.lend("n1")
+    done = nodes.reclaim(node, "--job=17")
+    assert "nothing is lent here" in done.stdout or "is not a name" in done.stderr
+    assert nodes.report(tag).state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("options", [["--job=a/b"], ["--timeout=x"], ["--nonsense"]])
+def test_what_it_does_not_understand_is_no_reason_to_fail(nodes: LentNodes, options: list[str]) -> None:
+    assert nodes.reclaim("n1", *options).stderr != ""
+
+
+def test_a_runtime_folder_that_is_none(nodes: LentNodes) -> None:
+    nodes.runtime.write_text("no folder")
+    assert "Not a directory" in nodes.reclaim("n1", "--job=1").stderr

@@ -1,0 +1,72 @@
+"""What the bags ask of several sites, and what one site's runtimes say to another."""
+
+from __future__ import annotations
+
+from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
+from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.state import SiteTerms
+
+TERMS = SiteTerms(initial_tr=3600.0, growth_factor=2, longest=36_000.0)
+
+
+def broker(*bags: Bag) -> Broker:
+    made = Broker({"near": TERMS, "far": TERMS})
+    for bag in bags:
+        bag.fill()
+        made.add_bag(bag, now=0.0)
+    return made
+
+
+def bag(id: int, tasks: int, *sites: str, cpus: int = 1) -> Bag:
+    spec = BagSpec(name="b", cwd="/", output="/out", environment={}, cpus=cpus, sites=sites)
+    return Bag(id, spec, tasks)
+
+
+def work(made: Broker, worker: str, site: str, processors: int) -> list[AttemptKey]:
+    """A worker comes and asks for work; what it is given."""
+    hello = Hello(
+        pilot=1, node=worker, pid=1, version="test", processors=processors, memory=1 << 30, deadline=1e9
+    )  # fmt: skip
+    made.hello(worker, hello, site, now=0.0)
+    made.report(worker, Report(free_processors=processors, free_memory=1 << 30), now=0.0)
+    return [grant.key for grant in made.drain()[1][worker].grants]
+
+
+def finish(made: Broker, worker: str, key: AttemptKey, wall: float) -> None:
+    result = Result(key=key, ending=Ending.EXITED, exit_code=0, started=1.0, wall=wall)
+    made.report(worker, Report(results=[result], free_processors=0, free_memory=0), now=wall)
+
+
+def test_bags_are_grouped_by_shape_and_sites() -> None:
+    made = broker(bag(1, 10), bag(2, 20), bag(3, 5, "far"), bag(4, 3, cpus=4))
+    found = {(group.waiting, tuple(group.at)) for group in made.groups()}
+    assert found == {(30, ("near", "far")), (5, ("far",)), (3, ("near", "far"))}
+
+
+def test_each_site_counts_the_tasks_that_run_there() -> None:
+    made = broker(bag(1, 10, cpus=2))
+    work(made, "worker", "far", processors=6)
+    (group,) = made.groups()
+    assert group.waiting == 7
+    assert {name: demand.running for name, demand in group.at.items()} == {"near": 0, "far": 3}
+    assert made.demands("near")[0].running == 3, "a site that plans alone reckons with all"
+
+
+def test_what_is_known_at_one_site_stands_in_for_the_default_at_another() -> None:
+    made = broker(bag(1, 10))
+    first, second = work(made, "worker", "far", processors=2)
+    finish(made, "worker", first, 20.0)
+    assert [made.demands(site)[0].runtime for site in ("near", "far")] == [20.0, 20.0]
+    (here, *_) = work(made, "here", "near", processors=1)
+    finish(made, "here", here, 5.0)
+    finish(made, "worker", second, 30.0)
+    assert [made.demands(site)[0].runtime for site in ("near", "far")] == [5.0, 30.0], "each knows its own"
+
+
+def test_a_limit_that_is_corrected_leaves_what_was_taken_over() -> None:
+    made = broker(bag(1, 10))
+    (first,) = work(made, "worker", "far", processors=1)
+    finish(made, "worker", first, 20.0)
+    made.set_longest("near", 600.0)
+    assert made.demands("near")[0].runtime == 20.0

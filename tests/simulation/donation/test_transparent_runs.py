@@ -1,0 +1,127 @@
+"""A bag on lent processors of a simulated cluster: what must hold in every run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.crafting.situation import SiteRules
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationRules
+from adaptor.model import Limits
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.donation import kernels as k
+from adaptor.simulation.donation.driver import run_shared
+from adaptor.simulation.donation.processors import Processors
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import Terms
+from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
+from tests.simulation.trace_strategies import PROCESSORS, jobs_from
+
+rules = st.builds(
+    DonationRules,
+    useful_time=st.sampled_from([0.0, 5.0, 600.0]),
+    fit=st.sampled_from([0.1, 0.5, 0.9]),
+    last_fit=st.sampled_from([0.01, 0.1]),
+    patience=st.integers(1, 3),
+)
+
+
+def place_of(scene) -> Processors:
+    return Processors(cluster_of(scene), IdleLearner())
+
+
+@given(scenes, bags, terms(), rules)
+@settings(max_examples=200)
+def test_every_local_job_starts_as_without_us(scene, runtimes, terms, rules):
+    alone = cluster_of(scene)
+    alone.finish()
+    place = place_of(scene)
+    run_shared(place, np.array(runtimes), terms, rules, "transparent")
+    place.cluster.finish()
+    assert place.cluster.starts().tolist() == alone.starts().tolist()
+
+
+@given(scenes, bags, terms(), rules, st.sampled_from(["transparent", "mixed"]))
+@settings(max_examples=200)
+def test_books_add_up(scene, runtimes, terms, rules, allocation):
+    place = place_of(scene)
+    result = run_shared(place, np.array(runtimes), terms, rules, allocation)
+    assert result.turnaround >= max(runtimes)
+    assert result.donated + result.lost <= result.lent
+    assert result.donated <= sum(runtimes)
+    assert result.lent <= PROCESSORS * result.turnaround
+    if allocation == "transparent":
+        assert (result.held, result.requests) == (0, 0)
+        assert result.donated == sum(runtimes)
+    else:
+        assert result.held >= sum(runtimes) - result.donated
+
+
+@given(scenes)
+@settings(max_examples=200)
+def test_processors_are_those_that_the_cluster_counts(scene):
+    jobs, policy, _ = scene
+    cluster = Simulation(jobs, PROCESSORS, policy)
+    place = Processors(cluster, IdleLearner())
+    while (coming := cluster.next_event()) is not None:
+        cluster.advance(coming)
+        place.watch()
+        owners = place.lot[k.OWNER]
+        running = {job: cluster.started_job(job)[2] for job in cluster.running_rows()[:, 1].tolist()}
+        assert {job: int((owners == job).sum()) for job in {*owners[owners >= 0].tolist()}} == running
+    place.tell()
+    seen = sum(place.learner.idleness.seconds)
+    assert seen == pytest.approx(PROCESSORS * cluster.now - int((jobs.run * jobs.processors).sum()), abs=1e-3)
+
+
+def one(runtimes, rows=(), allocation="transparent", **more):
+    jobs = jobs_from(list(rows))
+    place = Processors(Simulation(jobs, PROCESSORS, "conservative"), IdleLearner())
+    place.cluster.advance(0)
+    place.watch()
+    limits = Limits(max_pending_requests=2, max_proc=PROCESSORS, max_tr=200)
+    terms = Terms(rules=SiteRules(limits=limits), heuristic="adaptive", initial_tr=10.0)
+    return run_shared(place, np.array(runtimes, np.int64), terms, DonationRules(**more), allocation)
+
+
+def test_idle_processors_work_at_once_and_yield_when_a_job_starts():
+    result = one([10] * 16, [(0, 4, 100, 100), (5, 4, 50, 50)])
+    # Four begin at 0, and are lost at 5; when the second job ends four are free again, later eight.
+    assert (result.reclaims, result.lost, result.donated) == (4, 20, 160)
+    assert result.turnaround == 55 + 10 * 4
+
+
+def test_a_job_that_takes_some_leaves_the_others_alone():
+    result = one([10] * 4, [(5, 6, 50, 50)])
+    assert (result.reclaims, result.lost, result.turnaround) == (2, 10, 20)
+
+
+def test_what_is_planned_soon_is_not_lent():
+    rows = [(0, 4, 30, 30), (0, 8, 20, 20)]  # the second waits for all, from 30 on
+    assert one([5] * 4, rows, useful_time=60.0).turnaround == 55
+    assert one([5] * 4, rows, useful_time=10.0).turnaround == 5
+
+
+def test_a_task_without_patience_waits_for_a_request_or_for_the_end():
+    rows = [(2, 8, 3, 3), (7, 8, 3, 3), (12, 8, 3, 3)]
+    for allocation in ("mixed", "transparent"):
+        result = one([20] * 8, rows, allocation, patience=1, useful_time=0.0)
+        assert (result.requests > 0) == (allocation == "mixed")
+    few = one([1, 20], rows, patience=1, useful_time=0.0)
+    assert few.donated == 21
+
+
+def test_a_task_that_ran_in_vain_for_longer_than_the_estimate_gets_a_request_that_holds_it():
+    result = one([30] + [5] * 7, [(25, 8, 3, 3)], "mixed", patience=1, useful_time=0.0)
+    assert (result.reclaims, result.lost, result.requests) == (1, 25, 1)
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "says"), [([], "needs a task"), ([0], "at least a second"), ([999], "fits")]
+)
+def test_what_could_never_end_is_refused_at_once(runtimes, says):
+    with pytest.raises(ReplayError, match=says):
+        one(runtimes)

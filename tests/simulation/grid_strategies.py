@@ -1,0 +1,42 @@
+"""Small random grid jobs on small random clusters."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from adaptor.crafting.situation import SiteRules
+from adaptor.model import Limits
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.grid_job import Terms
+from tests.simulation.trace_strategies import PROCESSORS, policies, traces
+
+MAX_TR = 40
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> Terms:
+    limits = Limits(
+        max_pending_requests=draw(st.integers(1, 4)),
+        max_proc=draw(st.integers(1, PROCESSORS + 2)),
+        max_tr=MAX_TR,
+    )
+    return Terms(
+        rules=SiteRules(limits=limits, pad=float(draw(st.integers(0, 2)))),
+        heuristic=draw(st.sampled_from(["static", "adaptive"])),
+        initial_tr=float(draw(st.integers(1, 30))),
+        growth_factor=draw(st.integers(2, 3)),
+    )
+
+
+bags = st.one_of(
+    st.lists(st.integers(1, MAX_TR - 2), min_size=1, max_size=40),
+    st.tuples(st.integers(1, MAX_TR - 2), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
+)
+scenes = st.tuples(traces(), policies, st.integers(0, 70))
+
+
+def cluster_of(scene) -> Simulation:
+    jobs, policy, at = scene
+    cluster = Simulation(jobs, PROCESSORS, policy)
+    cluster.advance(at)
+    return cluster

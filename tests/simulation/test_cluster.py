@@ -1,0 +1,274 @@
+"""The fast cluster against the slow one, with and without jobs from outside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.errors import TraceError
+from adaptor.simulation.jobs import Jobs
+from tests.simulation.naive_cluster import NaiveCluster
+from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
+
+requests = st.tuples(st.integers(1, PROCESSORS), st.integers(1, 30))
+
+
+def naive_of(jobs: Jobs, policy: str) -> NaiveCluster:
+    cluster = NaiveCluster(PROCESSORS, policy)
+    for submit, run, estimate, processors in jobs.table().tolist():
+        cluster.add(submit, processors, estimate, run)
+    return cluster
+
+
+def expected(cluster: NaiveCluster, jobs: Jobs) -> list[int]:
+    started = cluster.run()
+    return [started.get(job, -1) for job in range(len(jobs))]
+
+
+@given(traces(), policies)
+@settings(max_examples=300, deadline=None)
+def test_every_start_equals_that_of_the_slow_cluster(jobs, policy):
+    fast = Simulation(jobs, PROCESSORS, policy)
+    fast.finish()
+    assert fast.starts().tolist() == expected(naive_of(jobs, policy), jobs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_queue_that_never_empties_equals_that_of_the_slow_cluster(seed):
+    draw = np.random.default_rng(seed)
+    width, rows, now = 96, [], 0
+    for _ in range(80):
+        now += int(draw.integers(0, 6))
+        estimate = int(draw.choice([10, 30, 60, 90, 200]))
+        rows.append((now, int(draw.integers(1, estimate + 1)), estimate, int(2 ** draw.uniform(1, 6))))
+    jobs = Jobs(number=np.arange(len(rows)), **columns(rows))
+    fast, slow = Simulation(jobs, width, "conservative"), NaiveCluster(width, "conservative")
+    for submit, run, estimate, processors in rows:
+        slow.add(submit, processors, estimate, run)
+    fast.finish()
+    assert fast.starts().tolist() == expected(slow, jobs)
+    assert (fast.starts() > jobs.submit).mean() > 0.5
+
+
+def columns(rows: list[tuple[int, int, int, int]]) -> dict[str, np.ndarray]:
+    submit, run, estimate, processors = np.array(rows, np.int64).T
+    return {"submit": submit, "run": run, "estimate": estimate, "processors": processors}
+
+
+@given(traces(), policies, st.integers(0, 90), st.lists(requests, min_size=1, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, asked):
+    base = Simulation(jobs, PROCESSORS, policy)
+    base.advance(at)
+    fork, slow = base.fork(), naive_of(jobs, policy)
+    ids = []
+    for processors, tr in asked:
+        ids.append((fork.submit(processors, tr), slow.add(at, processors, tr, tr, outside=True)))
+    fork.finish()
+    base.finish()
+    assert fork.starts().tolist() == expected(slow, jobs)
+    assert [fork.start_of(ours) for ours, _ in ids] == [slow.started[theirs] for _, theirs in ids]
+    assert base.starts().tolist() == expected(naive_of(jobs, policy), jobs)
+
+
+@given(traces(), policies, st.integers(0, 90), requests, st.integers(0, 40))
+@settings(max_examples=300, deadline=None)
+def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked, later):
+    fast, slow = Simulation(jobs, PROCESSORS, policy), naive_of(jobs, policy)
+    fast.advance(at)
+    job = fast.submit(*asked)
+    theirs = slow.add(at, *asked, asked[1], outside=True)
+    fast.advance(at + later)
+    fast.cancel(job)
+    slow.cancel(at + later, theirs)
+    fast.finish()
+    assert fast.starts().tolist() == expected(slow, jobs)
+    assert fast.start_of(job) == slow.started.get(theirs)
+
+
+@given(traces(), policies, st.integers(0, 90), requests, st.integers(1, 30))
+@settings(max_examples=200, deadline=None)
+def test_to_be_told_the_end_at_the_start_equals_to_know_it_before(jobs, policy, at, asked, run):
+    processors, tr = asked
+    run = min(run, tr)
+    told, knowing = (Simulation(jobs, PROCESSORS, policy) for _ in range(2))
+    for cluster in (told, knowing):
+        cluster.advance(at)
+    knowing.submit(processors, tr, run)
+    knowing.finish()
+    job = told.submit(processors, tr)
+    if told.start_of(job) is None:
+        assert told.advance_to_change(10_000)
+    assert told.start_of(job) == told.now
+    told.end(job, told.now + run)
+    assert told.advance_to_change(10_000)
+    assert told.outside_job(job).ended == told.now
+    told.finish()
+    assert told.starts().tolist() == knowing.starts().tolist()
+
+
+@given(traces(), policies, st.lists(st.integers(0, 40), min_size=1, max_size=6))
+@settings(max_examples=100, deadline=None)
+def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps):
+    whole = Simulation(jobs, PROCESSORS, policy)
+    whole.finish()
+    stepped = Simulation(jobs, PROCESSORS, policy)
+    now = 0
+    for step in steps:
+        now += step
+        origin, stepped = stepped, stepped.fork()
+        origin.submit(PROCESSORS, 17)
+        origin.finish()
+        stepped.advance(now)
+        known = stepped.starts()
+        assert (known[known >= 0] <= now).all()
+    stepped.finish()
+    assert stepped.starts().tolist() == whole.starts().tolist()
+    assert [stepped.start_of(job) for job in range(len(jobs))] == whole.starts().tolist()
+
+
+@given(traces(), policies)
+@settings(max_examples=100, deadline=None)
+def test_never_more_processors_in_use_than_there_are(jobs, policy):
+    cluster = Simulation(jobs, PROCESSORS, policy)
+    cluster.finish()
+    starts = cluster.starts()
+    assert (starts >= jobs.submit).all()
+    for instant in starts:
+        running = (starts <= instant) & (instant < starts + jobs.run)
+        assert jobs.processors[running].sum() <= PROCESSORS
+
+
+@given(traces())
+@settings(max_examples=100, deadline=None)
+def test_no_job_starts_later_than_its_first_reservation(jobs):
+    slow = naive_of(jobs, "conservative")
+    slow.run()
+    fast = Simulation(jobs, PROCESSORS, "conservative")
+    fast.finish()
+    assert all(fast.starts()[job] <= promise for job, promise in slow.first_promise.items())
+
+
+@given(traces(), policies)
+@settings(max_examples=50, deadline=None)
+def test_jobs_that_take_the_whole_machine_run_in_their_order(jobs, policy):
+    whole = Jobs(
+        number=jobs.number,
+        submit=jobs.submit,
+        run=jobs.run,
+        estimate=jobs.estimate,
+        processors=np.full(len(jobs), PROCESSORS),
+    )
+    cluster = Simulation(whole, PROCESSORS, policy)
+    cluster.finish()
+    assert (np.diff(cluster.starts()) > 0).all()
+
+
+def test_starts_of_one_second_come_in_the_order_of_the_reservations():
+    """Found by search: jobs 1 and 3 start at 4 and end at 5, and which ends first decides on job 7."""
+    rows = [
+        (1, 7, 3, 3), (1, 5, 3, 1), (1, 6, 2, 1), (2, 3, 1, 1),
+        (4, 2, 4, 1), (5, 5, 3, 3), (6, 3, 1, 1), (6, 2, 1, 1),
+    ]  # fmt: skip
+    cluster = Simulation(jobs_from(rows), PROCESSORS, "conservative")
+    cluster.finish()
+    assert cluster.starts().tolist() == [1, 4, 5, 4, 5, 6, 7, 6]
+
+
+def test_arrays_grow_with_the_queue():
+    rows = [(0, PROCESSORS, 5, 5)] * 1000
+    cluster = Simulation(jobs_from(rows), PROCESSORS, "conservative")
+    cluster.finish()
+    assert cluster.starts().tolist() == [5 * i for i in range(1000)]
+
+
+def test_hundreds_of_jobs_from_outside():
+    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    ids = [cluster.submit(PROCESSORS, 10) for _ in range(300)]
+    cluster.finish()
+    assert [cluster.start_of(job) for job in ids] == [10 * i for i in range(300)]
+    assert cluster.outside_job(ids[-1]).reached_limit
+
+
+def test_a_job_that_fits_starts_within_its_second():
+    cluster = Simulation(jobs_from([(5, 4, 10, 10)]), PROCESSORS, "conservative")
+    cluster.advance(5)
+    assert cluster.start_of(cluster.submit(4, 10)) == 5
+    assert cluster.start_of(cluster.submit(1, 10)) is None
+
+
+def test_a_pilot_may_leave_in_the_second_it_started():
+    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    first = cluster.submit(PROCESSORS, 100)
+    second = cluster.submit(PROCESSORS, 100)
+    cluster.end(first, 0)
+    assert cluster.outside_job(first).ended == 0
+    assert not cluster.outside_job(first).reached_limit
+    assert cluster.start_of(second) == 0
+
+
+def test_next_event():
+    cluster = Simulation(jobs_from([(3, 4, 10, 7)]), PROCESSORS, "easy")
+    seen = []
+    while (at := cluster.next_event()) is not None:
+        seen.append(at)
+        cluster.advance(at)
+    assert seen == [3, 10]
+
+
+@pytest.mark.parametrize(
+    ("processors", "tr", "run"), [(0, 5, 5), (9, 5, 5), (1, 0, 0), (1, 5, 6), (1, 5, -1)]
+)
+def test_a_request_that_can_never_run_is_refused(processors, tr, run):
+    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    with pytest.raises(ValueError, match=r"\d"):
+        cluster.submit(processors, tr, run)
+
+
+def test_the_clock_does_not_go_back():
+    cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
+    cluster.advance(10)
+    with pytest.raises(ValueError, match="does not go back"):
+        cluster.advance(9)
+
+
+def test_unknown_jobs_and_impossible_ends():
+    cluster = Simulation(jobs_from([(50, 1, 1, 1)]), PROCESSORS, "easy")
+    cluster.submit(PROCESSORS, 10)
+    waiting = cluster.submit(1, 10)
+    for call in (cluster.cancel, cluster.outside_job):
+        with pytest.raises(KeyError):
+            call(0)
+    for unknown in (-1, 99):
+        with pytest.raises(KeyError):
+            cluster.start_of(unknown)
+    with pytest.raises(ValueError, match="does not run"):
+        cluster.end(waiting, 5)
+    with pytest.raises(ValueError, match="its limit"):
+        cluster.end(waiting - 1, 11)
+    assert cluster.start_of(0) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ((0, 9, 5, 5), "more than the 8 processors"),
+        ((0, 0, 5, 5), "no processor"),
+        ((0, 1, 5, 6), "longer than its estimate"),
+        ((0, 1, 5, 0), "less than a second"),
+        ((-1, 1, 5, 5), "before the start of the trace"),
+    ],
+)
+def test_a_trace_that_was_not_normalised_is_refused(row, says):
+    with pytest.raises(TraceError, match=says):
+        Simulation(jobs_from([row]), PROCESSORS, "easy")
+
+
+def test_impossible_clusters():
+    with pytest.raises(ValueError, match="policy"):
+        Simulation(jobs_from([]), PROCESSORS, "fifo")
+    with pytest.raises(ValueError, match="processors"):
+        Simulation(jobs_from([]), 0, "easy")

@@ -1,0 +1,132 @@
+"""A grid job on the simulated cluster: against a slow driver, and what must hold in every run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from adaptor.crafting.availability import schedule
+from adaptor.crafting.situation import SiteRules
+from adaptor.model import Limits
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.queue_view import planned_queue, queue_state
+from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
+from tests.simulation.naive_grid_job import NaiveGridJob
+from tests.simulation.trace_strategies import PROCESSORS, jobs_from
+
+
+@given(scenes, bags, terms())
+@settings(max_examples=400, deadline=None)
+def test_the_same_as_second_by_second(scene, runtimes, terms):
+    fast, slow = cluster_of(scene), NaiveGridJob(cluster_of(scene), runtimes, terms)
+    result = run_grid_job(fast, np.array(runtimes), terms)
+    slow.run()
+    assert result.turnaround == max(slow.finished_at.values()) - scene[2]
+    asked = [slow.cluster.outside_job(request.job) for request in result.requests]
+    assert asked == [fast.outside_job(request.job) for request in result.requests]
+    fast.finish()
+    slow.cluster.finish()
+    assert fast.starts().tolist() == slow.cluster.starts().tolist()
+
+
+@given(scenes, bags, terms())
+@settings(max_examples=300, deadline=None)
+def test_limits_hold_and_every_task_finishes_once(scene, runtimes, terms):
+    jobs, _, at = scene
+    cluster, limits = cluster_of(scene), terms.rules.limits
+    result = run_grid_job(cluster, np.array(runtimes), terms)
+    requests = result.requests
+    assert sum(request.tasks for request in requests) == len(runtimes)
+    assert result.turnaround >= max(runtimes)
+    assert result.held >= result.work == sum(runtimes)
+    for request in requests:
+        assert 1 <= request.p <= min(limits.max_proc, PROCESSORS)
+        assert 1 <= request.tr <= limits.max_tr
+        assert at <= request.submitted <= request.ended
+        if request.started is not None:
+            assert request.submitted <= request.started <= request.ended <= request.started + request.tr
+    for instant in {request.submitted for request in requests}:
+        there = [each for each in requests if each.submitted <= instant < each.ended]
+        assert len(there) <= limits.max_pending_requests
+    cluster.finish()
+    starts = cluster.starts()
+    for instant in {*starts.tolist(), *(each.started for each in requests if each.started is not None)}:
+        running = (starts <= instant) & (instant < starts + jobs.run)
+        ours = sum(
+            each.p for each in requests if each.started is not None and each.started <= instant < each.ended
+        )
+        assert jobs.processors[running].sum() + ours <= PROCESSORS
+
+
+@given(scenes, bags, terms())
+@settings(max_examples=200, deadline=None)
+def test_no_local_job_is_delayed_by_what_came_after_it(scene, runtimes, terms):
+    """Under conservative backfilling a reservation that was given before a request stays."""
+    scene = (scene[0], "conservative", scene[2])
+    cluster = cluster_of(scene)
+    promised = {job.id: job.planned_start for job in queue_state(cluster).pending}
+    run_grid_job(cluster, np.array(runtimes), terms)
+    cluster.finish()
+    assert all(cluster.start_of(int(job)) <= start for job, start in promised.items())
+
+
+@given(scenes)
+@settings(max_examples=200, deadline=None)
+def test_the_plan_in_short_is_that_of_the_whole_queue(scene):
+    cluster = cluster_of(scene)
+    short, whole = schedule(planned_queue(cluster)), schedule(queue_state(cluster))
+    assert short.profile.steps() == whole.profile.steps()
+
+
+def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive"):
+    rules = SiteRules(limits=Limits(max_pending_requests=requests, max_proc=p, max_tr=tr))
+    cluster = Simulation(jobs_from(list(rows)), PROCESSORS, "conservative")
+    cluster.advance(0)
+    return run_grid_job(
+        cluster, np.array(runtimes, np.int64), Terms(rules=rules, heuristic=heuristic, initial_tr=10.0)
+    )
+
+
+def test_a_hole_is_taken_at_once_and_a_static_request_waits():
+    rows = [(0, 4, 10, 10), (0, 8, 50, 50)]
+    adaptive, static = (one([10] * 4, rows, heuristic=name) for name in ("adaptive", "static"))
+    assert [(each.p, each.tr, each.started) for each in adaptive.requests] == [(4, 10, 0)]
+    assert adaptive.turnaround == 10
+    assert [(each.p, each.tr, each.started) for each in static.requests] == [(2, 100, 60), (2, 100, 60)]
+    assert static.turnaround == 70
+
+
+def test_tasks_longer_than_the_first_tr_are_cut_and_tr_grows():
+    result = one([15] * 4)
+    assert [(each.p, each.tr, each.tasks) for each in result.requests] == [(4, 10, 0), (4, 20, 4)]
+    assert (result.turnaround, result.work, result.held) == (25, 60, 100)
+    assert result.wasted == 40
+
+
+def test_a_pilot_leaves_when_nothing_is_left_for_it():
+    result = one([3] * 4, heuristic="static")
+    assert [(each.tr, each.ended) for each in result.requests] == [(100, 3), (100, 3)]
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "limits", "says"),
+    [
+        ([5, 101], {}, "101 s fits into no request"),
+        ([], {}, "needs a task"),
+        ([0], {}, "at least a second"),
+        ([5], {"p": 0}, "no request is possible"),
+        ([5], {"requests": 0}, "no request is possible"),
+    ],
+)
+def test_what_could_never_end_is_refused_at_once(runtimes, limits, says):
+    with pytest.raises(ReplayError, match=says):
+        one(runtimes, **limits)
+
+
+def test_limits_larger_than_the_machine_are_those_of_the_machine():
+    result = one([5] * 30, p=1000, requests=1)
+    assert {each.p for each in result.requests} == {PROCESSORS}

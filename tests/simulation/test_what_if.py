@@ -1,0 +1,124 @@
+"""`adaptor replay bag`: a bag on somebody's queue."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from adaptor.cli.research.replay import replay
+from adaptor.crafting.situation import SiteRules
+from adaptor.errors import ConfigError, UsageError
+from adaptor.figures.gantt import bars
+from adaptor.model import Limits
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.what_if import what_if
+from tests.simulation.grid_strategies import bags, scenes, terms
+from tests.simulation.invoking_replay import call
+from tests.simulation.trace_strategies import PROCESSORS, jobs_from
+
+SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
+
+
+def ask(*arguments, tasks=50, time="10m"):
+    return call(replay, "bag", "--trace", SMALL, "--tasks", tasks, "--task-time", time, *arguments).output
+
+
+def site_file(folder, text):
+    path = folder / "site.yaml"
+    path.write_text(text)
+    return path
+
+
+@given(scenes, bags, terms())
+@settings(max_examples=150, deadline=None)
+def test_the_chart_holds_every_job_once_and_nothing_overlaps(scene, runtimes, terms):
+    jobs, policy, at = scene
+    (found,) = what_if(jobs, PROCESSORS, policy, at, np.array(runtimes), [terms])
+    local, ours = bars(jobs, PROCESSORS, found, (-1, 10_000))
+    area = sum((end - start) * count for start, end, _, count in local)
+    assert area == jobs.area
+    assert sum((end - start) * count for start, end, _, count in ours) == found.result.held
+    taken = np.zeros((1 + max(end for _, end, _, _ in local + ours), PROCESSORS), int)
+    for start, end, low, count in local + ours:
+        assert low + count <= PROCESSORS
+        taken[start:end, low : low + count] += 1
+    assert taken.max() == 1
+
+
+def test_what_it_means_for_the_local_jobs():
+    """Ours takes the hole of 10 s in front of a wide job; the narrow job behind comes too late for it."""
+    jobs = jobs_from([(0, 4, 10, 10), (0, 8, 20, 20), (5, 4, 5, 5)])
+    rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=4, max_tr=100))
+    terms = Terms(rules=rules, heuristic="adaptive", initial_tr=10.0)
+    (found,) = what_if(jobs, PROCESSORS, "conservative", 0, np.full(4, 10), [terms])
+    assert found.result.turnaround == found.bound == 10
+    assert found.starts.tolist() == [0, 10, 30]
+    waits = found.waits
+    assert (waits.jobs, waits.mean_without, waits.mean_with) == (2, 5.0, 17.5)
+    assert (waits.delayed, waits.advanced, waits.largest_delay) == (1, 0, 25)
+
+
+def test_a_bag_beside_the_other_heuristic_for_people(tmp_path):
+    picture = tmp_path / "bag.png"
+    output = ask("--heuristic", "adaptive,static", "--gantt", picture, "--seed", "3", time="lognormal(5m, 1)")
+    assert output.splitlines()[0].split() == ["static", "adaptive"]
+    for line in ("turnaround", "processor-hours wasted", "mean wait with us"):
+        assert line in output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_as_json_with_a_site_and_other_limits(tmp_path):
+    site = site_file(
+        tmp_path,
+        "sites:\n  hpc:\n    backend: slurm\n    pad: 1m\n    heuristic: static\n"
+        "    limits: {max_pending_requests: 2, max_proc: 16, max_tr: 2h}\n",
+    )
+    (told,) = json.loads(ask("--site", site, "--json", "--at", "1d", tasks=300))
+    assert told["heuristic"] == "static"
+    assert told["submitted"] == 86400
+    assert {(request["p"], request["tr"]) for request in told["requests"]} == {(16, 7200)}
+    assert sum(request["tasks"] for request in told["requests"]) == 300
+    assert told["processor_seconds_used"] == 300 * 600
+    (told,) = json.loads(ask("--site", site, "--json", "--max-proc", "8", "--max-tr", "1h", tasks=300))
+    assert {(request["p"], request["tr"]) for request in told["requests"]} == {(8, 3600)}
+
+
+def test_the_same_seed_gives_the_same_answer():
+    one, two = (ask("--json", "--seed", "5", time="exponential(10m)") for _ in range(2))
+    assert one == two
+    assert one != ask("--json", "--seed", "6", time="exponential(10m)")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (("--max-tr", "5m"), ReplayError, "600 s fits into no request"),
+        (("--max-tr", "soon"), UsageError, "--max-tr"),
+        (("--at", "-3"), UsageError, "--at"),
+        (("--heuristic", "adaptive,greedy"), UsageError, "'greedy' is none of static, adaptive"),
+        (("--site", "no.yaml"), ConfigError, r"no\.yaml"),
+    ],
+)
+def test_what_cannot_be_done_is_said_at_once(arguments, error, says):
+    with pytest.raises(error, match=says):
+        ask(*arguments)
+
+
+def test_a_site_among_several_must_be_named(tmp_path):
+    site = site_file(tmp_path, "sites:\n  a: {backend: local}\n  b: {backend: local}\n")
+    with pytest.raises(UsageError, match="--site-name: a, b"):
+        ask("--site", site)
+    with pytest.raises(UsageError, match="no site 'c'; there are a, b"):
+        ask("--site", site, "--site-name", "c")
+    assert "turnaround" in ask("--site", site, "--site-name", "b")
+
+
+def test_a_picture_that_cannot_be_written(tmp_path):
+    for name in ("no-such-folder/bag.png", "bag.nonsense"):
+        with pytest.raises(ReplayError, match="bag"):
+            ask("--gantt", tmp_path / name)
