@@ -71,7 +71,7 @@ def test_descendants_that_ignore_sigterm_and_fled_their_session_are_killed(tmp_p
 
 
 def test_killing_without_descendants_signals_nobody() -> None:
-    code = "from adaptor.worker import processes; print(processes.kill_descendants(9))"
+    code = "from adaptor.processes import descendants; print(descendants.kill_descendants(9))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
