@@ -14,8 +14,9 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.spool.setup import mailbox_of
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.protocol.messages import LAST_SECONDS
+from adaptor.reports import JobReport, JobState
 from adaptor.units import format_duration
-from backends.base import JobReport, JobState, SchedulerError
+from backends.base import SchedulerError
 
 UNREACHED = 40.0
 """Seconds without a word from any worker after which a running pilot is remarked on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.crafting.situation import PilotView
 from adaptor.journal.journal import PilotRow
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 
 MISSES_TO_VANISH = 3
 """So many answers in a row must leave a pilot out before it counts as vanished."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from adaptor.model import Limits, QueueState
+from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.outside_jobs import OutsideJob
 from adaptor.simulation.queue_view import planned_starts, queue_state
-from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError, SubmitRefused
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 
 
 class SimulatedBackend:

@@ -12,17 +12,11 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.node_agent.everyone import NOTHING
 from adaptor.node_agent.order import REFUSED, Order
+from adaptor.reports import JobReport, JobState
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Notes
 from backends.agents.reports import id_of, node_and_tag, report
-from backends.base import (
-    JobReport,
-    JobState,
-    PilotOrder,
-    SchedulerError,
-    SubmitRefused,
-    SubmitUncertain,
-)
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import CommandHung, Commands
 from backends.local.prologue import with_prologue
 from backends.machines.base import Machine

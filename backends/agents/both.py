@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from adaptor.model import Limits, QueueState
+from adaptor.reports import JobReport, NodeReport
 from backends.agents.agents import Agents
 from backends.agents.reports import is_agent
-from backends.base import Backend, JobReport, NodeReport, PilotOrder, SchedulerError
+from backends.base import Backend, PilotOrder, SchedulerError
 
 
 class WithAgents:

@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.node_agent.order import Order
 from adaptor.processes.notes import END, JOB, START, note_path
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)

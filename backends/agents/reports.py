@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from adaptor.reports import JobReport, JobState
 from backends.agents.notes import Ended, Entry
-from backends.base import JobReport, JobState
 
 PREFIX = "agent:"
 _SLACK = 60.0

@@ -15,7 +15,8 @@ from adaptor.model import Limits, QueueState
 from adaptor.processes.identity import is_alive
 from adaptor.processes.leftovers import end_leftovers
 from adaptor.processes.notes import JOB, START
-from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
+from adaptor.reports import JobReport, JobState, NodeReport
+from backends.base import PilotOrder, SchedulerError
 from backends.local.admission import Share, admit, this_machine
 from backends.local.launch import launch
 from backends.local.lost import end_lost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.processes.identity import Identity, host, is_alive, is_here
 from adaptor.processes.leftovers import end_leftovers
 from adaptor.processes.notes import END
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.local.records import End, Entry
 from backends.local.store import Store
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from adaptor.crafting.availability import schedule
 from adaptor.model import PendingJob, QueueState, RunningJob
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.local.records import Entry
 
 _OVERDUE = 1.0

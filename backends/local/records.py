@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from adaptor.processes.identity import Identity
-from backends.base import JobState
+from adaptor.reports import JobState
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 from backends.local.admission import Machine
 from backends.local.records import Entry
 

@@ -8,7 +8,8 @@ from collections.abc import Collection
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
-from backends.base import JobReport, NodeReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from adaptor.reports import JobReport, NodeReport
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands

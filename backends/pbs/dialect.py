@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from adaptor.config.schema import SiteConfig
-from backends.base import JobState, PilotOrder
+from adaptor.reports import JobState
+from backends.base import PilotOrder
 from backends.commands import Answer
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
 from backends.pbs.shape import Shape

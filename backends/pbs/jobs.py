@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 from backends.pbs.reasons import never
 from backends.pbs.rows import PbsJob
 

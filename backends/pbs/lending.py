@@ -12,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.donation.situation import NodeUse
-from backends.base import NodeReport, SchedulerError
+from adaptor.reports import NodeReport
+from backends.base import SchedulerError
 from backends.lease import SOON
 from backends.pbs.fields import number_of
 from backends.pbs.nodes import find_queue, in_service, used_by

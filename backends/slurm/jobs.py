@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
-from backends.base import JobReport, JobState, SchedulerError
+from adaptor.reports import JobReport, JobState
+from backends.base import SchedulerError
 from backends.slurm.questions import Questions
 from backends.slurm.reasons import never
 from backends.slurm.rows import AccountingRow, QueueRow

@@ -9,7 +9,8 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from backends.base import JobState, NodeReport, SchedulerError
+from adaptor.reports import JobState, NodeReport
+from backends.base import SchedulerError
 from backends.lease import SOON
 from backends.slurm.nodes import check_started, in_service, rows_of
 from backends.slurm.reasons import is_considered

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.hidden import HIDDEN, with_hidden
 from backends.slurm.arrays import elements
 from backends.slurm.nodes import SiteNode, SiteNodes

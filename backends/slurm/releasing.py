@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from backends.base import JobState, SchedulerError
+from adaptor.reports import JobState
+from backends.base import SchedulerError
 from backends.slurm.rows import QueueRow
 from backends.slurm.states import job_state
 

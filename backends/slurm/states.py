@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.base import JobState
+from adaptor.reports import JobState
 
 JOB_STATES: dict[str, JobState] = {
     "BOOT_FAIL": JobState.NODE_FAILED,

@@ -15,7 +15,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from backends.base import Backend, JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
+from adaptor.reports import JobReport, JobState
+from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend

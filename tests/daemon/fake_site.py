@@ -13,8 +13,9 @@ from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits, QueueState
 from adaptor.protocol.control import TaskInput
+from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.bag import Bag, BagSpec
-from backends.base import JobReport, JobState, NodeReport, PilotOrder, SchedulerError
+from backends.base import PilotOrder, SchedulerError
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 

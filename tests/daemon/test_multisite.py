@@ -15,7 +15,8 @@ from adaptor.daemon import multisite as peers
 from adaptor.daemon.learned_waits import recall_waits
 from adaptor.daemon.site import step
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
-from backends.base import JobState, PilotOrder, SchedulerError
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SchedulerError
 from tests.daemon.fake_sites import FakeSites
 
 

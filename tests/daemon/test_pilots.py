@@ -6,7 +6,7 @@ import pytest
 
 from adaptor.daemon.pilots import MISSES_TO_VANISH, Pilot, miss, observe
 from adaptor.model import PilotState, Request
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 
 NOW = 1_000_000.0
 

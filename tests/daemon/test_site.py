@@ -10,7 +10,8 @@ import pytest
 
 from adaptor.daemon.site import cancel_all, step
 from adaptor.errors import JournalError
-from backends.base import JobState, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.fake_site import FakeSite
 
 

@@ -19,9 +19,10 @@ from adaptor.config.schema import Duration, SiteConfig
 from adaptor.model import Request
 from adaptor.node_agent.lease import marker
 from adaptor.processes.leftovers import end_leftovers
+from adaptor.reports import JobReport
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
-from backends.base import JobReport, PilotOrder
+from backends.base import PilotOrder
 
 DEADLINE = 30.0
 TIMEOUT = 2.0

@@ -15,7 +15,8 @@ import pytest
 
 from adaptor.node_agent.lease import marker
 from adaptor.processes.leftovers import find
-from backends.base import JobState, PilotOrder, SubmitRefused
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SubmitRefused
 from tests.node_agent.lent_node import LentNodes, lives, wait_until
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a folder to somebody else")

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from adaptor.processes.identity import start_ticks
-from backends.base import JobState
+from adaptor.reports import JobState
 from tests.node_agent.lent_node import LentNodes, lives, wait_until
 
 _GREEDY = """

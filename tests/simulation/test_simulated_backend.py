@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.model import Limits, PendingJob, Request, RunningJob
+from adaptor.reports import JobState
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.queue_view import queue_state
 from adaptor.simulation.simulated_backend import SimulatedBackend
-from backends.base import Backend, JobState, PilotOrder, SchedulerError, SubmitRefused
+from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
 LIMITS = Limits(max_pending_requests=2, max_proc=6, max_tr=50)

@@ -17,9 +17,9 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.donation.fitting import least_probability, room
 from adaptor.donation.situation import Lend
 from adaptor.model import CraftedRequest, Request
+from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import LentDemand
 from adaptor.units import format_duration, round_down, round_up
-from backends.base import NodeReport
 
 
 class Wanted(msgspec.Struct, frozen=True):

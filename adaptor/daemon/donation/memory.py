@@ -13,7 +13,7 @@ from adaptor.donation.hours import closes
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import NodeUse
 from adaptor.journal.journal import Journal
-from backends.base import NodeReport
+from adaptor.reports import NodeReport
 
 _KEEP = 300.0
 """Seconds between two times at which what was learned is written down."""

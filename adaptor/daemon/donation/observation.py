@@ -12,10 +12,10 @@ from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
 from adaptor.donation.situation import DonationView, Lease, NodeUse, NodeView
 from adaptor.model import PilotState, QueueState, RunningJob
+from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import LentDemand
 from adaptor.scheduling.donated_nodes import LentNode
 from adaptor.scheduling.workers import Worker
-from backends.base import NodeReport
 
 Workers = Mapping[int, Sequence[Worker]]
 """By pilot, so that a step with many leases goes through the workers once."""

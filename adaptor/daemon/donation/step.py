@@ -16,9 +16,9 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.donation.deciding import decide
 from adaptor.donation.situation import Keep, Lend, NodeUse, TakeBack
 from adaptor.model import PilotState
+from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import LentDemand
 from adaptor.units import format_duration
-from backends.base import NodeReport
 
 QUEUED_TOO_LONG = 90.0
 """Seconds that a lease may wait in the scheduler's queue, which looks at it every half a minute or so."""

@@ -5,7 +5,7 @@ Recorded on a real OpenPBS; the numbers are those of its src/include/job.h.
 
 from __future__ import annotations
 
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.pbs.rows import PbsJob
 
 LETTERS = {

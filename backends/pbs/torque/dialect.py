@@ -7,7 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from backends.base import JobState, PilotOrder, SchedulerError
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.fields import number_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.pbs.rows import PbsJob
 
 TOLD = 143

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import Duration
 from adaptor.processes.notes import END, JOB, START, note_path
+from adaptor.reports import JobState
 from backends.agents import agents
 from backends.agents.agents import Agents, grace_of
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
-from backends.base import JobState, SchedulerError, SubmitUncertain
+from backends.base import SchedulerError, SubmitUncertain
 from tests.node_agent.lent_node import TIMEOUT, LentNodes, lives, wait_until
 
 

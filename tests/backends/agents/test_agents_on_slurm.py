@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from adaptor.cli.main import program
 from adaptor.processes.identity import start_ticks
-from backends.base import JobState, SubmitRefused
+from adaptor.reports import JobState
+from backends.base import SubmitRefused
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.node_agent.lent_node import LentNodes, lives, wait_until

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from adaptor.config.ssh import SshConfig
+from adaptor.reports import JobState
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
-from backends.base import JobState, SchedulerError
+from backends.base import SchedulerError
 from backends.machines.distant import Distant
 from tests.clusters.sshd import ThrowawaySshd
 from tests.node_agent.lent_node import LentNodes, lives, wait_until

@@ -9,8 +9,9 @@ import pytest
 
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits, QueueState
+from adaptor.reports import JobReport, JobState, NodeReport
 from backends.agents.both import WithAgents
-from backends.base import Backend, JobReport, JobState, NodeReport, PilotOrder, SchedulerError
+from backends.base import Backend, PilotOrder, SchedulerError
 from tests.node_agent.lent_node import LentNodes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)

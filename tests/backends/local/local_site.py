@@ -13,7 +13,8 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.processes.leftovers import end_leftovers
-from backends.base import JobReport, JobState, PilotOrder
+from adaptor.reports import JobReport, JobState
+from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 
 DEADLINE = 30.0

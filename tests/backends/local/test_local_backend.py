@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from backends.base import JobState, SchedulerError, SubmitRefused
+from adaptor.reports import JobState
+from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, wait_until
 

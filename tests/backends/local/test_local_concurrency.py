@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 from tests.backends.local.local_site import LocalSite, wait_until
 
 SUBMITTER = """

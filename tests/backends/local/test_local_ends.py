@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from backends.base import JobState
+from adaptor.reports import JobState
 from tests.backends.local.local_site import KILL_WAIT, LocalSite, lives, wait_until, written_pid
 
 STUBBORN = """

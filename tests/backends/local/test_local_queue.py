@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.model import PendingJob
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.local.queue import queue_state
 from backends.local.records import End, Entry, Job, Start
 

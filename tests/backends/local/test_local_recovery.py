@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 from adaptor.config.schema import Duration, SiteConfig
-from backends.base import JobReport, JobState, SchedulerError
+from adaptor.reports import JobReport, JobState
+from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, lives, wait_until, written_pid
 

@@ -13,7 +13,8 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.model import Request
-from backends.base import JobState, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN
 from backends.machines.base import Answer
 from backends.pbs.backend import PbsBackend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from backends.base import JobReport, JobState
+from adaptor.reports import JobReport, JobState
 from backends.pbs.fields import parse_time
 from backends.pbs.jobs import report_of
 from backends.pbs.openpbs.jobs import own_job

@@ -15,7 +15,8 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from backends.base import NodeReport, PilotOrder, SchedulerError, SubmitRefused
+from adaptor.reports import NodeReport
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.lease import terms_of_leases
 from backends.pbs.lending import SOON, NodesSeen, lendable, node_reports
 from backends.pbs.openpbs import submitting as openpbs

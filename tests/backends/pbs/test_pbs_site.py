@@ -11,7 +11,7 @@ from adaptor.daemon.pilots import Pilot, observe
 from adaptor.daemon.sites import make_backend
 from adaptor.errors import ConfigError
 from adaptor.model import Request
-from backends.base import JobReport
+from adaptor.reports import JobReport
 from backends.pbs.backend import PbsBackend
 from backends.pbs.jobs import report_of
 from backends.pbs.openpbs.jobs import own_job

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from backends.base import JobState, SchedulerError
+from adaptor.reports import JobState
+from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend
 from backends.pbs.choosing import choose

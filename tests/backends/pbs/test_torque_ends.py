@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.pbs.rows import PbsJob
 from backends.pbs.torque.ends import TOLD, state_of
 

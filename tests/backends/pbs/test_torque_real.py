@@ -13,7 +13,8 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
+from adaptor.reports import JobReport, JobState
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
 from backends.pbs.torque import slurm
 from tests.clusters.processes import job_processes, kill_all

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from backends.base import JobReport, JobState, SchedulerError
+from adaptor.reports import JobReport, JobState
+from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
 
 Fake = Callable[[str, str], Path]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
-from backends.base import NodeReport, SchedulerError
+from adaptor.reports import NodeReport
+from backends.base import SchedulerError
 from backends.slurm import parse
 from backends.slurm.lending import SOON, NodesSeen, lendable, node_reports
 from backends.slurm.rows import NodeRow, QueueRow, Reservation

@@ -12,7 +12,8 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
-from backends.base import JobReport, JobState, NodeReport, PilotOrder
+from adaptor.reports import JobReport, JobState, NodeReport
+from backends.base import PilotOrder
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site
 from tests.clusters.slurm import ThrowawaySlurm

@@ -12,7 +12,8 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
 from adaptor.model import Request
-from backends.base import JobReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from adaptor.reports import JobReport
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.distant import Distant
 from backends.slurm.backend import SlurmBackend
 from tests.clusters.slurm import ThrowawaySlurm

@@ -11,7 +11,8 @@ import pytest
 
 from adaptor.config.schema import Duration, SiteConfig, parse_config
 from adaptor.model import Request
-from backends.base import JobReport, JobState, PilotOrder, SchedulerError, SubmitRefused
+from adaptor.reports import JobReport, JobState
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site, describe_sites
 from tests.clusters.slurm import ThrowawaySlurm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.base import JobState
+from adaptor.reports import JobState
 from backends.slurm.reasons import is_considered, never
 from backends.slurm.states import JOB_STATES, job_state
 

@@ -15,8 +15,8 @@ from adaptor.errors import UsageError
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from adaptor.protocol.control import TaskInput
+from adaptor.reports import JobState
 from adaptor.scheduling.bag import Bag, BagSpec
-from backends.base import JobState
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.donation.lending_site import LendingSite
 from tests.daemon.fake_site import FakeSite

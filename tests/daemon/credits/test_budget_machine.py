@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from adaptor.config.schema import Duration
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
-from backends.base import JobState, SubmitRefused
+from adaptor.reports import JobState
+from backends.base import SubmitRefused
 from tests.daemon.budgeted_site import in_every_past, set_budget, told_of
 from tests.daemon.donation import lending_site
 from tests.daemon.donation.lending_site import LendingSite

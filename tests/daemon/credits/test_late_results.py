@@ -26,7 +26,7 @@ from adaptor.protocol.messages import (
     Result,
     encode,
 )
-from backends.base import JobState
+from adaptor.reports import JobState
 from tests.daemon.budgeted_site import steps, submit_budgeted, told_of
 from tests.daemon.fake_site import FakeSite
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.daemon.credits.metering import SLACK
+from adaptor.reports import JobState
 from adaptor.scheduling.state import Meter
-from backends.base import JobState
 from tests.daemon.budgeted_site import steps, submit_budgeted
 from tests.daemon.fake_site import FakeSite
 

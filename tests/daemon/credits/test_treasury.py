@@ -18,7 +18,8 @@ from adaptor.errors import JournalError, UsageError
 from adaptor.journal.credit_entries import read_entries
 from adaptor.journal.credit_views import credits_view
 from adaptor.model import Request
-from backends.base import JobState, PilotOrder, SubmitRefused
+from adaptor.reports import JobState
+from backends.base import PilotOrder, SubmitRefused
 from tests.daemon.budgeted_site import (
     credits_of,
     in_every_past,

@@ -22,8 +22,8 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import Hello, Leaving, Report
+from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.bag import Bag, BagSpec
-from backends.base import JobState, NodeReport
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=7200)

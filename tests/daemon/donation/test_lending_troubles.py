@@ -13,7 +13,8 @@ from adaptor.daemon.donation import step as stepping
 from adaptor.donation.situation import NodeUse
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import Leaving, Orders, ToWorker, decode_to_worker
-from backends.base import NodeReport, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from adaptor.reports import NodeReport
+from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.donation.lending_site import LendingSite
 from tests.daemon.fake_site import FakeServer
 

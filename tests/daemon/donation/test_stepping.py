@@ -17,8 +17,8 @@ from adaptor.daemon.donation import memory as lender
 from adaptor.daemon.donation.step import lend_and_take_back
 from adaptor.donation.situation import NodeUse
 from adaptor.protocol.messages import Leaving
+from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.workers import Worker
-from backends.base import JobState, NodeReport
 from tests.daemon.donation.lending_site import PREEMPTIBLE, LendingSite
 
 

@@ -1,0 +1,80 @@
+"""What a scheduler reports of our jobs and of its nodes, in words common to all schedulers.
+
+Frozen types, no behaviour. Times are epoch seconds.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import msgspec
+
+from adaptor.donation.situation import NodeUse
+from adaptor.model import PilotState
+
+
+class JobState(enum.Enum):
+    """What a scheduler says of a job, in words common to all schedulers."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    """Holds processors; starting up and completing are included."""
+    COMPLETED = "completed"
+    FAILED = "failed"
+    WALLTIME = "walltime"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    NODE_FAILED = "node_failed"
+    UNKNOWN = "unknown"
+    """A word that we do not know; never taken as an end."""
+
+    @property
+    def ended(self) -> PilotState | None:
+        """The pilot state that this end means; None while the job is in the system or unknown."""
+        return _ENDS.get(self)
+
+
+_ENDS = {
+    JobState.COMPLETED: PilotState.COMPLETED,
+    JobState.FAILED: PilotState.FAILED,
+    JobState.WALLTIME: PilotState.WALLTIME,
+    JobState.PREEMPTED: PilotState.PREEMPTED,
+    JobState.CANCELLED: PilotState.CANCELLED,
+    JobState.NODE_FAILED: PilotState.NODE_FAILED,
+}
+
+
+class JobReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the scheduler knows of one of our jobs."""
+
+    id: str
+    tag: str
+    state: JobState
+    start: float | None = None
+    """When it started; None while it is queued."""
+    end: float | None = None
+    """When it ended; None while it has not."""
+    planned_start: float | None = None
+    granted: float | None = None
+    """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
+    nodes: tuple[str, ...] = ()
+    yielded: float | None = None
+    """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""
+    reason: str = ""
+    """The scheduler's own word for why it waits or ended."""
+    never: str = ""
+    """Why it can never start as it stands, one sentence; empty when it can."""
+
+
+class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
+    """A node as the scheduler shows it."""
+
+    name: str
+    processors: int
+    memory: int | None = None
+    """Bytes; None: the scheduler does not say."""
+    use: NodeUse
+    """By others than our leases."""
+    planned: float = math.inf
+    """When a waiting job is planned to start there, or a reservation begins; `math.inf`: nothing is."""
