@@ -12,7 +12,14 @@ from functools import partial
 
 from adaptor.donation.deciding import decide
 from adaptor.donation.idleness import IdleLearner
-from adaptor.donation.situation import DonationDemand, DonationRules, DonationView, Lease, NodeUse, NodeView
+from adaptor.donation.situation import (
+    DonatedUse,
+    DonationDemand,
+    DonationRules,
+    DonationView,
+    NodeUse,
+    NodeView,
+)
 from bench import local_wait, reclaims
 from bench.stopwatch import median_seconds
 from bench.table import Row, show
@@ -51,7 +58,7 @@ def _view(lent: float, busy: float) -> DonationView:
                 use=NodeUse.TAKEN if lent <= kind < lent + busy else NodeUse.IDLE,
                 since=draw.choice(freed),
                 planned=draw.choice(planned) if draw.random() < 0.5 else math.inf,
-                lease=Lease(since=NOW - 60, busy=64) if kind < lent else None,
+                donated=DonatedUse(since=NOW - 60, busy=64) if kind < lent else None,
             )
         )
     demands = tuple(

@@ -16,7 +16,7 @@ from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.donated_nodes import DonatedNode
 from adaptor.scheduling.workers import Worker
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
@@ -69,7 +69,7 @@ def _intend(site: SiteState, decision: Issue, shares: Shares, now: float, node: 
     if bag is not None:
         site.core.broker.own_pilot(id, bag)
     if node:
-        site.core.broker.lend(id, LentNode(since=now))
+        site.core.broker.use_node(id, DonatedNode(since=now))
     return pilot
 
 

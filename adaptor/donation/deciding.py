@@ -17,15 +17,15 @@ from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
     Allocation,
+    DonatedUse,
     DonationDecision,
     DonationDemand,
     DonationView,
-    Keep,
-    Lease,
-    Lend,
+    LeaveNodes,
     NodeUse,
     NodeView,
-    TakeBack,
+    UseNodes,
+    UseNoMore,
 )
 from adaptor.units import format_duration
 
@@ -41,7 +41,7 @@ def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:
         hazard: of this site's nodes, from its `IdleLearner`.
     """
     if view.nodes is None:
-        return [Keep("the scheduler does not answer")] if _waiting(view) else []
+        return [UseNoMore("the scheduler does not answer")] if _waiting(view) else []
     return _Step(view, view.nodes, hazard).decisions()
 
 
@@ -64,18 +64,18 @@ class _Step:
         self._room: dict[Allocation, dict[float, float]] = {each: {} for each in self._least}
         """By the instants since when nodes are idle: seconds of the longest task."""
         for position, node in enumerate(nodes):
-            if node.lease is not None:
-                self._keep_or_take(node, node.lease)
+            if node.donated is not None:
+                self._keep_or_take(node, node.donated)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
 
     def decisions(self) -> list[DonationDecision]:
         self._trim()
         lends, why_not = self._lend()
-        found: list[DonationDecision] = [TakeBack(tuple(nodes), why) for why, nodes in self._back.items()]
-        return [*found, *lends, *([Keep(why_not)] if why_not else [])]
+        found: list[DonationDecision] = [LeaveNodes(tuple(nodes), why) for why, nodes in self._back.items()]
+        return [*found, *lends, *([UseNoMore(why_not)] if why_not else [])]
 
-    def _keep_or_take(self, node: NodeView, lease: Lease) -> None:
+    def _keep_or_take(self, node: NodeView, lease: DonatedUse) -> None:
         """What ends a lease whatever the others do."""
         if node.use is NodeUse.TAKEN:
             self._back["a local job takes it"].append(node.name)
@@ -93,12 +93,12 @@ class _Step:
         most, reserve = self._rules.max_nodes, self._rules.reserve_nodes
         over = len(self._lent) - most if most is not None else 0
         short = reserve - len(self._idle)
-        self._lent.sort(key=lambda node: node.lease.since if node.lease else 0.0)
+        self._lent.sort(key=lambda node: node.donated.since if node.donated else 0.0)
         for count, why in ((over, f"max_nodes is {most}"), (short, f"reserve_nodes is {reserve}")):
             for _ in range(min(count, len(self._lent))):
                 self._back[why].append(self._lent.pop().name)
 
-    def _lend(self) -> tuple[list[Lend], str]:
+    def _lend(self) -> tuple[list[UseNodes], str]:
         """The leases, and why there are not more although tasks wait."""
         if not self._demands:
             return [], ""
@@ -119,7 +119,7 @@ class _Step:
         left = [demand.waiting for demand in self._demands]
         for node in self._lent:
             # Idle processors that are lent already come first.
-            self._give(node, left, node.lease.busy if node.lease else 0)
+            self._give(node, left, node.donated.busy if node.donated else 0)
         waiting = sum(left)
         chosen: list[NodeView] = []
         for node in nodes:
@@ -173,7 +173,7 @@ class _Step:
     def _end(self, node: NodeView) -> float:
         return node.planned if node.planned < self._closes else self._closes
 
-    def _leases(self, nodes: list[NodeView]) -> list[Lend]:
+    def _leases(self, nodes: list[NodeView]) -> list[UseNodes]:
         """One decision for all nodes that are lent until the same time."""
         if not nodes:
             return []
@@ -182,7 +182,7 @@ class _Step:
             by_end[self._end(node)].append(node.name)
         why = self._why(nodes)
         return [
-            Lend(tuple(names), end, f"{counted(len(names), 'idle node')}, {self._how_long(end)}; {why}")
+            UseNodes(tuple(names), end, f"{counted(len(names), 'idle node')}, {self._how_long(end)}; {why}")
             for end, names in by_end.items()
         ]
 

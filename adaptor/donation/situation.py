@@ -54,7 +54,7 @@ class NodeUse(enum.Enum):
     """Down, drained, reserved or unknown: nothing may run there."""
 
 
-class Lease(msgspec.Struct, frozen=True, kw_only=True):
+class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """A node that is lent."""
 
     since: float
@@ -76,7 +76,7 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     """Since when it has been idle: free of local jobs."""
     planned: float = math.inf
     """When the scheduler plans a job on it, as far as it says; `math.inf`: it plans none."""
-    lease: Lease | None = None
+    donated: DonatedUse | None = None
 
 
 class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +103,8 @@ class DonationView(msgspec.Struct, frozen=True, kw_only=True):
     """Some local midnight; the hours of the day are counted from it."""
 
 
-class Lend(msgspec.Struct, frozen=True):
-    """Lend these idle nodes."""
+class UseNodes(msgspec.Struct, frozen=True):
+    """Use these idle nodes."""
 
     nodes: tuple[str, ...]
     until: float
@@ -112,17 +112,17 @@ class Lend(msgspec.Struct, frozen=True):
     reason: str
 
 
-class TakeBack(msgspec.Struct, frozen=True):
+class LeaveNodes(msgspec.Struct, frozen=True):
     """End the leases of these nodes, at once; what runs there is aborted and waits again."""
 
     nodes: tuple[str, ...]
     reason: str
 
 
-class Keep(msgspec.Struct, frozen=True):
+class UseNoMore(msgspec.Struct, frozen=True):
     """Nothing more is lent for now although tasks wait."""
 
     reason: str
 
 
-DonationDecision = Lend | TakeBack | Keep
+DonationDecision = UseNodes | LeaveNodes | UseNoMore

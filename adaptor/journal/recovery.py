@@ -13,7 +13,7 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, BagSpec
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donated_nodes import LentNode, Preempted
+from adaptor.scheduling.donated_nodes import DonatedNode, Preempted
 from adaptor.scheduling.state import Books, PaidCopy, SiteTerms
 from adaptor.scheduling.workers import Held, Worker
 
@@ -43,7 +43,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
         if row.bag is not None:
             broker.own_pilot(row.id, row.bag)
         if row.node:
-            broker.lend(row.id, LentNode(since=row.started or row.submitted))
+            broker.use_node(row.id, DonatedNode(since=row.started or row.submitted))
     for budgeted in budgets_of_bags(read_entries(journal)):
         broker.keep_apart(budgeted)
     _recall_copies(broker.books)

@@ -35,7 +35,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[str, ...] = ()
     """Empty: any."""
     allocation: Allocation = "mixed"
-    """Whether its tasks run in formal requests, on lent nodes, or on both."""
+    """Whether its tasks run in formal requests, on donated nodes, or on both."""
     deadline: float | None = None
     """Epoch seconds by which all tasks are to be done."""
     prefer: str | None = None
@@ -84,7 +84,7 @@ class Bag:
         self.charged: dict[int, int] = {}
         """Failures of their own, by task."""
         self.preempted: dict[int, Preempted] = {}
-        """By unfinished task: its lent nodes that were taken while it ran."""
+        """By unfinished task: its donated nodes that were taken while it ran."""
         self.retried = 0
         """Failed attempts that were tried again."""
         self.runtime = 0.0
@@ -178,7 +178,7 @@ class Bag:
         return self.preempted.get(task, NEVER_PREEMPTED)
 
     def preempt(self, task: int, ran: float) -> None:
-        """The lent node of a task was taken after so many seconds."""
+        """The donated node of a task was taken after so many seconds."""
         self.preempted[task] = self.preempted_of(task).again(ran)
 
     def credit(self, wall: float, at: float) -> None:

@@ -14,8 +14,8 @@ from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import Changes
-from adaptor.scheduling.demand import LentDemand, demands_of, groups_of, lent_demands, sharers_of
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.demand import BagDonationDemand, demands_of, donation_demands, groups_of, sharers_of
+from adaptor.scheduling.donated_nodes import DonatedNode
 from adaptor.scheduling.leasing import dispatch, feed
 from adaptor.scheduling.outbox import Draft
 from adaptor.scheduling.settling import give_up, settle
@@ -93,13 +93,13 @@ class Broker:
         """A pilot serves this bag alone."""
         self.books.owners[pilot] = bag
 
-    def lent_demands(self, site: str) -> tuple[LentDemand, ...]:
-        """What may be started on lent nodes of a site, by bag or by bags that share their pilots."""
-        return lent_demands(self.books, site)
+    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
+        """What may be started on donated nodes of a site, by bag or by bags that share their pilots."""
+        return donation_demands(self.books, site)
 
-    def lend(self, pilot: int, node: LentNode) -> None:
-        """A pilot is the lease of a node, or what is known of that node has changed."""
-        self.books.lent[pilot] = node
+    def use_node(self, pilot: int, node: DonatedNode) -> None:
+        """A pilot runs on a donated node, or what is known of that node has changed."""
+        self.books.donated[pilot] = node
 
     def learn_hazard(self, site: str, hazard: Hazard) -> None:
         """How long the nodes of a site stay idle."""
@@ -107,7 +107,7 @@ class Broker:
 
     def forget_pilot(self, pilot: int) -> None:
         """It has ended, and all that it left behind was heard."""
-        self.books.lent.pop(pilot, None)
+        self.books.donated.pop(pilot, None)
         self.books.owners.pop(pilot, None)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:

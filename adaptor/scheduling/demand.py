@@ -11,15 +11,15 @@ from adaptor.crafting.situation import Demand, Group
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import lent_demand
+from adaptor.scheduling.donated_nodes import donation_demand
 from adaptor.scheduling.state import Books
 
 _Shape = tuple[int, int | None, int | None]
 """Processors and memory of a task; its bag, where that has pilots of its own."""
 
 
-class LentDemand(msgspec.Struct, frozen=True):
-    """Tasks of one bag that may be started on lent nodes."""
+class BagDonationDemand(msgspec.Struct, frozen=True):
+    """Tasks of one bag that may be started on donated nodes."""
 
     bag: int
     memory_per_task: int | None
@@ -29,12 +29,12 @@ class LentDemand(msgspec.Struct, frozen=True):
     wanted: DonationDemand
 
 
-def lent_demands(books: Books, site: str) -> tuple[LentDemand, ...]:
-    """What waits and may be started on lent nodes of a site, by bag."""
+def donation_demands(books: Books, site: str) -> tuple[BagDonationDemand, ...]:
+    """What waits and may be started on donated nodes of a site, by bag."""
     return tuple(
-        LentDemand(bag.id, bag.spec.memory, bag.id in books.alone, wanted)
+        BagDonationDemand(bag.id, bag.spec.memory, bag.id in books.alone, wanted)
         for bag in _unfinished(books)
-        if bag.spec.allows(site) and (wanted := lent_demand(books, bag, site)) is not None
+        if bag.spec.allows(site) and (wanted := donation_demand(books, bag, site)) is not None
     )
 
 

@@ -1,4 +1,4 @@
-"""Lent nodes as the broker sees them: which waiting tasks may be started there (De Rose §3). Pure."""
+"""Donated nodes as the broker sees them: which waiting tasks may be started there (De Rose §3). Pure."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ UNLEARNED = IdleLearner().hazard
 """What is taken to be known of a site's idle periods before any was seen."""
 
 
-class LentNode(msgspec.Struct, frozen=True, kw_only=True):
-    """The node of a pilot by which it is lent. Epoch seconds."""
+class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """The node of a pilot that uses it while it is donated. Epoch seconds."""
 
     since: float
     """Since when it has been idle but for us."""
     until: float = math.inf
-    """When a local job is planned there, or the hours of lending end."""
+    """When a local job is planned there, or the hours of donation end."""
 
 
 class Preempted(msgspec.Struct, frozen=True):
-    """What became of a task on lent nodes."""
+    """What became of a task on donated nodes."""
 
     times: int = 0
     """How often its node was taken while it ran."""
@@ -46,15 +46,15 @@ class Preempted(msgspec.Struct, frozen=True):
 NEVER_PREEMPTED = Preempted()
 
 
-def lent_need(books: Books, bag: Bag, site: str, task: int) -> float:
-    """Seconds that a task is taken to need on a lent node; 0 while nothing is known of its bag."""
+def donated_need(books: Books, bag: Bag, site: str, task: int) -> float:
+    """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
     learner = books.learner(bag.id, site)
     known = learner.mean is not None or learner.cut_tasks or bag.spec.runtimes.get(site) is not None
     return known_need(learner.estimate_of(task) if known else None, bag.preempted_of(task).ran)
 
 
-def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
-    """Take the first waiting task that is likely to finish on a lent node: (task, seconds it needs).
+def take_for_donated(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
+    """Take the first waiting task that is likely to finish on a donated node: (task, seconds it needs).
 
     One that was preempted too often is left for formal requests; where its bag knows none, it comes
     after all others.
@@ -71,7 +71,7 @@ def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
         others = others or not kept
         if fate.ran > longest or (kept and (others or spare is not None)):
             continue
-        need = lent_need(books, bag, worker.site, task)
+        need = donated_need(books, bag, worker.site, task)
         if need > longest or need + last >= worker.too_long:
             continue
         if not kept:
@@ -82,16 +82,16 @@ def take_for_lent(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
     return _take(bag, spare[0]), spare[1] + last
 
 
-def fits_lent(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
-    """Whether another attempt of a task is likely to finish on a lent node."""
+def fits_donated(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+    """Whether another attempt of a task is likely to finish on a donated node."""
     last = books.sites[worker.site].last
-    need = lent_need(books, bag, worker.site, task)
+    need = donated_need(books, bag, worker.site, task)
     return _room(books, bag, worker, now) >= need and need + last < worker.too_long
 
 
 def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
     """Seconds of the longest task of the bag that may be started on the worker's node and in its pilot."""
-    node = books.lent[worker.pilot]
+    node = books.donated[worker.pilot]
     probability = least_probability(bag.spec.allocation, books.rules(worker.site))
     longest = room(books.hazard(worker.site), now - node.since, node.until - now, probability)
     return min(longest, worker.time_left(now) - books.sites[worker.site].last)
@@ -108,8 +108,8 @@ def _take(bag: Bag, position: int) -> int:
     return task
 
 
-def lent_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
-    """What waits of a bag and may be started on lent nodes of a site; None: nothing."""
+def donation_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
+    """What waits of a bag and may be started on donated nodes of a site; None: nothing."""
     rules = books.rules(site)
     if bag.spec.allocation == "explicit" or not bag.waiting:
         return None
@@ -118,7 +118,7 @@ def lent_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
     if waiting <= 0:
         return None
     needs = (
-        lent_need(books, bag, site, task)
+        donated_need(books, bag, site, task)
         for task in islice(bag.waiting, _odd(books, bag, site) + 1)
         if task not in kept
     )

@@ -10,7 +10,7 @@ import math
 from itertools import islice
 
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import take_for_lent
+from adaptor.scheduling.donated_nodes import take_for_donated
 from adaptor.scheduling.endgame import feed_the_end
 from adaptor.scheduling.state import Books
 from adaptor.scheduling.workers import Worker
@@ -66,8 +66,8 @@ def _take_fitting(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[i
 
     Only tasks that were cut or preempted before need more than the others, so only those are looked past.
     """
-    if worker.pilot in books.lent:
-        return take_for_lent(books, bag, worker, now)
+    if worker.pilot in books.donated:
+        return take_for_donated(books, bag, worker, now)
     odd = len(books.learner(bag.id, worker.site).cut_tasks) + len(bag.preempted)
     time_left = worker.time_left(now)
     for position, task in enumerate(islice(bag.waiting, odd + 1)):

@@ -28,7 +28,7 @@ def settle(books: Books, worker: Worker, result: Result, now: float, why: Leavin
     bag = books.bags.get(key.bag)
     if bag is None or not bag.expects(key.task, key.attempt):
         return
-    outcome = _judge(bag, worker, result, why, now, lent=worker.pilot in books.lent)
+    outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in books.donated)
     books.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
     books.touched[bag.id] = bag
     if bag.state(key.task).ended:
@@ -85,7 +85,7 @@ def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float
 
 
 def _judge(
-    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, *, lent: bool
+    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, *, donated: bool
 ) -> AttemptOutcome:
     state = bag.state(result.key.task)
     if state is TaskState.CANCELLED:
@@ -101,7 +101,7 @@ def _judge(
     ended = result.started + result.wall if result.started else now
     if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
         return AttemptOutcome.WALLTIME
-    if lent and why is not None:  # by the scheduler's signal, or because we take the node back
+    if donated and why is not None:  # by the scheduler's signal, or because we take the node back
         return AttemptOutcome.PREEMPTED
     if why is Leaving.TOLD:
         return AttemptOutcome.CANCELLED
@@ -131,9 +131,9 @@ def _learn(
 def _count_preemption(
     books: Books, bag: Bag, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, ran: float | None
 ) -> None:
-    """A task that keeps losing its lent nodes is held in the end; a node that fell silent counts too."""
+    """A task that keeps losing its donated nodes is held in the end; a node that fell silent counts too."""
     lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
-    if lost and ran is not None and worker.pilot in books.lent:
+    if lost and ran is not None and worker.pilot in books.donated:
         bag.preempt(key.task, ran)
 
 

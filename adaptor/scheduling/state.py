@@ -19,7 +19,7 @@ from adaptor.model import TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
-from adaptor.scheduling.donated_nodes import UNLEARNED, LentNode
+from adaptor.scheduling.donated_nodes import UNLEARNED, DonatedNode
 from adaptor.scheduling.outbox import Grant, Outbox
 from adaptor.scheduling.workers import Held, Worker
 
@@ -39,7 +39,7 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     latency: float = 0.0
     """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
     donation: DonationRules | None = None
-    """How its idle nodes are lent; None: they are not."""
+    """How its idle nodes are used; None: they are not."""
 
 
 _NO_RULES = DonationRules()
@@ -90,8 +90,8 @@ class Books:
         """Bags that run in pilots of their own only, since each pays for itself."""
         self.owners: dict[int, int] = {}
         """By pilot: the only bag that it serves; those that are not named serve all others."""
-        self.lent: dict[int, LentNode] = {}
-        """The nodes that are lent, by their pilots."""
+        self.donated: dict[int, DonatedNode] = {}
+        """The donated nodes that are used, by their pilots."""
         self.hazards: dict[str, Hazard] = {}
         """How long nodes stay idle, by site."""
         self.meters: dict[int, Meter] = {}
@@ -144,7 +144,7 @@ class Books:
         return max(self.learner(bag.id, site).estimate_of(task), bag.preempted_of(task).ran)
 
     def rules(self, site: str) -> DonationRules:
-        """By which nodes of a site are lent."""
+        """By which idle nodes of a site are used."""
         return self.sites[site].donation or _NO_RULES
 
     def hazard(self, site: str) -> Hazard:
@@ -164,13 +164,13 @@ class Books:
     def serves_in(self, pilot: int, site: str, bag: Bag) -> bool:
         """Whether the tasks of a bag may run in a pilot, room and time aside."""
         own = bag.id if bag.id in self.alone else None
-        unwanted = "explicit" if pilot in self.lent else "transparent"
+        unwanted = "explicit" if pilot in self.donated else "transparent"
         return bag.spec.allows(site) and bag.spec.allocation != unwanted and self.owners.get(pilot) == own
 
     def concerns(self, bag: Bag, site: str) -> bool:
         """Whether the tasks of a bag may run at a site."""
-        lends = self.sites[site].donation is not None
-        return bag.spec.allows(site) and (lends or bag.spec.allocation != "transparent")
+        donates = self.sites[site].donation is not None
+        return bag.spec.allows(site) and (donates or bag.spec.allocation != "transparent")
 
     def processors(self, site: str) -> int:
         """Processors of all workers at a site."""

@@ -16,7 +16,7 @@ import msgspec
 from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask, replicas
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import fits_lent
+from adaptor.scheduling.donated_nodes import fits_donated
 from adaptor.scheduling.state import Books, PaidCopy
 from adaptor.scheduling.workers import Worker
 
@@ -70,8 +70,8 @@ def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
 
 
 def _fits(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
-    if worker.pilot in books.lent:
-        return fits_lent(books, bag, worker, task, now)
+    if worker.pilot in books.donated:
+        return fits_donated(books, bag, worker, task, now)
     needs = books.needs(bag, worker.site, task)
     return needs <= worker.time_left(now) and needs < worker.too_long
 

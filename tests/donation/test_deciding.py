@@ -13,16 +13,16 @@ from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import held, known_need, least_probability, room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import (
+    DonatedUse,
     DonationDemand,
     DonationRules,
     DonationView,
     Hours,
-    Keep,
-    Lease,
-    Lend,
+    LeaveNodes,
     NodeUse,
     NodeView,
-    TakeBack,
+    UseNodes,
+    UseNoMore,
 )
 
 NOW = 100_000.0
@@ -35,7 +35,7 @@ def node(name="n1", use=NodeUse.IDLE, **more) -> NodeView:
 
 
 def lent(name="n1", use=NodeUse.IDLE, since=NOW - 100, busy=4, **more) -> NodeView:
-    return node(name, use, lease=Lease(since=since, holder=f"pilot-{name}", busy=busy), **more)
+    return node(name, use, donated=DonatedUse(since=since, holder=f"pilot-{name}", busy=busy), **more)
 
 
 def step(*nodes, demands=(TASKS,), midnight=0.0, **rules):
@@ -51,13 +51,13 @@ def of(kind, decisions) -> list[str]:
 
 def test_idle_nodes_are_lent_until_they_are_planned():
     decisions = step(node("n1"), node("n2", planned=NOW + 7200), node("n3", use=NodeUse.TAKEN))
-    assert of(Lend, decisions) == ["n1", "n2"]
-    assert {each.until for each in decisions if isinstance(each, Lend)} == {math.inf, NOW + 7200}
+    assert of(UseNodes, decisions) == ["n1", "n2"]
+    assert {each.until for each in decisions if isinstance(each, UseNodes)} == {math.inf, NOW + 7200}
 
 
 def test_a_node_that_is_planned_in_five_minutes_is_not_worth_a_lease():
     decisions = step(node(planned=NOW + 300))
-    assert of(Lend, decisions) == []
+    assert of(UseNodes, decisions) == []
     assert "1 planned sooner" in decisions[-1].reason
 
 
@@ -66,19 +66,19 @@ def test_a_node_that_is_planned_in_five_minutes_is_not_worth_a_lease():
 )
 def test_what_a_local_job_or_the_operator_wants_is_taken_back_at_once(use, says):
     decisions = step(lent("n1", use), lent("n2"))
-    assert of(TakeBack, decisions) == ["n1"]
+    assert of(LeaveNodes, decisions) == ["n1"]
     assert says in decisions[0].reason
 
 
 def test_two_local_jobs_that_want_the_same_nodes_take_each_back_once():
     decisions = step(*(lent(f"n{i}", NodeUse.TAKEN) for i in range(4)), demands=())
-    assert of(TakeBack, decisions) == ["n0", "n1", "n2", "n3"]
+    assert of(LeaveNodes, decisions) == ["n0", "n1", "n2", "n3"]
 
 
 def test_nothing_is_lent_to_nobody_and_idle_leases_end():
     decisions = step(node("n1"), lent("n2", busy=0), lent("n3"), demands=())
-    assert of(Lend, decisions) == []
-    assert of(TakeBack, decisions) == ["n2"]
+    assert of(UseNodes, decisions) == []
+    assert of(LeaveNodes, decisions) == ["n2"]
 
 
 @pytest.mark.parametrize("allocation", ["explicit"])
@@ -88,23 +88,23 @@ def test_nothing_is_lent_to_bags_that_ask_for_requests(allocation):
 
 def test_the_limits_of_the_rules():
     nodes = [node(f"n{i}") for i in range(10)]
-    assert len(of(Lend, step(*nodes, max_nodes=3))) == 3
-    assert len(of(Lend, step(*nodes, reserve_nodes=4))) == 6
-    assert of(Lend, step(*nodes, max_nodes=0)) == []
+    assert len(of(UseNodes, step(*nodes, max_nodes=3))) == 3
+    assert len(of(UseNodes, step(*nodes, reserve_nodes=4))) == 6
+    assert of(UseNodes, step(*nodes, max_nodes=0)) == []
     assert "max_nodes is 0" in step(*nodes, max_nodes=0)[-1].reason
 
 
 def test_the_youngest_lease_goes_first_when_the_rules_want_some_back():
     nodes = [lent("old", since=NOW - 900), lent("young", since=NOW - 9), lent("middle", since=NOW - 90)]
-    assert of(TakeBack, step(*nodes, max_nodes=1)) == ["young", "middle"]
-    assert of(TakeBack, step(*nodes, reserve_nodes=1)) == ["young"]
+    assert of(LeaveNodes, step(*nodes, max_nodes=1)) == ["young", "middle"]
+    assert of(LeaveNodes, step(*nodes, reserve_nodes=1)) == ["young"]
 
 
 def test_outside_the_hours_nothing_is_lent():
     night = (Hours(20 * 3600.0, 7 * 3600.0),)
     noon, evening = NOW - 12 * 3600, NOW - 21 * 3600
-    assert of(Lend, step(node(), hours=night, midnight=noon)) == []
-    assert of(TakeBack, step(lent(), hours=night, midnight=noon)) == ["n1"]
+    assert of(UseNodes, step(node(), hours=night, midnight=noon)) == []
+    assert of(LeaveNodes, step(lent(), hours=night, midnight=noon)) == ["n1"]
     (lend,) = step(node("n1"), demands=(TASKS,), hours=night, midnight=evening)[:1]
     assert lend.until == NOW + 10 * 3600
 
@@ -112,26 +112,26 @@ def test_outside_the_hours_nothing_is_lent():
 def test_no_more_nodes_than_tasks_need_and_the_steadiest_of_them():
     nodes = [node("young", since=NOW - 60), node("old", since=NOW - 90_000), node("soon", planned=NOW + 9000)]
     few = (DonationDemand(waiting=4, needs=60.0),)
-    assert of(Lend, step(*nodes, demands=few)) == ["old"]
-    assert of(Lend, step(*nodes, lent("n9", busy=0), demands=few)) == []
+    assert of(UseNodes, step(*nodes, demands=few)) == ["old"]
+    assert of(UseNodes, step(*nodes, lent("n9", busy=0), demands=few)) == []
 
 
 def test_tasks_that_would_rarely_fit_lend_nothing():
     longer = HAZARD.longest(3600, 0.5) + 60
-    assert of(Lend, step(node(), demands=(DonationDemand(waiting=9, needs=longer),))) == []
+    assert of(UseNodes, step(node(), demands=(DonationDemand(waiting=9, needs=longer),))) == []
     alone = DonationDemand(waiting=9, needs=longer, allocation="transparent")
-    assert of(Lend, step(node(), demands=(alone,))) == ["n1"]
-    assert of(Lend, step(node(), demands=(DonationDemand(waiting=9),))) == ["n1"]
+    assert of(UseNodes, step(node(), demands=(alone,))) == ["n1"]
+    assert of(UseNodes, step(node(), demands=(DonationDemand(waiting=9),))) == ["n1"]
 
 
 def test_a_task_that_spans_more_than_a_node_has_no_place():
-    assert of(Lend, step(node(), demands=(DonationDemand(waiting=1, processors_per_task=5),))) == []
+    assert of(UseNodes, step(node(), demands=(DonationDemand(waiting=1, processors_per_task=5),))) == []
 
 
 def test_a_scheduler_that_does_not_answer_changes_nothing():
     view = DonationView(now=NOW, nodes=None, rules=DonationRules(), demands=(TASKS,))
     (keep,) = decide(view, HAZARD)
-    assert isinstance(keep, Keep)
+    assert isinstance(keep, UseNoMore)
     assert decide(msgspec.structs.replace(view, demands=()), HAZARD) == []
 
 
@@ -147,7 +147,7 @@ def test_patience_and_needs():
 @st.composite
 def views(draw: st.DrawFn) -> DonationView:
     leases = st.none() | st.builds(
-        Lease, since=st.floats(0, NOW), holder=st.just("w"), busy=st.integers(0, 1)
+        DonatedUse, since=st.floats(0, NOW), holder=st.just("w"), busy=st.integers(0, 1)
     )
     count = draw(st.integers(0, 12))
     nodes = tuple(
@@ -157,7 +157,7 @@ def views(draw: st.DrawFn) -> DonationView:
             use=draw(st.sampled_from(NodeUse)),
             since=draw(st.floats(0, NOW)),
             planned=draw(st.just(math.inf) | st.floats(NOW - 100, NOW + 1e5)),
-            lease=draw(leases),
+            donated=draw(leases),
         )
         for i in range(count)
     )
@@ -179,30 +179,30 @@ def views(draw: st.DrawFn) -> DonationView:
 @given(views())
 def test_what_holds_in_every_step(view):
     decisions = decide(view, HAZARD)
-    lends, takes = of(Lend, decisions), of(TakeBack, decisions)
+    lends, takes = of(UseNodes, decisions), of(LeaveNodes, decisions)
     by_name = {each.name: each for each in view.nodes}
     assert len({*lends, *takes}) == len(lends) + len(takes)
-    assert all(by_name[name].use is NodeUse.IDLE and by_name[name].lease is None for name in lends)
+    assert all(by_name[name].use is NodeUse.IDLE and by_name[name].donated is None for name in lends)
     assert all(by_name[name].planned - NOW > view.rules.useful_time for name in lends)
-    wanted = {each.name for each in view.nodes if each.lease and each.use is not NodeUse.IDLE}
+    wanted = {each.name for each in view.nodes if each.donated and each.use is not NodeUse.IDLE}
     assert wanted <= {*takes}
-    after = {each.name for each in view.nodes if each.lease} - {*takes} | {*lends}
+    after = {each.name for each in view.nodes if each.donated} - {*takes} | {*lends}
     assert view.rules.max_nodes is None or len(after) <= view.rules.max_nodes
-    idle = [each for each in view.nodes if each.use is NodeUse.IDLE and each.lease is None]
+    idle = [each for each in view.nodes if each.use is NodeUse.IDLE and each.donated is None]
     if lends:
         assert len(idle) - len(lends) >= view.rules.reserve_nodes
         assert any(each.waiting and each.allocation != "explicit" for each in view.demands)
     assert all(each.reason for each in decisions)
     # A second step that sees the first one done lends nothing new.
-    assert of(Lend, decide(_done(view, lends, takes), HAZARD)) == []
+    assert of(UseNodes, decide(_done(view, lends, takes), HAZARD)) == []
 
 
 def _done(view, lends, takes):
     """The view after the decisions, the lent nodes not yet at work."""
     nodes = tuple(
-        msgspec.structs.replace(each, lease=Lease(since=NOW))
+        msgspec.structs.replace(each, donated=DonatedUse(since=NOW))
         if each.name in lends
-        else msgspec.structs.replace(each, lease=None, use=NodeUse.TAKEN)
+        else msgspec.structs.replace(each, donated=None, use=NodeUse.TAKEN)
         if each.name in takes
         else each
         for each in view.nodes

@@ -10,7 +10,7 @@ import pytest
 from adaptor.journal.donation_views import lending_of_bag, lending_of_site
 from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.donated_nodes import DonatedNode
 from tests.scheduling.broker_world import Player, World
 
 
@@ -22,7 +22,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def lease(world: World, id: str) -> Player:
-    return world.join(id, processors=2, lent=LentNode(since=world.now))
+    return world.join(id, processors=2, donated=DonatedNode(since=world.now))
 
 
 def end(world: World, player: Player, state: PilotState, after: float, yielded: float | None = None) -> None:

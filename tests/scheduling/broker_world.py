@@ -13,7 +13,7 @@ from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag, BagSpec
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.donated_nodes import DonatedNode
 from adaptor.scheduling.outbox import Draft
 from adaptor.scheduling.state import SiteTerms
 
@@ -134,15 +134,15 @@ class World:
         site: str = "site",
         time_left: float = PILOT_TIME,
         pilot: int = 0,
-        lent: LentNode | None = None,
+        donated: DonatedNode | None = None,
     ) -> Player:
-        """`lent`: the pilot is the lease of such a node."""
+        """`donated`: the pilot runs on such a node."""
         if not pilot:
             crafted = CraftedRequest(Request(processors, int(time_left)), None, 1, "because")
-            node = f"node-{id}" if lent else ""
+            node = f"node-{id}" if donated else ""
             pilot = self.journal.add_pilot(site, "tag-", crafted, self.now, node=node)
-            if lent:
-                self.broker.lend(pilot, lent)
+            if donated:
+                self.broker.use_node(pilot, donated)
         player = self.players[id] = Player(id, pilot, processors, self.now + time_left)
         self.sites[id] = site
         self.greet(player)

@@ -13,7 +13,7 @@ from adaptor.donation.fitting import room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import Leaving
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.donated_nodes import DonatedNode
 from tests.scheduling.broker_world import World
 
 
@@ -24,8 +24,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def node(world: World, idle_for: float = 0.0, until: float = float("inf")) -> LentNode:
-    return LentNode(since=world.now - idle_for, until=until)
+def node(world: World, idle_for: float = 0.0, until: float = float("inf")) -> DonatedNode:
+    return DonatedNode(since=world.now - idle_for, until=until)
 
 
 def outcomes(world: World) -> list[str]:
@@ -52,7 +52,7 @@ def preempt(world: World, id: str, after: float) -> None:
 )
 def test_a_bag_runs_where_it_said(world: World, allocation: str, lent: bool, starts: bool) -> None:
     world.submit(1, allocation=allocation)
-    player = world.join("w", lent=node(world) if lent else None)
+    player = world.join("w", donated=node(world) if lent else None)
     assert bool(player.running) is starts
 
 
@@ -62,12 +62,12 @@ def test_only_what_is_not_transparent_is_wanted_of_formal_requests(world: World)
     assert world.broker.groups() == ()
     world.submit(2, allocation="mixed")
     assert [demand.waiting for demand in world.broker.demands("site")] == [2]
-    assert [demand.wanted.waiting for demand in world.broker.lent_demands("site")] == [3, 2]
+    assert [demand.wanted.waiting for demand in world.broker.donation_demands("site")] == [3, 2]
 
 
 def test_what_its_node_was_taken_from_costs_no_retry(world: World) -> None:
     bag = world.submit(1, retries=0)
-    world.join("w", lent=node(world))
+    world.join("w", donated=node(world))
     preempt(world, "w", after=20)
     assert outcomes(world) == ["preempted"]
     assert world.states(bag) == ["waiting"]
@@ -79,12 +79,12 @@ def test_a_task_that_ran_in_vain_needs_more_than_that(world: World) -> None:
     world.submit(2)
     first = world.join("w")
     world.finish(first, took=5)
-    world.join("lent", lent=node(world))
+    world.join("lent", donated=node(world))
     world.leave(world.players["w"], Leaving.IDLE)
     preempt(world, "lent", after=100)
     (demand,) = world.broker.demands("site")
     assert demand.runtime >= 100
-    assert world.broker.lent_demands("site")[0].wanted.needs >= 100
+    assert world.broker.donation_demands("site")[0].wanted.needs >= 100
 
 
 def test_a_task_is_not_started_where_it_would_hardly_finish(world: World) -> None:
@@ -93,21 +93,21 @@ def test_a_task_is_not_started_where_it_would_hardly_finish(world: World) -> Non
     world.finish(formal, took=1000)
     half = room(IdleLearner().hazard, 0.0, float("inf"), 0.5)
     assert half > 1000, "a node of which nothing is known is lent for such a task"
-    planned = world.join("soon", lent=node(world, until=world.now + 900))
+    planned = world.join("soon", donated=node(world, until=world.now + 900))
     assert not planned.running
     world.leave(world.players["w"], Leaving.SIGNAL)
-    free = world.join("free", lent=node(world))
+    free = world.join("free", donated=node(world))
     assert free.running
 
 
 def test_a_task_that_keeps_losing_its_node_waits_for_a_formal_request(world: World) -> None:
     bag = world.submit(1)
     for number in range(3):
-        player = world.join(f"w{number}", lent=node(world))
+        player = world.join(f"w{number}", donated=node(world))
         assert player.running
         preempt(world, f"w{number}", after=1)
-    assert not world.join("again", lent=node(world)).running
-    assert world.broker.lent_demands("site") == ()
+    assert not world.join("again", donated=node(world)).running
+    assert world.broker.donation_demands("site") == ()
     assert world.join("formal").running
     assert world.states(bag) == ["leased"]
 
@@ -115,10 +115,10 @@ def test_a_task_that_keeps_losing_its_node_waits_for_a_formal_request(world: Wor
 def test_in_a_transparent_bag_it_comes_after_all_others(world: World) -> None:
     world.submit(2, allocation="transparent")
     for number in range(3):
-        player = world.join(f"w{number}", lent=node(world))
+        player = world.join(f"w{number}", donated=node(world))
         assert {key.task for key in player.running} == {0}
         preempt(world, f"w{number}", after=1)
-    player = world.join("again", lent=node(world))
+    player = world.join("again", donated=node(world))
     assert {key.task for key in player.running} == {1}
     world.finish(player)
     assert {key.task for key in player.running} == {0}
@@ -127,36 +127,36 @@ def test_in_a_transparent_bag_it_comes_after_all_others(world: World) -> None:
 def test_a_node_that_fell_silent_counts_like_one_that_was_taken(world: World) -> None:
     world.submit(1)
     for number in range(3):
-        world.report(world.join(f"w{number}", lent=node(world)))
+        world.report(world.join(f"w{number}", donated=node(world)))
         world.now += 50
         del world.players[f"w{number}"]
         world.broker.lost(f"w{number}", AttemptOutcome.LOST, world.now, world.now)
         world.commit()
-    assert world.broker.lent_demands("site") == ()
+    assert world.broker.donation_demands("site") == ()
 
 
 def test_a_restart_remembers_the_leases_and_what_was_preempted(world: World) -> None:
     world.submit(2)
-    world.join("w", lent=node(world))
+    world.join("w", donated=node(world))
     preempt(world, "w", after=30)
-    lease = world.join("v", lent=node(world))
-    before = world.broker.lent_demands("site")
+    lease = world.join("v", donated=node(world))
+    before = world.broker.donation_demands("site")
     world.restart()
-    assert set(world.broker.books.lent) >= {lease.pilot}
+    assert set(world.broker.books.donated) >= {lease.pilot}
     (bag,) = world.broker.books.bags.values()
     assert bag.preempted_of(0).times == 1
     assert bag.preempted_of(0).ran == pytest.approx(30, abs=0.1)
-    assert world.broker.lent_demands("site") == before
+    assert world.broker.donation_demands("site") == before
 
 
 def test_a_bag_of_its_own_pilots_is_not_served_by_the_leases_of_others(world: World) -> None:
     bag = world.submit(1)
     world.broker.keep_apart(bag)
-    assert not world.join("shared", lent=node(world)).running
-    player = world.join("own", pilot=99, lent=node(world))
+    assert not world.join("shared", donated=node(world)).running
+    player = world.join("own", pilot=99, donated=node(world))
     assert not player.running
     world.broker.own_pilot(99, bag)
-    world.broker.lend(99, node(world))
+    world.broker.use_node(99, node(world))
     world.report(player)
     assert player.running
 
@@ -172,7 +172,7 @@ def test_whatever_is_started_fits_before_what_is_planned(
 ) -> None:
     world = World(tmp_path_factory.mktemp("world"))
     world.submit(1, allocation=allocation, runtimes={"site": need})
-    player = world.join("w", lent=node(world, age, world.now + planned), time_left=1e6)
+    player = world.join("w", donated=node(world, age, world.now + planned), time_left=1e6)
     if player.running:
         probability = 0.5 if allocation == "mixed" else 0.1
         estimate = world.broker.books.learner(1, "site").estimate

@@ -15,17 +15,17 @@ from adaptor.daemon.credits.treasury import DONATED
 from adaptor.daemon.donation.memory import Lender
 from adaptor.daemon.site_state import SiteState
 from adaptor.donation.fitting import least_probability, room
-from adaptor.donation.situation import Lend
+from adaptor.donation.situation import UseNodes
 from adaptor.model import CraftedRequest, Request
 from adaptor.reports import NodeReport
-from adaptor.scheduling.demand import LentDemand
+from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
 
 
 class Wanted(msgspec.Struct, frozen=True):
     """Tasks for which one node is lent."""
 
-    demands: tuple[LentDemand, ...]
+    demands: tuple[BagDonationDemand, ...]
     """Of one bag with pilots of its own, or of all bags that share theirs."""
     tasks: int
     """How many of them the node can run at the same time."""
@@ -45,8 +45,10 @@ class LeaseOrder(msgspec.Struct, frozen=True):
 class Choice:
     """Hands the nodes of a step out: the next one to those with the most tasks left without a place."""
 
-    def __init__(self, site: SiteState, lender: Lender, demands: Sequence[LentDemand], now: float) -> None:
-        together: dict[int | None, list[LentDemand]] = {}
+    def __init__(
+        self, site: SiteState, lender: Lender, demands: Sequence[BagDonationDemand], now: float
+    ) -> None:
+        together: dict[int | None, list[BagDonationDemand]] = {}
         for demand in demands:
             together.setdefault(demand.bag if demand.own else None, []).append(demand)
         self.reason = ""
@@ -59,7 +61,7 @@ class Choice:
             for bag, of_bag in self._payers.items()
         }
 
-    def lease(self, node: NodeReport, decision: Lend) -> LeaseOrder | None:
+    def lease(self, node: NodeReport, decision: UseNodes) -> LeaseOrder | None:
         """None: no task is left that is likely to finish on the node and can be paid for."""
         while (wanted := self._next(node, decision.until)) is not None:
             found = _lease_of(self._site, self._lender, node, wanted, decision)
@@ -84,7 +86,7 @@ class Choice:
                 return Wanted(demands, max(_slots(node, each) for each in demands))
         return None
 
-    def _fits(self, node: NodeReport, demand: LentDemand, until: float) -> bool:
+    def _fits(self, node: NodeReport, demand: BagDonationDemand, until: float) -> bool:
         """Whether the shortest of the tasks is likely to finish there, as when the node was chosen."""
         lender, wanted = self._lender, demand.wanted
         age = self._now - (lender.idle_since(node.name) or self._now)
@@ -99,7 +101,7 @@ def beside_leases(site: SiteState, demand: Demand) -> Demand:
         return demand
     lent = [
         each
-        for each in site.core.broker.lent_demands(site.name)
+        for each in site.core.broker.donation_demands(site.name)
         if (each.bag if each.own else None) == demand.bag
         and each.wanted.processors_per_task == demand.processors_per_task
     ]
@@ -120,7 +122,7 @@ def _coming(site: SiteState, bag: int | None, processors_per_task: int) -> int:
     )
 
 
-def _slots(node: NodeReport, demand: LentDemand) -> int:
+def _slots(node: NodeReport, demand: BagDonationDemand) -> int:
     slots = node.processors // demand.wanted.processors_per_task
     if demand.memory_per_task and node.memory is not None:
         slots = min(slots, node.memory // demand.memory_per_task)
@@ -128,7 +130,7 @@ def _slots(node: NodeReport, demand: LentDemand) -> int:
 
 
 def _lease_of(
-    site: SiteState, lender: Lender, node: NodeReport, wanted: Wanted, decision: Lend
+    site: SiteState, lender: Lender, node: NodeReport, wanted: Wanted, decision: UseNodes
 ) -> LeaseOrder | str:
     """The lease as it may be made, or why it may not."""
     now = time.time()

@@ -10,11 +10,11 @@ import msgspec
 from adaptor.daemon.donation.memory import Lender, midnight
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
-from adaptor.donation.situation import DonationView, Lease, NodeUse, NodeView
+from adaptor.donation.situation import DonatedUse, DonationView, NodeUse, NodeView
 from adaptor.model import PilotState, QueueState, RunningJob
 from adaptor.reports import NodeReport
-from adaptor.scheduling.demand import LentDemand
-from adaptor.scheduling.donated_nodes import LentNode
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.scheduling.donated_nodes import DonatedNode
 from adaptor.scheduling.workers import Worker
 
 Workers = Mapping[int, Sequence[Worker]]
@@ -33,7 +33,7 @@ def donation_view(
     site: SiteState,
     lender: Lender,
     reports: Sequence[NodeReport] | None,
-    demands: Sequence[LentDemand],
+    demands: Sequence[BagDonationDemand],
     now: float,
 ) -> DonationView:
     """`reports`: what the scheduler says of the nodes; None: it does not answer."""
@@ -71,14 +71,14 @@ def _node(lender: Lender, report: NodeReport, pilot: Pilot | None, workers: Work
         memory=report.memory,
         since=lender.idle_since(report.name) or now,
         planned=report.planned,
-        lease=_lease(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
+        donated=_lease(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
     )
 
 
-def _lease(pilot: Pilot, workers: Sequence[Worker]) -> Lease:
+def _lease(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
     busy = sum(each.processors - each.free_processors if each.held else 0 for each in workers)
     awaited = any(each.awaited for each in workers)
-    return Lease(
+    return DonatedUse(
         since=pilot.started or pilot.submitted,
         holder=str(pilot.id),
         busy=max(busy, 1) if awaited or any(each.held for each in workers) else 0,
@@ -91,7 +91,7 @@ def _vanished(pilot: Pilot) -> NodeView:
         name=pilot.node,
         processors=pilot.request.p,
         use=NodeUse.AWAY,
-        lease=Lease(since=pilot.started or pilot.submitted, holder=str(pilot.id)),
+        donated=DonatedUse(since=pilot.started or pilot.submitted, holder=str(pilot.id)),
     )
 
 
@@ -103,7 +103,7 @@ def tell_broker(site: SiteState, lender: Lender, reports: Sequence[NodeReport], 
     for pilot in site.leases:
         since = lender.idle_since(pilot.node) or pilot.started or pilot.submitted
         until = min(planned.get(pilot.node, math.inf), closes)
-        site.core.broker.lend(pilot.id, LentNode(since=since, until=until))
+        site.core.broker.use_node(pilot.id, DonatedNode(since=since, until=until))
 
 
 def with_lent(site: SiteState, queue: QueueState) -> QueueState:

@@ -14,10 +14,10 @@ from adaptor.daemon.holdoff import why_of_no_use
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
 from adaptor.donation.deciding import decide
-from adaptor.donation.situation import Keep, Lend, NodeUse, TakeBack
+from adaptor.donation.situation import LeaveNodes, NodeUse, UseNodes, UseNoMore
 from adaptor.model import PilotState
 from adaptor.reports import NodeReport
-from adaptor.scheduling.demand import LentDemand
+from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration
 
 QUEUED_TOO_LONG = 90.0
@@ -35,7 +35,7 @@ async def lend_and_take_back(site: SiteState) -> None:
     lender = site.lender
     if lender is None:
         return
-    demands = site.core.broker.lent_demands(site.name)
+    demands = site.core.broker.donation_demands(site.name)
     if not demands and not site.leases:
         _say(site, lender, "")
         return
@@ -57,7 +57,7 @@ async def _act(
     site: SiteState,
     lender: Lender,
     reports: Sequence[NodeReport],
-    demands: Sequence[LentDemand],
+    demands: Sequence[BagDonationDemand],
     now: float,
     *,
     answered: bool,
@@ -71,12 +71,12 @@ async def _act(
     may_lend = not reason
     for decision in decide(view, lender.learner.hazard):
         match decision:
-            case TakeBack():
+            case LeaveNodes():
                 _take_back(site, lender, decision, nodes, now)
-            case Lend() if may_lend:
+            case UseNodes() if may_lend:
                 reason = await _lend(site, lender, decision, nodes, choice, now + LONGEST)
                 may_lend = not reason
-            case Keep():
+            case UseNoMore():
                 reason = reason or choice.reason or decision.reason
     _withdraw_late(site, lender, now)
     _give_up_forlorn(site, lender, now)
@@ -99,7 +99,7 @@ def _why_none(lender: Lender, now: float) -> str:
 async def _lend(
     site: SiteState,
     lender: Lender,
-    decision: Lend,
+    decision: UseNodes,
     nodes: dict[str, NodeReport],
     choice: Choice,
     until: float,
@@ -125,7 +125,7 @@ async def _lend(
 
 
 def _take_back(
-    site: SiteState, lender: Lender, decision: TakeBack, nodes: dict[str, NodeReport], now: float
+    site: SiteState, lender: Lender, decision: LeaveNodes, nodes: dict[str, NodeReport], now: float
 ) -> None:
     by_node = {pilot.node: pilot for pilot in site.leases}
     for name in decision.nodes:

@@ -13,13 +13,13 @@ from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import least_probability, room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import (
+    DonatedUse,
     DonationDemand,
     DonationRules,
     DonationView,
-    Lease,
-    Lend,
     NodeUse,
     NodeView,
+    UseNodes,
 )
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.choice import numbers, to_lend
@@ -62,7 +62,7 @@ def node(lot, p) -> NodeView:
         use=NodeUse.TAKEN if lot[k.OWNER, p] >= 0 else NodeUse.IDLE,
         since=float(lot[k.SINCE, p]),
         planned=math.inf if planned == NEVER else float(planned),
-        lease=Lease(since=float(lot[k.LENT, p]), busy=1) if lot[k.LENT, p] >= 0 else None,
+        donated=DonatedUse(since=float(lot[k.LENT, p]), busy=1) if lot[k.LENT, p] >= 0 else None,
     )
 
 
@@ -82,7 +82,7 @@ def test_the_kernel_lends_what_the_object_lends(lot, hazard, waiting, needs, all
         rules=rules,
         demands=(DonationDemand(waiting=waiting, needs=float(needs), allocation=allocation),),
     )
-    wanted = {int(name) for each in decide(view, hazard) if isinstance(each, Lend) for name in each.nodes}
+    wanted = {int(name) for each in decide(view, hazard) if isinstance(each, UseNodes) for name in each.nodes}
     least = least_probability(allocation, rules)
     found = to_lend(lot, NOW, numbers(hazard), least, rules.useful_time, waiting, needs)
     assert {*found.tolist()} == wanted
