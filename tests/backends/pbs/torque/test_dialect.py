@@ -18,7 +18,7 @@ from backends.pbs.torque.recognition import dialect, recognises
 from backends.pbs.torque.slurm import SlurmWrappers
 
 Fake = Callable[[str, str], Path]
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "torque"
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque"
 USAGE = (FIXTURES / "slurm-wrappers" / "version.txt").read_text()
 
 

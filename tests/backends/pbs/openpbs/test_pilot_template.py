@@ -15,8 +15,8 @@ from backends.pbs.openpbs.dialect import OpenPbs
 from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
-GOLDEN = Path(__file__).parents[3] / "fixtures" / "openpbs" / "pilot.sh"
-"""Written anew by `python tests/backends/pbs/test_openpbs_script.py`; read the difference."""
+GOLDEN = Path(__file__).parents[4] / "fixtures" / "openpbs" / "pilot.sh"
+"""Written anew by `python tests/backends/pbs/openpbs/test_pilot_template.py`; read the difference."""
 
 
 def golden_script() -> str:

@@ -21,7 +21,7 @@ from adaptor.experiments.a2ha.bags import (
 )
 from adaptor.simulation.errors import ReplayError
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "runtimes" / "demo.csv"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "runtimes" / "demo.csv"
 
 
 def test_the_image_rendering():

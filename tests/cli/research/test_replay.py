@@ -15,7 +15,7 @@ from adaptor.simulation.errors import TraceError
 from tests.simulation.invoking_replay import call as run
 from tests.simulation.swf_text import line
 
-SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
+SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
 
 
 def test_info_for_people():

@@ -18,7 +18,7 @@ from adaptor.experiments.derose.summary import summarise
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
 
-SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
+SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from backends.pbs.torque.slurm_parse import parse_jobs, parse_nodes, parse_queue
 from backends.pbs.torque.slurm_submitting import accepted_id, arguments_of
 from backends.pbs.torque.text import listed_ids
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "torque" / "slurm-wrappers"
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque" / "slurm-wrappers"
 SITE = SiteConfig(backend="pbs", dialect="torque", partition="batch")
 
 

@@ -16,7 +16,7 @@ from adaptor.experiments.a2ha.targets import Target
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "runtimes" / "demo.csv"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "runtimes" / "demo.csv"
 
 
 @pytest.fixture

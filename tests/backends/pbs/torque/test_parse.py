@@ -22,7 +22,7 @@ from backends.pbs.torque.fields import (
 )
 from backends.pbs.torque.parse import parse_jobs, parse_nodes, parse_queues, parse_server
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "torque" / "torque-6"
+FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque" / "torque-6"
 
 
 def text(name: str) -> str:

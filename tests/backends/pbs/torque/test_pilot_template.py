@@ -17,8 +17,8 @@ from backends.pbs.torque.notes import NOTE
 from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
-GOLDEN = Path(__file__).parents[3] / "fixtures" / "torque" / "pilot.sh"
-"""Written anew by `python tests/backends/pbs/test_torque_script.py`; read the difference."""
+GOLDEN = Path(__file__).parents[4] / "fixtures" / "torque" / "pilot.sh"
+"""Written anew by `python tests/backends/pbs/torque/test_pilot_template.py`; read the difference."""
 PBSDSH = """
 [[ $1 == -u ]] || exit 9
 shift

@@ -15,7 +15,7 @@ from backends.slurm.backend import TEMPLATE
 
 Fake = Callable[[str, str], Path]
 GOLDEN = Path(__file__).parents[3] / "fixtures" / "slurm" / "pilot.sh"
-"""Written anew by `python tests/backends/slurm/test_slurm_script.py`; read the difference."""
+"""Written anew by `python tests/backends/slurm/test_pilot_template.py`; read the difference."""
 
 
 def golden_script() -> str:
