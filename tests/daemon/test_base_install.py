@@ -11,7 +11,7 @@ import pytest
 
 _WITHOUT = """
 import sys
-for name in ("numpy", "scipy", "numba", "matplotlib", "pyarrow"):
+for name in ("numpy", "scipy", "numba", "matplotlib"):
     sys.modules[name] = None
 """
 

@@ -17,7 +17,6 @@ from adaptor.budget.accounting.entries import (
     Priced,
     Recounted,
     Reserved,
-    Reshared,
     Settled,
 )
 from adaptor.budget.accounting.periods import Calendar
@@ -79,8 +78,6 @@ class Accounts:
             self.tariffs[entry.site] = entry.tariff
         elif isinstance(entry, Reserved):
             self._open(entry)
-        elif isinstance(entry, Reshared):
-            self._open(msgspec.structs.replace(self._close(entry.pilot), parts=entry.parts))
         elif isinstance(entry, Recounted):
             self._recount(entry)
         else:

@@ -83,14 +83,6 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
         return sum(part.amount for part in self.parts)
 
 
-class Reshared(msgspec.Struct, frozen=True, tag="reshared"):
-    """The reservation of a pilot is borne by other bags, or in other parts."""
-
-    pilot: int
-    parts: tuple[Part, ...]
-    at: float
-
-
 class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
     """A pilot ended, or never came to be: the reservation is gone, the real time is charged."""
 
@@ -116,4 +108,4 @@ class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
     at: float
 
 
-Entry = Budgeted | Priced | Reserved | Reshared | Settled | Recounted
+Entry = Budgeted | Priced | Reserved | Settled | Recounted

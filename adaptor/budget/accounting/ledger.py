@@ -18,7 +18,6 @@ from adaptor.budget.accounting.entries import (
     Priced,
     Recounted,
     Reserved,
-    Reshared,
     Settled,
 )
 from adaptor.budget.accounting.splitting import proportions, split
@@ -100,7 +99,7 @@ class Ledger(Statements):
         parts = _parts(amount, shares)
         for room, name in self._site_rooms(site, now):
             _check(amount, room, name, request)
-        self._check_bags(parts, {}, request, now)
+        self._check_bags(parts, request, now)
         return self._written(
             Reserved(
                 pilot=pilot,
@@ -113,19 +112,6 @@ class Ledger(Statements):
                 at=now,
             )
         )
-
-    def reshare(self, pilot: int, shares: Shares, now: float) -> Reshared:
-        """Let other bags bear the reservation of a pilot from now on, for instance one that came later.
-
-        Raises:
-            OverBudgetError: a bag's budget does not hold its part; nothing is changed.
-            KeyError: the pilot has no reservation.
-        """
-        reserved = self._accounts.open[pilot]
-        parts = _parts(reserved.amount, shares)
-        held = {part.bag: part.amount for part in reserved.parts}
-        self._check_bags(parts, held, Request(reserved.p, reserved.tr), now)
-        return self._written(Reshared(pilot, parts, now))
 
     def settle(
         self, pilot: int, started: float | None, ended: float, uses: Mapping[int, Use], now: float
@@ -186,13 +172,11 @@ class Ledger(Statements):
         budget = self._accounts.of_bag(bag)
         return None if budget is None else self._accounts.balance(budget, now).left
 
-    def _check_bags(
-        self, parts: Iterable[Part], held: Mapping[int, int], request: Request, now: float
-    ) -> None:
+    def _check_bags(self, parts: Iterable[Part], request: Request, now: float) -> None:
         for part in parts:
             room = self._bag_room(part.bag, now)
             if room is not None:
-                _check(part.amount, room + held.get(part.bag, 0), f"bag {part.bag}", request)
+                _check(part.amount, room, f"bag {part.bag}", request)
 
 
 def _parts(amount: int, shares: Shares) -> tuple[Part, ...]:

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.host_forecast import FIRST, Estimate, estimate
 from adaptor.budget.estimation.remaining_work import possible_rests
 
+FIRST = 30
+"""Finished tasks before a forecast is worth its name."""
+CONFIDENCE = 0.9
+SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
+"""Of the cases below the low end, the value and the high end of an interval."""
 
-class Outlook(msgspec.Struct, frozen=True):
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A figure with the interval in which it lies with probability `CONFIDENCE`; `value` is as often too
+    high as too low."""
+
+    low: float
+    value: float
+    high: float
+
+
+def estimate(cases: Iterable[float]) -> Estimate:
+    """From cases that are equally likely."""
+    found = sorted(cases)
+    low, value, high = (found[place(found, share)] for share in SHARES)
+    return Estimate(low, value, high)
+
+
+def place(found: Sequence[float], share: float) -> int:
+    """The index up to which this share of the sorted cases lies."""
+    return min(len(found) - 1, math.ceil(share * len(found)) - 1)
+
+
+class Forecast(msgspec.Struct, frozen=True):
     """With an interval in which each figure lies with probability 0.9."""
 
     cost: Estimate
@@ -23,7 +49,7 @@ class Outlook(msgspec.Struct, frozen=True):
     """Seconds of a slot that the tasks without a result still need."""
 
 
-class Seen(msgspec.Struct, frozen=True, kw_only=True):
+class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a bag."""
 
     now: float
@@ -55,7 +81,7 @@ def worth_telling(finished: int, tasks: int) -> bool:
     return finished >= max(2, min(FIRST, tasks // 4))
 
 
-def outlook(seen: Seen) -> Outlook:
+def forecast(seen: BagKnowledge) -> Forecast:
     """The possible rests (`possible_rests`) at the site's rate, and what is paid besides.
 
     Time that is paid already costs nothing more. Slots end together, in whole charging units, as those of a
@@ -70,7 +96,7 @@ def outlook(seen: Seen) -> Outlook:
     work = estimate(each.work for each in rests)
     if not work.high:
         at = Estimate(seen.now, seen.now, seen.now)
-        return Outlook(Estimate(seen.charged, seen.charged, seen.charged), at, work)
+        return Forecast(Estimate(seen.charged, seen.charged, seen.charged), at, work)
     slots = max(1, min(seen.slots, seen.waiting + len(seen.running)))
     draw = random.Random(1)  # noqa: S311
     cost, ends = [], []
@@ -81,7 +107,7 @@ def outlook(seen: Seen) -> Outlook:
         ends.append(max(rest.work / slots + idle, draw.random() * rest.work / slots + rest.longest))
     more = _from(max(0.0, work.low - seen.paid), cost, seen.charged, seen.rate)
     begin = max(seen.now, seen.starts)
-    return Outlook(more, _from(work.low / slots, ends, begin, 1.0) if seen.slots else None, work)
+    return Forecast(more, _from(work.low / slots, ends, begin, 1.0) if seen.slots else None, work)
 
 
 def _from(least: float, cases: Sequence[float], start: float, rate: float) -> Estimate:

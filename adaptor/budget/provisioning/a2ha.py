@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
-from adaptor.budget.provisioning import certain
+from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms, Verdict
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.units import format_duration
@@ -49,15 +49,11 @@ class HostEstimator:
     def waiting(self) -> int:
         return self.remaining - self.runtimes.running
 
-    def drop(self, tasks: int) -> None:
-        """So many tasks will never finish: they failed or were cancelled (`runtimes.stop` those that ran)."""
-        self._tasks -= tasks
-
     def first(self, hosts: int | None = None) -> Advice:
         """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (§6)."""
         if hosts is None:
             frugal = self._preset.certainty is not None
-            bought = min(self._tasks, certain.samples(self._tasks) if frugal else 1)
+            bought = min(self._tasks, work_bound.samples(self._tasks) if frugal else 1)
             return Advice(bought, 1, "the first hosts find out how long the tasks take")
         bought = max(1, min(self._tasks, math.ceil(hosts * self._ratio)))
         self._hinted = bought
@@ -78,8 +74,8 @@ class HostEstimator:
 
     def _wanted(self, now: float, average: float, hosts: Sequence[Hosts]) -> int:
         if self._preset.certainty is not None:
-            uncovered = certain.overflow(self.runtimes, self.waiting, hosts, now, self._preset.certainty)
-            return min(self.waiting, certain.necessary(self.runtimes, uncovered, self._terms))
+            uncovered = work_bound.overflow(self.runtimes, self.waiting, hosts, now, self._preset.certainty)
+            return min(self.waiting, work_bound.necessary(self.runtimes, uncovered, self._terms))
         possible = sum(each.count * int(each.time_left(now) / average) for each in hosts)
         missing = round((self.remaining - possible) * average / self._terms.usable)
         if missing < 0:
@@ -136,7 +132,7 @@ class HostEstimator:
         needed = ran + self.runtimes.residual
         if needed > longest:
             return Verdict(True, f"no other host has the {format_duration(needed)} left that its task needs")
-        uncovered = ran + certain.overflow(
+        uncovered = ran + work_bound.overflow(
             self.runtimes, self.waiting, others, now, self._preset.certainty or 0
         )
         if uncovered > 0:

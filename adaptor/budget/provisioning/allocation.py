@@ -3,7 +3,7 @@
 Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
 (2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours knows besides that the last tasks must end,
 that a processor's first task starts at once, that begun charging units are charged whole, and that what
-is held and paid already costs nothing more. `fluid.py` is theirs.
+is held and paid already costs nothing more. `adaptor.experiments.ricciardi.equations` is theirs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import msgspec
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.holdings import CONFIDENCE, Holding, holdings
 from adaptor.budget.provisioning.infeasible import InfeasibleError, too_dear, too_late
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.milp_columns import CONFIDENCE, Column, columns
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
 PRECISION = 1e-3
@@ -68,7 +68,7 @@ def cheapest(
         raise BudgetError(f"the deadline is {format_duration(-deadline)} in the past")
     if tasks == 0:
         return Allocation(shares=(), seconds=0.0, cost=0.0)
-    ways = holdings(offers, deadline, confidence)
+    ways = columns(offers, deadline, confidence)
     counts = milp.least_cost(ways, offers, tasks)
     if counts is None:
         raise too_late(tasks, deadline, least_time(tasks, offers, confidence))
@@ -111,7 +111,7 @@ def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONF
     low, high = 0.0, _most_time(tasks, offers)
     while high - low > PRECISION / 10 * high:
         middle = (low + high) / 2
-        if milp.capacity(holdings(offers, middle, confidence), offers) < tasks:
+        if milp.capacity(columns(offers, middle, confidence), offers) < tasks:
             low = middle
         else:
             high = middle
@@ -123,7 +123,7 @@ def time_of_least_cost(tasks: int, offers: Sequence[SiteOffer], confidence: floa
     with_processors = [each for each in offers if each.processors]
     least = min(each.cost_per_task for each in with_processors)
     equal = [each for each in with_processors if each.cost_per_task <= least * (1 + 1e-9)]
-    # `holdings` divides the certainty among the sites: those left out take their parts with them.
+    # `columns` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
     return max(least_time(tasks, equal, theirs), least_time(tasks, offers, confidence))
 
@@ -156,7 +156,7 @@ def _relaxed_time(
     """No whole numbers of processors are faster than this."""
     while high - low > PRECISION * low:
         middle = math.sqrt(low * high)
-        if milp.relaxed_cost(holdings(offers, middle, confidence), offers, tasks) > budget:
+        if milp.relaxed_cost(columns(offers, middle, confidence), offers, tasks) > budget:
             low = middle
         else:
             high = middle
@@ -188,13 +188,13 @@ def _gallop(
 def _within(
     tasks: int, offers: Sequence[SiteOffer], budget: float, deadline: float, confidence: float
 ) -> Allocation | None:
-    ways = holdings(offers, deadline, confidence)
+    ways = columns(offers, deadline, confidence)
     counts = milp.most_tasks(ways, offers, budget, tasks)
     return None if counts is None else _allocation(ways, counts, offers, deadline)
 
 
 def _allocation(
-    ways: Sequence[Holding], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
+    ways: Sequence[Column], counts: Sequence[float], offers: Sequence[SiteOffer], seconds: float
 ) -> Allocation:
     shares = tuple(
         _share(way, count, offers[way.site].name)
@@ -204,7 +204,7 @@ def _allocation(
     return Allocation(shares=shares, seconds=seconds, cost=sum(share.cost for share in shares))
 
 
-def _share(way: Holding, count: float, site: str) -> Share:
+def _share(way: Column, count: float, site: str) -> Share:
     """A part of a processor is a whole one that leaves earlier, and all of a share leave alike."""
     processors = math.ceil(count - 1e-6)
     return Share(

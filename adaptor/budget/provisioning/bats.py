@@ -14,7 +14,7 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.knapsack import Item, frontier, relaxed_value
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 
 MOST_ENDS = 400
 """Ends of charging units that are tried."""

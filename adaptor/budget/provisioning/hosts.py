@@ -14,8 +14,6 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The charging unit."""
     startup: float = 0.0
     """Of the first unit of each host, no task can use so much (A²HA §4: 5 of 60 minutes)."""
-    filling: float = 1.0
-    """The part of the usable time that a host shall be busy: 0.5 where twice the least may be paid (§3.1)."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: no time is left for tasks."""
@@ -24,13 +22,11 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
                 f"the start-up, {self.startup:g} s, leaves nothing of a charging unit of {self.unit:g} s: "
                 "buy longer units, several charging units at a time"
             )
-        if not 0 < self.filling <= 1:
-            raise BudgetError(f"filling must be above 0 and at most 1, not {self.filling:g}")
 
     @property
     def usable(self) -> float:
         """Seconds of a first unit in which tasks run: hostProcessingTime (A²HA Fig. 3)."""
-        return (self.unit - self.startup) * self.filling
+        return self.unit - self.startup
 
 
 class Hosts(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from adaptor.budget.provisioning.allocation import least_time, time_of_least_cos
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.knapsack import Item, frontier
 from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 
 MOST_HORIZONS = 40
 Z_90 = 1.645

@@ -7,8 +7,8 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.budget.provisioning.holdings import Holding
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.milp_columns import Column
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.errors import AdaptorError
 
 GAP = 1e-4
@@ -21,53 +21,53 @@ SECONDS = 2.0
 """Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
 
 
-def least_cost(holdings: Sequence[Holding], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
+def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
     """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
 
     Ricciardi & Hwang, §3, choice 1. Of equal costs that with fewer processors still to be bought.
     """
-    if capacity(holdings, offers) < tasks:
+    if capacity(columns, offers) < tasks:
         return None
-    dearest = max((each.cost for each in holdings), default=0.0) or 1.0
-    objective = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in holdings]
-    return _hold(objective, holdings, offers, [_all_done(holdings, tasks)])
+    dearest = max((each.cost for each in columns), default=0.0) or 1.0
+    objective = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
+    return _hold(objective, columns, offers, [_all_done(columns, tasks)])
 
 
 def most_tasks(
-    holdings: Sequence[Holding], offers: Sequence[SiteOffer], budget: float, tasks: float
+    columns: Sequence[Column], offers: Sequence[SiteOffer], budget: float, tasks: float
 ) -> list[float] | None:
     """How many processors to hold in each way so that at least the tasks are done within the budget.
 
     Ricciardi & Hwang, §3, choice 2: of all such ways the one with the greatest throughput.
     """
-    if capacity(holdings, offers) < tasks:
+    if capacity(columns, offers) < tasks:
         return None
     scale = budget if budget > 0 else 1.0
-    paid: Row = ([each.cost / scale for each in holdings], -math.inf, budget / scale * (1 - MARGIN))
-    objective = [-each.tasks / tasks for each in holdings]
-    return _hold(objective, holdings, offers, [paid, _all_done(holdings, tasks)])
+    paid: Row = ([each.cost / scale for each in columns], -math.inf, budget / scale * (1 - MARGIN))
+    objective = [-each.tasks / tasks for each in columns]
+    return _hold(objective, columns, offers, [paid, _all_done(columns, tasks)])
 
 
-def _all_done(holdings: Sequence[Holding], tasks: float) -> Row:
-    return [each.tasks / tasks for each in holdings], 1.0, math.inf
+def _all_done(columns: Sequence[Column], tasks: float) -> Row:
+    return [each.tasks / tasks for each in columns], 1.0, math.inf
 
 
-def capacity(holdings: Sequence[Holding], offers: Sequence[SiteOffer]) -> float:
+def capacity(columns: Sequence[Column], offers: Sequence[SiteOffer]) -> float:
     """Tasks that are done if every processor is held in the way that does the most."""
     best: dict[tuple[int, int], float] = defaultdict(float)
-    for each in holdings:
+    for each in columns:
         best[each.site, each.group] = max(best[each.site, each.group], each.tasks)
     return sum(tasks * size(offers, site, group) for (site, group), tasks in best.items())
 
 
-def relaxed_cost(holdings: Sequence[Holding], offers: Sequence[SiteOffer], tasks: float) -> float:
+def relaxed_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> float:
     """No less than this is the cost of so many tasks; infinite where they cannot be done.
 
     Whole numbers are dropped, and so is the rule that a processor is held in one way only: each group of
     processors then works at its least cost per task, as far as its most tasks go.
     """
     rates: dict[tuple[int, int], tuple[float, float]] = {}
-    for each in holdings:
+    for each in columns:
         rate, most = rates.get((each.site, each.group), (math.inf, 0.0))
         rates[each.site, each.group] = min(rate, each.cost / each.tasks), max(most, each.tasks)
     total = 0.0
@@ -79,22 +79,22 @@ def relaxed_cost(holdings: Sequence[Holding], offers: Sequence[SiteOffer], tasks
 
 
 def size(offers: Sequence[SiteOffer], site: int, group: int) -> int:
-    """Processors of a group of holdings."""
+    """Processors of a group of columns."""
     return offers[site].fresh if group < 0 else offers[site].held[group].processors
 
 
 def _hold(
-    objective: Sequence[float], holdings: Sequence[Holding], offers: Sequence[SiteOffer], rows: Sequence[Row]
+    objective: Sequence[float], columns: Sequence[Column], offers: Sequence[SiteOffer], rows: Sequence[Row]
 ) -> list[float] | None:
     """Minimise, with each processor of a group held in one way at most.
 
     Where time is as good as charged by the second, a processor may be held for a part of the time; parts
     are no whole numbers.
     """
-    groups = list(dict.fromkeys((each.site, each.group) for each in holdings))
+    groups = list(dict.fromkeys((each.site, each.group) for each in columns))
     sizes = [size(offers, site, group) for site, group in groups]
-    of = [groups.index((each.site, each.group)) for each in holdings]
-    whole = [not offers[each.site].divisible for each in holdings]
+    of = [groups.index((each.site, each.group)) for each in columns]
+    whole = [not offers[each.site].divisible for each in columns]
     once: list[Row] = [
         ([float(at == group) for at in of], 0.0, float(most)) for group, most in enumerate(sizes)
     ]

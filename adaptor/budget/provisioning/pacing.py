@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
-from adaptor.budget.provisioning import certain
+from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import EstimatorState, HostEstimator
 from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
@@ -91,7 +91,7 @@ def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float
     if not runtimes.finished:
         work = _waiting(course) * course.hint
     else:
-        work = certain.lower_bound(runtimes, _waiting(course), course.now, 1 - _CERTAINTY)
+        work = work_bound.lower_bound(runtimes, _waiting(course), course.now, 1 - _CERTAINTY)
     rounds = max(1, math.floor(usable / mean))
     there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in course.hosts)
     return max(0, math.ceil((work / mean - there) / rounds))

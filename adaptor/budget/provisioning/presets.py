@@ -27,7 +27,7 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """§3.6 bounds the hosts by half the tasks. Its Table 2 (154 and 179 hosts for 256 tasks) goes beyond
     that by half of the hosts that were hinted at: with this, half of the tasks that those leave counts."""
     certainty: float | None = None
-    """Ours, instead of the ratios (see `adaptor.budget.provisioning.certain`); above 0.5 and below 1."""
+    """Ours, instead of the ratios (see `adaptor.budget.provisioning.work_bound`); above 0.5 and below 1."""
 
     def __post_init__(self) -> None:
         """Raises BudgetError: a ratio that cannot be."""
@@ -51,7 +51,3 @@ FRUGAL = Preset(name="frugal", certainty=0.8)
 
 PREFERENCES = {"cheap": FRUGAL, "balanced": CONSERVATIVE, "fast": AGGRESSIVE}
 """What a user prefers, and how boldly hosts are bought for that."""
-
-PRESETS = {
-    preset.name: preset for preset in (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
-}

@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.budget.provisioning.bats import Plan, expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
 TOLERANCE = 0.05

@@ -19,9 +19,9 @@ from adaptor.budget.provisioning.allocation import (
     least_time,
     time_of_least_cost,
 )
-from adaptor.budget.provisioning.holdings import CONFIDENCE
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.milp_columns import CONFIDENCE
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
 Preference = Literal["cheap", "balanced", "fast"]

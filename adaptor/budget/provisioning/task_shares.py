@@ -14,7 +14,7 @@ import msgspec
 from adaptor.budget.accounting.splitting import split
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
 from adaptor.units import format_duration
 

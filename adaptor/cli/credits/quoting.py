@@ -10,9 +10,9 @@ import msgspec
 from adaptor import views
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.budget.provisioning.offers import SiteOffer
 from adaptor.budget.provisioning.sampling import Samples, compact_samples, sample_size
 from adaptor.budget.provisioning.site_mapping import learn
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.cli.client import ask
 from adaptor.cli.following import follow
 from adaptor.cli.words import plural

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from adaptor.experiments.derose.campaign import Piece
     from adaptor.experiments.derose.design import Settings
     from adaptor.experiments.derose.store import Store
-    from adaptor.figures.table_file import TableFormat
 
 TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 
@@ -40,14 +39,6 @@ TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 @list_option("--max-pending", "max_pending", (1, 2, 3, 4, 5, 6), "Only these max_pending_requests")
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["csv", "parquet"]),
-    default="csv",
-    show_default=True,
-    help="Of the tables of results and cells.",
-)
-@click.option(
     "--quick", is_flag=True, help="A fair sample: 6 submission times, max_pending_requests 1 and 6."
 )
 @seed_option
@@ -58,7 +49,6 @@ def derose(
     names: tuple[str, ...],
     samples: int | None,
     processes: int,
-    kind: Any,
     quick: bool,
     **part: Any,
 ) -> None:
@@ -77,8 +67,6 @@ def derose(
     from adaptor.extras import require_extra
 
     require_extra("numpy", "numba", "matplotlib")
-    if kind == "parquet":
-        require_extra("pyarrow", extra="parquet")
     from adaptor.experiments.derose.campaign import pieces
     from adaptor.experiments.derose.design import WORKLOADS, Settings
     from adaptor.experiments.derose.store import Store
@@ -90,7 +78,7 @@ def derose(
     wanted = pieces(workloads, traces, settings, samples or (6 if quick else 100))
     store = Store(output, settings)
     _run(wanted, store, processes, settings)
-    _report(wanted, store, settings, kind)
+    _report(wanted, store, settings)
 
 
 def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) -> None:
@@ -102,12 +90,12 @@ def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) 
         run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * each))
 
 
-def _report(wanted: list[Piece], store: Store, settings: Settings, kind: TableFormat) -> None:
+def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
     from adaptor.cli.table import layout
     from adaptor.experiments.derose.page import table_3
     from adaptor.experiments.derose.report import write_report
 
     click.echo("Table 3: average speedup of adaptive over static, with 95 % confidence intervals")
-    for line in layout(*table_3(write_report(wanted, store, settings, kind))):
+    for line in layout(*table_3(write_report(wanted, store, settings))):
         click.echo(line)
     click.echo(f"The page: {store.folder / 'report.html'}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
-from adaptor.budget.estimation.forecast import Outlook
+from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
@@ -125,7 +125,7 @@ def _neither_can_be_kept(site: SiteState, bag: Bag, now: float) -> str:
     return _needs(bag, ahead, balance.budget.amount, soonest, slots)
 
 
-def _needs(bag: Bag, ahead: Outlook, budget: int, soonest: float, slots: int) -> str:
+def _needs(bag: Bag, ahead: Forecast, budget: int, soonest: float, slots: int) -> str:
     cost = [
         format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.cost.low, ahead.cost.high)
     ]

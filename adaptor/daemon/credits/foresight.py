@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from adaptor.budget.accounting.credits import MILLION, in_credits
-from adaptor.budget.estimation.forecast import Outlook, Seen, outlook, worth_telling
+from adaptor.budget.estimation.forecast import BagKnowledge, Forecast, forecast, worth_telling
 from adaptor.crafting.shape import task_slots
 from adaptor.daemon.credits.treasury import DONATED, EXPLICIT
 from adaptor.daemon.pilots import Pilot
@@ -52,7 +52,7 @@ def slots_there(site: SiteState, bag: Bag) -> int:
     return sum(slots for _, slots in staying(site, bag))
 
 
-def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
+def look_ahead(site: SiteState, bag: Bag, now: float) -> Forecast | None:
     """None where too little is known yet. `site` is any at which the bag may run. Raises JournalError."""
     finished = bag.count(TaskState.DONE)
     if not worth_telling(finished, tasks_of(bag)):
@@ -67,8 +67,8 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Outlook | None:
     tariffs = [site.core.treasury.ledger.tariff(each.name) for each in sites]
     kind = DONATED if bag.spec.allocation == "transparent" else EXPLICIT
     price, unit = min((tariff.price(kind), tariff.charging_unit) for tariff in tariffs)
-    return outlook(
-        Seen(
+    return forecast(
+        BagKnowledge(
             now=now,
             tasks=tasks_of(bag),
             finished=runtimes,

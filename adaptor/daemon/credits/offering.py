@@ -9,7 +9,7 @@ import msgspec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.multisite.site_status import Standing
 from adaptor.crafting.situation import Demand, Group

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from adaptor.budget.estimation.forecast import Outlook
+from adaptor.budget.estimation.forecast import Forecast
 
 INTERVAL = 10.0
 """Seconds after which the forecast of a bag is made anew."""
@@ -19,10 +19,10 @@ class Outlooks:
     """Nothing of it is written down: forecasts follow from what the journal knows."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[float, Outlook]] = {}
+        self._made: dict[int, tuple[float, Forecast]] = {}
         self._last = -math.inf
 
-    def of(self, bag: int, now: float, make: Callable[[], Outlook | None]) -> Outlook | None:
+    def of(self, bag: int, now: float, make: Callable[[], Forecast | None]) -> Forecast | None:
         """The forecast of a bag, by `make` where that is due; None: too little is known yet."""
         known = self._made.get(bag)
         if known is not None and not self._is_due(now, known[0]):

@@ -11,8 +11,8 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.offers import Held, SiteOffer
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 from adaptor.daemon.credits.chosen import ChosenSlots
 from adaptor.daemon.credits.foresight import charged, pilots_of, sites_of, staying, tasks_of
 from adaptor.daemon.credits.offering import running_for, task_time

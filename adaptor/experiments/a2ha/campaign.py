@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.host_forecast import FIRST, Forecast, forecast
+from adaptor.budget.estimation.forecast import FIRST
 from adaptor.budget.estimation.remaining_work import possible_rests
 from adaptor.experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor.experiments.a2ha.design import Row, Scheme, Settings
+from adaptor.experiments.a2ha.host_forecast import Forecast, forecast
 from adaptor.experiments.a2ha.simulation import CloudRun
 from adaptor.experiments.parallel import in_processes
 

@@ -11,7 +11,7 @@ import msgspec
 from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.credits import MILLION
-from adaptor.budget.accounting.entries import Budget, Budgeted, Entry, Reserved, Reshared, Settled
+from adaptor.budget.accounting.entries import Budget, Budgeted, Entry, Reserved, Settled
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
@@ -48,7 +48,7 @@ class Spending:
         self._set_up()
 
     def run(self, steps: int = 60) -> Checked:
-        acts = (self._ask, self._ask, self._ask, self._end, self._end, self._crash, self._price, self._share)
+        acts = (self._ask, self._ask, self._ask, self._end, self._end, self._crash, self._price)
         for _ in range(steps):
             self._draw.choice(acts)()
             self._now += self._draw.choice((1.0, 600.0, 7200.0, _DAY, -3600.0))
@@ -110,15 +110,6 @@ class Spending:
             self._tasks[bag] = max(0, self._tasks[bag] - int(area * share / 600))
         self._entries.append(self._ledger.settle(pilot, started, ended, uses, max(self._now, ended)))
 
-    def _share(self) -> None:
-        """A bag joins a pilot where its budget allows."""
-        for pilot, reserved in self._ledger.open_pilots.items():
-            shares = {1: 1.0, 2: self._draw.random()}
-            allowance = self._ledger.allowance(SITE, reserved.kind, shares, self._now)
-            if allowance.amount is not None and allowance.amount >= reserved.amount:
-                self._entries.append(self._ledger.reshare(pilot, shares, self._now))
-            return
-
     def _crash(self) -> None:
         """The ledger is lost; the journal has all entries."""
         written = msgspec.json.encode(self._entries)
@@ -139,7 +130,7 @@ def above_budget(entries: Sequence[Entry], now: float) -> int:
     bags: Counter[int] = Counter()
     bills: list[tuple[str, float, int]] = []
     for entry in entries:
-        if isinstance(entry, Reserved | Reshared):
+        if isinstance(entry, Reserved):
             reserved[entry.pilot] = {part.bag: part.amount for part in entry.parts}
         elif isinstance(entry, Settled):
             del reserved[entry.pilot]

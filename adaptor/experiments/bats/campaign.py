@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.experiments.bats.design import BUDGETS, KINDS, SITES, WAYS, BudgetName, Kind, Settings, bag
 from adaptor.experiments.bats.ending import TailPhase
 from adaptor.experiments.bats.sampling import Sampled, sample

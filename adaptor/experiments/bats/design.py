@@ -14,7 +14,7 @@ import numpy as np
 
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.knapsack_arrays import Floats
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]

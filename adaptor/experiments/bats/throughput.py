@@ -14,7 +14,7 @@ from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.bats import Plan, expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.menu import Configuration
-from adaptor.budget.provisioning.offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 from adaptor.experiments.bats.design import INTERVAL, SITES, THRESHOLD, UNIT
 from adaptor.experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor.experiments.bats.sampling import Sampled

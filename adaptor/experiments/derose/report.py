@@ -11,13 +11,11 @@ from adaptor.experiments.derose.figures import draw_figures
 from adaptor.experiments.derose.page import table_3, write_report_page
 from adaptor.experiments.derose.store import Store
 from adaptor.experiments.derose.summary import Cell, TraceSummary, summarise
-from adaptor.figures.table_file import TableFormat, columns_of, write_table
+from adaptor.figures.table_file import columns_of, write_table
 from adaptor.simulation.errors import ReplayError
 
 
-def write_report(
-    wanted: Sequence[Piece], store: Store, settings: Settings, kind: TableFormat = "csv"
-) -> list[TraceSummary]:
+def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> list[TraceSummary]:
     """Write the tables of results and of cells, `table-3.csv`, the figures and `report.html`.
 
     Raises:
@@ -27,14 +25,14 @@ def write_report(
     if not finished:
         raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
     outcomes = store.read(finished)
-    write_table(columns_of(outcomes), store.folder / "results", kind)
+    write_table(columns_of(outcomes), store.folder / "results")
     summaries = [
         summarise(trace, [each for each in outcomes if each.trace == trace], settings.seed)
         for trace in dict.fromkeys(piece.workload.key for piece in finished)
     ]
-    write_table(_cells(summaries), store.folder / "cells", kind)
+    write_table(_cells(summaries), store.folder / "cells")
     headings, rows = table_3(summaries)
-    write_table(dict(zip(headings, zip(*rows, strict=True), strict=True)), store.folder / "table-3", "csv")
+    write_table(dict(zip(headings, zip(*rows, strict=True), strict=True)), store.folder / "table-3")
     drawings = draw_figures(summaries, store.folder / "figures")
     write_report_page(summaries, drawings, settings, store.folder / "report.html")
     return summaries

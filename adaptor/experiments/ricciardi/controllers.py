@@ -8,11 +8,11 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.provisioning import equations_2011 as fluid
 from adaptor.budget.provisioning.allocation import Allocation, cheapest, time_of_least_cost
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, steer
+from adaptor.experiments.ricciardi import equations as paper
 from adaptor.experiments.ricciardi.design import Resource, Target
 from adaptor.experiments.ricciardi.production import State
 
@@ -40,10 +40,10 @@ class SeedController:
         ]
         tasks = state.waiting + len(state.running)
         if self._target.goal == "time":
-            counts = fluid.for_time(tasks, offers, self._target.seconds - state.now)
+            counts = paper.for_time(tasks, offers, self._target.seconds - state.now)
             counts = counts or [each.processors for each in offers]
         else:
-            counts = fluid.for_cost(tasks, offers, self._target.credits - state.spent)
+            counts = paper.for_cost(tasks, offers, self._target.credits - state.spent)
             counts = counts or _only_cheapest(offers)
         return counts, state.now + self._delta
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning import equations_2011 as fluid
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.experiments.ricciardi import equations as paper
 
 Goal = Literal["time", "cost"]
 Flavour = Literal["seed", "ours"]
@@ -96,12 +96,12 @@ class Target(msgspec.Struct, frozen=True):
 def target(resources: tuple[Resource, ...], goal: Goal, tasks: int) -> Target:
     """The middle of the possible times, or of the possible costs (§4)."""
     offers = [each.offer for each in resources]
-    least, soonest = fluid.least_cost(tasks, offers), fluid.least_seconds(tasks, offers)
+    least, soonest = paper.least_cost(tasks, offers), paper.least_seconds(tasks, offers)
     if goal == "time":
         seconds = (soonest + least[1]) / 2
-        return Target(goal, seconds, _cost(tasks, offers, fluid.for_time(tasks, offers, seconds)))
-    credits = (least[0] + fluid.cost_of_least_seconds(tasks, offers)) / 2
-    counts = fluid.for_cost(tasks, offers, credits)
+        return Target(goal, seconds, _cost(tasks, offers, paper.for_time(tasks, offers, seconds)))
+    credits = (least[0] + paper.cost_of_least_seconds(tasks, offers)) / 2
+    counts = paper.for_cost(tasks, offers, credits)
     return Target(goal, _seconds(tasks, offers, counts), credits)
 
 

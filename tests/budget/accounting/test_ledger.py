@@ -172,16 +172,6 @@ def test_what_a_budget_cannot_bear_is_borne_by_the_bag_that_reserved_it():
     assert [part.amount for part in settled.parts] == [3 * MILLION, 1 * MILLION]
 
 
-def test_a_bag_that_comes_later_takes_its_share_of_a_reservation():
-    books = ledger(bag(4), bag(1, id=2))
-    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
-    books.reshare(1, {1: 3, 2: 1}, NOON)
-    assert shown(books) == [(0, 3, 1), (0, 1, 0)]
-    with pytest.raises(OverBudgetError, match="bag 2 has 1 left"):
-        books.reshare(1, {1: 1, 2: 1}, NOON)
-    assert shown(books) == [(0, 3, 1), (0, 1, 0)]
-
-
 def test_the_allowance_names_the_budget_that_leaves_the_least():
     books = ledger(bag(5), site(50), site(3, Calendar("week")))
     allowance = books.allowance("hpc", "explicit", ALONE, NOON)

@@ -104,17 +104,6 @@ class LedgerMachine(RuleBasedStateMachine):
         assert [self.ledger.at_site(each).used for each in SITES] == [each.used for each in sites]
         assert all(0 <= part.wasted <= part.amount for part in entry.parts)
 
-    @precondition(lambda self: self.ledger.open_pilots)
-    @rule(data=st.data(), by=shares)
-    def reshare(self, data, by):
-        pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
-        amount = self.ledger.open_pilots[pilot].amount
-        try:
-            self.entries.append(self.ledger.reshare(pilot, by, self.now))
-        except OverBudgetError:
-            return
-        assert self.ledger.open_pilots[pilot].amount == amount
-
     @rule(seconds=st.floats(-1e6, 5e6))
     def time_passes(self, seconds):
         """Or the clock is set back."""

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.forecast import Seen, outlook, worth_telling
+from adaptor.budget.estimation.forecast import BagKnowledge, forecast, worth_telling
 
-SEEN = Seen(
+SEEN = BagKnowledge(
     now=1000.0,
     tasks=100,
     finished=[10.0] * 40,
@@ -27,7 +27,7 @@ SEEN = Seen(
 
 
 def test_equal_tasks_cost_what_they_take() -> None:
-    found = outlook(SEEN)
+    found = forecast(SEEN)
     assert found.cost.low == pytest.approx(2.0 + 600 * 0.01)
     assert found.cost.low <= found.cost.value <= found.cost.high < 2.0 + 620 * 0.012
     assert found.end is not None
@@ -35,25 +35,25 @@ def test_equal_tasks_cost_what_they_take() -> None:
 
 
 def test_nothing_is_left() -> None:
-    found = outlook(msgspec.structs.replace(SEEN, waiting=0))
+    found = forecast(msgspec.structs.replace(SEEN, waiting=0))
     assert (found.cost.low, found.cost.high) == (2.0, 2.0)
     assert found.end is not None
     assert found.end.value == 1000.0
 
 
 def test_without_any_slot_it_ends_nobody_knows_when() -> None:
-    assert outlook(msgspec.structs.replace(SEEN, slots=0)).end is None
+    assert forecast(msgspec.structs.replace(SEEN, slots=0)).end is None
 
 
 def test_it_begins_when_the_first_slot_is_there() -> None:
-    found = outlook(msgspec.structs.replace(SEEN, starts=5000.0))
+    found = forecast(msgspec.structs.replace(SEEN, starts=5000.0))
     assert found.end is not None
     assert found.end.low == pytest.approx(5100.0)
 
 
 def test_two_runtimes_at_least() -> None:
     with pytest.raises(ValueError, match="two finished tasks"):
-        outlook(msgspec.structs.replace(SEEN, finished=[10.0]))
+        forecast(msgspec.structs.replace(SEEN, finished=[10.0]))
     assert not worth_telling(1, 1000)
     assert worth_telling(30, 1000)
     assert worth_telling(5, 20)
@@ -61,9 +61,9 @@ def test_two_runtimes_at_least() -> None:
 
 def test_what_is_paid_already_costs_nothing_more() -> None:
     hourly = msgspec.structs.replace(SEEN, unit=3600.0, charged=216.0, paid=6 * 2600.0)
-    found = outlook(hourly)
+    found = forecast(hourly)
     assert (found.cost.low, found.cost.high) == (216.0, 216.0)
-    longer = outlook(msgspec.structs.replace(hourly, waiting=1700))
+    longer = forecast(msgspec.structs.replace(hourly, waiting=1700))
     assert longer.cost.low == pytest.approx(216.0 + (17_000 - 15_600) * 0.01)
     assert longer.cost.high == pytest.approx(216.0 + 6 * 3600 * 0.01)
 
@@ -71,7 +71,7 @@ def test_what_is_paid_already_costs_nothing_more() -> None:
 def test_the_longest_task_may_end_last() -> None:
     """As each runtime is twice the one before, a hundred more tasks have longer ones among them."""
     finished = [float(2**power) for power in range(15)]
-    found = outlook(msgspec.structs.replace(SEEN, finished=finished, waiting=100, slots=100))
+    found = forecast(msgspec.structs.replace(SEEN, finished=finished, waiting=100, slots=100))
     assert found.end is not None
     assert found.end.high > SEEN.now + finished[-1] > SEEN.now + found.work.high / 100
 
@@ -83,7 +83,7 @@ def test_the_longest_task_may_end_last() -> None:
 def test_intervals_are_in_order(
     finished: list[float], running: list[float], waiting: int, slots: int, unit: float
 ) -> None:
-    found = outlook(
+    found = forecast(
         msgspec.structs.replace(
             SEEN, finished=finished, running=running, waiting=waiting, slots=slots, unit=unit
         )
@@ -99,7 +99,7 @@ def test_the_cost_lies_in_the_interval_as_often_as_it_says() -> None:
     kept = 0
     for _ in range(200):
         runtimes = [max(5.0, draw.gauss(60, 20)) for _ in range(200)]
-        found = outlook(
+        found = forecast(
             msgspec.structs.replace(
                 SEEN, now=0.0, tasks=200, finished=runtimes[:30], waiting=170, slots=4, charged=0.0, unit=60.0
             )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.host_forecast import estimate
+from adaptor.budget.estimation.forecast import estimate
 from adaptor.budget.estimation.remaining_work import DRAWS, possible_rests
 
 UNIT = 3300.0

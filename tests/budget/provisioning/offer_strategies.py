@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 
 
 @st.composite

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import Held
+from adaptor.budget.provisioning.site_offers import Held
 from tests.budget.provisioning.offer_strategies import offers, site
 
 

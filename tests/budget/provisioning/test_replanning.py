@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.offers import Held
 from adaptor.budget.provisioning.replanning import TOLERANCE, Left, replan
+from adaptor.budget.provisioning.site_offers import Held
 from tests.budget.provisioning.offer_strategies import offers, site
 
 NEAR = site("near", price=1.0, processors=8, mean=100.0)

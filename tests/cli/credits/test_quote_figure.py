@@ -9,7 +9,7 @@ import pytest
 
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Configuration, Line, Range, menu
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.cli.credits.quote_figure import draw_menu
 from adaptor.errors import AdaptorError
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.estimation.forecast import Outlook
-from adaptor.budget.estimation.host_forecast import Estimate
+from adaptor.budget.estimation.forecast import Estimate, Forecast
 from adaptor.daemon.credits import aiming, foresight
 from adaptor.daemon.credits.outlooks import INTERVAL, OLD, SPACING, Outlooks
 from tests.daemon.budgeted_site import set_budget, steps
@@ -29,10 +28,10 @@ class Maker:
     def __init__(self) -> None:
         self.made = 0
 
-    def __call__(self) -> Outlook:
+    def __call__(self) -> Forecast:
         self.made += 1
         number = Estimate(self.made, self.made, self.made)
-        return Outlook(number, None, number)
+        return Forecast(number, None, number)
 
 
 def test_a_forecast_is_made_anew_after_some_seconds() -> None:
@@ -75,7 +74,7 @@ def test_an_old_one_is_no_longer_told() -> None:
 def test_steps_share_a_forecast(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    def counted(*given: object) -> Outlook:
+    def counted(*given: object) -> Forecast:
         made.append(1)
         return foresight.look_ahead(*given)  # type: ignore[arg-type,return-value]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Terms
-from adaptor.budget.provisioning.presets import CONSERVATIVE, FRUGAL, PRESETS, Preset
+from adaptor.budget.provisioning.presets import CONSERVATIVE, FRUGAL, PREFERENCES, Preset
 from adaptor.experiments.a2ha.bags import HOURLY, WHOLE_HOUR, optimal_hosts
 from adaptor.experiments.a2ha.simulation import CloudRun
 
@@ -40,7 +40,7 @@ def test_one_host_per_task_ends_with_the_longest():
 
 @settings(max_examples=60)
 @given(
-    st.sampled_from(list(PRESETS.values())),
+    st.sampled_from(list(PREFERENCES.values())),
     st.lists(st.floats(1, 20_000), min_size=1, max_size=60),
     st.sampled_from([0.0, 300.0]),
     st.none() | st.integers(1, 20),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.budget.accounting.entries import Budget, Budgeted, Part, Reserved, Reshared, Settled
+from adaptor.budget.accounting.entries import Budget, Budgeted, Part, Reserved, Settled
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.experiments.a2ha.targets import BAGS_TOGETHER, check_budgets, check_speed
@@ -35,12 +35,6 @@ def test_reservations_and_charges_are_counted_together():
     assert above_budget([of_bag(11), *spent], NOON) == 0
     assert above_budget([of_bag(10), *spent], NOON) == 1
     assert above_budget([Budgeted(Budget(amount=10, site="hpc"), NOON), *spent], NOON) == 1
-
-
-def test_a_share_that_moves_is_counted_where_it_is():
-    entries = [of_bag(5), reserved(1, 6, bag=2)]
-    assert above_budget(entries, NOON) == 0
-    assert above_budget([*entries, Reshared(1, (Part(1, 6),), NOON)], NOON) == 1
 
 
 def test_each_period_counts_by_itself():

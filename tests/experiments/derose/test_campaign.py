@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from adaptor.cli.research.replay import replay
-from adaptor.errors import AdaptorError, UsageError
+from adaptor.errors import UsageError
 from adaptor.experiments.derose.design import WORKLOADS, JobType, Settings, submission
 from adaptor.experiments.derose.sample import Outcome
 from adaptor.experiments.derose.summary import summarise
@@ -58,30 +57,6 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     assert sorted(path.name for path in (out / "figures").iterdir()) == [
         "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg",
     ]  # fmt: skip
-
-
-def test_the_same_tables_as_parquet(traces, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
-    as_csv, as_parquet = tmp_path / "csv", tmp_path / "parquet"
-    derose(traces, as_csv, *arguments)
-    derose(traces, as_parquet, *arguments)
-    derose(traces, as_parquet, *arguments, "--format", "parquet")
-    for name in ("results", "cells"):
-        rows = parquet.read_table(as_parquet / f"{name}.parquet").to_pylist()
-        assert [{key: str(value) for key, value in row.items()} for row in rows] == rows_of(
-            as_csv / f"{name}.csv"
-        )
-        assert not (as_parquet / f"{name}.csv").exists()
-    assert isinstance(rows[0]["speedup"], float)
-
-
-def test_parquet_without_its_library_is_said_before_anything_runs(traces, tmp_path, monkeypatch):
-    found = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else found(name))
-    with pytest.raises(AdaptorError, match=r"parquet needs pyarrow.*request-adaptor\[parquet\]"):
-        derose(traces, tmp_path / "out", "--format", "parquet")
-    assert not (tmp_path / "out").exists()
 
 
 def test_static_may_ask_for_the_whole_machine(traces, tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning.milp import minimise
-from adaptor.budget.provisioning.offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import SiteOffer
 
 
 def least_seconds(tasks: int, offers: Sequence[SiteOffer]) -> float:

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.host_forecast import CONFIDENCE, estimate, forecast
+from adaptor.budget.estimation.forecast import CONFIDENCE, estimate
 from adaptor.budget.estimation.remaining_work import Rest, possible_rests
 from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.experiments.a2ha.host_forecast import forecast
 
 HOURLY = Terms(unit=3600, startup=300)
 

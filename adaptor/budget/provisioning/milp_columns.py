@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 
 MOST_LENGTHS = 8
 """Lengths of whole units that are considered for a processor besides the time until the deadline."""
@@ -17,7 +17,7 @@ CONFIDENCE = 0.6
 """With which all tasks that run at the last start have ended by the deadline: a little better than even."""
 
 
-class Holding(msgspec.Struct, frozen=True):
+class Column(msgspec.Struct, frozen=True):
     """One processor of a site, held for so long from now."""
 
     site: int
@@ -31,29 +31,29 @@ class Holding(msgspec.Struct, frozen=True):
     """Credits still to be charged."""
 
 
-def holdings(offers: Sequence[SiteOffer], deadline: float, confidence: float = CONFIDENCE) -> list[Holding]:
+def columns(offers: Sequence[SiteOffer], deadline: float, confidence: float = CONFIDENCE) -> list[Column]:
     """All that are of any use until the deadline, in seconds from now."""
-    found: list[Holding] = []
+    found: list[Column] = []
     for site, each in enumerate(offers):
         tail = each.task.last_end(each.processors, confidence ** (1 / len(offers)))
         for group, held in [(-1, Held(each.fresh, each.wait)), *enumerate(each.held)]:
             if held.processors:
                 found.extend(_of_group(each, site, group, held, deadline, tail))
-    return [holding for holding in found if holding.tasks > 0]
+    return [column for column in found if column.tasks > 0]
 
 
 def _of_group(
     offer: SiteOffer, site: int, group: int, held: Held, deadline: float, tail: float
-) -> Iterator[Holding]:
+) -> Iterator[Column]:
     task, fresh = offer.task, group < 0
     startup = offer.wait + offer.startup if fresh else 0.0
     for end in _unit_ends(offer, held, deadline):
         tasks = task.completed(end - startup, fresh)
-        yield Holding(site, group, end, tasks, offer.cost(end - held.paid))
+        yield Column(site, group, end, tasks, offer.cost(end - held.paid))
     # Until the deadline. A pilot leaves when no task is left for it, and its last one runs to its end.
     tasks = task.started(deadline - tail - startup, fresh)
     seconds = min(deadline, startup + tasks * task.mean)
-    yield Holding(site, group, seconds, tasks, offer.cost(seconds - held.paid))
+    yield Column(site, group, seconds, tasks, offer.cost(seconds - held.paid))
 
 
 def _unit_ends(offer: SiteOffer, held: Held, deadline: float) -> list[float]:

@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
+from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.task_time import TaskTime
 
@@ -83,17 +83,3 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     def smallest(self) -> float:
         """Credits for the least that is of any use: one processor for one task."""
         return self.cost(self.startup + self.task.mean)
-
-
-def offer(
-    name: str, tariff: Tariff, kind: Allocation, processors: int, task: TaskTime, startup: float = 0.0
-) -> SiteOffer:
-    """What a site offers under its tariff."""
-    return SiteOffer(
-        name=name,
-        price=tariff.price(kind) / 1e6,
-        processors=processors,
-        task=task,
-        charging_unit=tariff.charging_unit,
-        startup=startup,
-    )

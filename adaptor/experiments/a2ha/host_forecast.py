@@ -10,22 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.budget.estimation.forecast import CONFIDENCE, SHARES, Estimate, estimate, place
 from adaptor.budget.estimation.remaining_work import Rest
 from adaptor.budget.provisioning.hosts import Hosts, Terms
-
-FIRST = 30
-"""Finished tasks before a forecast is worth its name."""
-CONFIDENCE = 0.9
-_SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A figure with the interval in which it lies with probability `CONFIDENCE`; `value` is as often too
-    high as too low."""
-
-    low: float
-    value: float
-    high: float
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,13 +24,6 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """The probability that `units` gives its interval: as near to `CONFIDENCE` as whole units can be."""
     end: Estimate
     """The instant of the last result, if new hosts come within a start-up time."""
-
-
-def estimate(cases: Iterable[float]) -> Estimate:
-    """From cases that are equally likely."""
-    found = sorted(cases)
-    low, value, high = (found[_place(found, share)] for share in _SHARES)
-    return Estimate(low, value, high)
 
 
 def forecast(
@@ -82,18 +62,13 @@ def _further(rest: Rest, hosts: Sequence[tuple[int, float]], terms: Terms, idle:
     return max(0, math.ceil((rest.work - paid) / each_unit + idle))
 
 
-def _place(found: Sequence[float], share: float) -> int:
-    """Where so large a share of them has been."""
-    return min(len(found) - 1, math.ceil(share * len(found)) - 1)
-
-
 def _whole(found: Sequence[int]) -> tuple[Estimate, float]:
     """The interval of whole numbers whose probability is the nearest to `CONFIDENCE`, and that probability.
 
     One that holds nine cases in ten at least holds more where a number at its ends has many of them; such a
     number is left out where that comes nearer.
     """
-    low, middle, high = (found[_place(found, share)] for share in _SHARES)
+    low, middle, high = (found[place(found, share)] for share in SHARES)
 
     def share(ends: tuple[int, int]) -> float:
         return (bisect.bisect_right(found, ends[1]) - bisect.bisect_left(found, ends[0])) / len(found)
