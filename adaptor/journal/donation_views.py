@@ -21,8 +21,8 @@ _LOST = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 def lending_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingView | None:
     """All leases of a site, those that still run included; None: there never was one."""
     rows = db.execute(
-        "SELECT id, state, yielded, p * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
-        " WHERE site = ? AND node <> ''",
+        "SELECT id, state, reclaim_time, p * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
+        " WHERE site = ? AND donated_node <> ''",
         (now, site),
     ).fetchall()
     leases = [_Lease(*row) for row in rows]
@@ -35,7 +35,7 @@ def lending_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingVie
 def lending_of_bag(db: sqlite3.Connection, bag: int) -> LendingView | None:
     """What its tasks held of lent nodes; None: none ever ran there."""
     rows = db.execute(
-        "SELECT id, state, yielded, 0 FROM pilot WHERE node <> ''"
+        "SELECT id, state, reclaim_time, 0 FROM pilot WHERE donated_node <> ''"
         " AND id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?)",
         (bag,),
     ).fetchall()
@@ -71,7 +71,7 @@ def _view(leases: Sequence[_Lease], lent: float, used: float, lost: float) -> Le
 def _attempts(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> tuple[float, float]:
     """Processor-seconds of attempts on lent nodes that became results, and of those that were aborted."""
     used = lost = 0.0
-    for _, outcome, held in processor_seconds(db, f"pilot.node <> '' AND {where}", arguments):
+    for _, outcome, held in processor_seconds(db, f"pilot.donated_node <> '' AND {where}", arguments):
         if outcome == AttemptOutcome.DONE.value:
             used += held
         elif AttemptOutcome(outcome) in _LOST:

@@ -170,7 +170,8 @@ class Journal:
         """
         with self.transaction() as db:
             row = db.execute(
-                "INSERT INTO pilot (site, tag, state, p, tr, submitted, predicted_start, reason, bag, node)"
+                "INSERT INTO pilot"
+                " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node)"
                 " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     site,
@@ -196,8 +197,8 @@ class Journal:
         marks = ",".join("?" * len(states))
         with guarded(self.path):
             rows = self.connection.execute(
-                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, node"  # noqa: S608
-                " FROM pilot"
+                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag,"  # noqa: S608
+                " donated_node FROM pilot"
                 f" WHERE state IN ({marks})",
                 states,
             )
@@ -216,8 +217,8 @@ class Journal:
     ) -> None:
         with self.transaction() as db:
             db.execute(
-                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?, yielded = ?"
-                " WHERE id = ?",
+                "UPDATE pilot SET state = ?, job = ?, started = ?, ended = ?, end_reason = ?,"
+                " reclaim_time = ? WHERE id = ?",
                 (state.value, job, started, ended, end_reason, yielded, pilot),
             )
 
@@ -246,7 +247,7 @@ class Journal:
         """A pilot has given processors back."""
         with self.transaction() as db:
             db.execute(
-                "UPDATE pilot SET freed = freed + ?, freed_at = freed_at + ? WHERE id = ?",
+                "UPDATE pilot SET freed = freed + ?, freed_at_sum = freed_at_sum + ? WHERE id = ?",
                 (processors, processors * at, pilot),
             )
 

@@ -12,9 +12,8 @@ from adaptor.scheduling.bag import BagSpec
 from adaptor.views import PilotRecord
 
 _PILOT_COLUMNS = (
-    "id, site, job, state, p, tr, node, submitted, predicted_start, started, ended, yielded, reason,"
-    " end_reason,"
-    " freed, freed_at"
+    "id, site, job, state, p, tr, donated_node, submitted, predicted_start, started, ended, reclaim_time,"
+    " reason, end_reason, freed, freed_at_sum"
 )
 
 
@@ -44,7 +43,7 @@ def _used(db: sqlite3.Connection, ids: list[int]) -> dict[int, float]:
 def _pilot_record(row: tuple[object, ...], used: float, now: float) -> PilotRecord:
     pilot = _PilotRow(*row)  # type: ignore[arg-type]
     fields = msgspec.structs.asdict(pilot)
-    del fields["freed"], fields["freed_at"]
+    del fields["freed"], fields["freed_at_sum"]
     wasted = max(0.0, _held(pilot, now) - used)
     return PilotRecord(**fields, used=used, wasted=wasted, workers=0, note="")
 
@@ -54,7 +53,7 @@ def _held(pilot: _PilotRow, now: float) -> float:
     if pilot.started is None:
         return 0.0
     end = pilot.ended if pilot.ended is not None else now
-    return pilot.p * max(0.0, end - pilot.started) - (pilot.freed * end - pilot.freed_at)
+    return pilot.p * max(0.0, end - pilot.started) - (pilot.freed * end - pilot.freed_at_sum)
 
 
 class _PilotRow(msgspec.Struct):
@@ -73,4 +72,4 @@ class _PilotRow(msgspec.Struct):
     reason: str
     end_reason: str
     freed: int
-    freed_at: float
+    freed_at_sum: float

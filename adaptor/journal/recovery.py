@@ -115,7 +115,7 @@ def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
         "SELECT attempt.task, COUNT(*), MAX(COALESCE(attempt.wall, attempt.ended - attempt.started, 0))"
         " FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
         " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.started IS NOT NULL"
-        " AND pilot.node <> '' GROUP BY attempt.task",
+        " AND pilot.donated_node <> '' GROUP BY attempt.task",
         (bag.id, AttemptOutcome.PREEMPTED.value, AttemptOutcome.LOST.value),
     )
     for task, times, ran in rows:

@@ -1,4 +1,4 @@
--- The journal. What was acknowledged stands here; everything else can be rebuilt from it.
+-- The journal in its present format. What was acknowledged stands here; everything else can be rebuilt from it.
 CREATE TABLE bag (
     id          INTEGER PRIMARY KEY,
     spec        BLOB NOT NULL,              -- msgpack BagSpec
@@ -39,12 +39,12 @@ CREATE TABLE pilot (
     started         REAL,
     ended           REAL,
     freed           INTEGER NOT NULL DEFAULT 0, -- processors that it gave back before its end
-    freed_at        REAL NOT NULL DEFAULT 0,    -- the sum over them of when that was
+    freed_at_sum    REAL NOT NULL DEFAULT 0,    -- the sum over them of the time of it
     reason          TEXT NOT NULL,
     end_reason      TEXT NOT NULL DEFAULT '',
     bag             INTEGER,                -- the only one that it serves; NULL: all that share
-    node            TEXT NOT NULL DEFAULT '', -- the node that it lends; empty: a formal request
-    yielded         REAL                    -- seconds from the call to make room until nothing of it ran
+    donated_node    TEXT NOT NULL DEFAULT '', -- empty: a formal request
+    reclaim_time    REAL                    -- seconds from the call for its node until nothing of it ran
 );
 CREATE TABLE attempt (
     bag         INTEGER NOT NULL,
@@ -83,4 +83,3 @@ CREATE TABLE idleness (                     -- how long nodes stay idle
     site    TEXT PRIMARY KEY,
     known   BLOB NOT NULL                   -- msgpack Idleness
 );
-PRAGMA user_version = 3;

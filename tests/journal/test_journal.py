@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import JournalError
-from adaptor.journal.database import FILE, open_for_writing
+from adaptor.journal.database import FILE
 from adaptor.journal.journal import Journal
 from tests.scheduling.broker_world import World
 
@@ -37,14 +37,6 @@ def test_no_second_writer(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="locked"):
         Journal(tmp_path)
     journal.close()
-
-
-def test_the_journal_of_another_version_is_not_touched(tmp_path: Path) -> None:
-    connection = open_for_writing(tmp_path)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-    with pytest.raises(JournalError, match="another version"):
-        Journal(tmp_path)
 
 
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:

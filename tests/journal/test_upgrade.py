@@ -1,0 +1,253 @@
+"""After an upgrade of the adaptor finished work is still there, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adaptor.errors import JournalError
+from adaptor.journal.credit_entries import budgets_of_bags, read_entries
+from adaptor.journal.database import FILE, open_for_reading, open_for_writing
+from adaptor.journal.journal import Journal
+from adaptor.journal.queries import answer, answer_offline
+from adaptor.journal.recovery import recover
+from adaptor.journal.upgrade import FORMAT, copy_of
+from adaptor.protocol import control
+from adaptor.protocol.messages import AttemptKey
+from tests.scheduling.broker_world import TERMS, World
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
+EARLIER = range(1, FORMAT)
+
+BAGS = [  # As fixtures/journals/make.py has left them.
+    ("finished", "done", 3, 0, 0, 0, 0),
+    ("mixed", "running", 1, 1, 2, 0, 0),
+    ("cancelled", "cancelled", 0, 0, 0, 2, 0),
+    ("waiting", "running", 0, 0, 0, 0, 3),
+]
+
+
+@pytest.fixture(params=EARLIER)
+def number(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
+@pytest.fixture
+def old(number: int, tmp_path: Path) -> Path:
+    """A state directory with a journal of an earlier format."""
+    shutil.copy(FIXTURES / f"format-{number}.sqlite", tmp_path / FILE)
+    return tmp_path
+
+
+def raw(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None)
+
+
+def format_in(path: Path) -> int:
+    with closing(raw(path)) as db:
+        return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def tables(db: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    """The columns of each table, and the indices."""
+    names = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    columns = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for (name,) in names}
+    indices = db.execute("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+    return {**columns, "indices": sorted(indices.fetchall())}
+
+
+def rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
+    with closing(raw(path)) as db:
+        return {
+            name: db.execute(f"SELECT * FROM {name}").fetchall() for name in tables(db) if name != "indices"
+        }
+
+
+def bags_in(answered: control.Answer) -> list[tuple[object, ...]]:
+    assert isinstance(answered, control.Bags)
+    return [
+        (bag.name, bag.state, bag.done, bag.failed, bag.running, bag.cancelled, bag.waiting)
+        for bag in answered.bags
+    ]
+
+
+def test_there_is_a_journal_and_a_migration_for_every_earlier_format() -> None:
+    migrations = Path(sys.modules[Journal.__module__].__file__ or "").parent / "migrations"
+    assert {path.name for path in migrations.iterdir()} == {f"{each + 1:03}.sql" for each in EARLIER}
+    assert {path.name for path in FIXTURES.glob("*.sqlite")} == {f"format-{each}.sqlite" for each in EARLIER}
+    for each in EARLIER:
+        assert format_in(FIXTURES / f"format-{each}.sqlite") == each
+
+
+def test_a_migrated_journal_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    with closing(open_for_writing(old)) as migrated, closing(open_for_writing(new)) as made:
+        assert tables(migrated) == tables(made)
+    assert format_in(old / FILE) == format_in(new / FILE) == FORMAT
+
+
+def test_what_was_done_is_still_there(old: Path, number: int) -> None:
+    with closing(raw(old / FILE)) as db:
+        name = db.execute("PRAGMA application_id").fetchone()[0]
+    with closing(Journal(old)) as journal:
+        assert journal.instance == f"{name:08x}", "its pilots are found by it"
+        assert bags_in(answer(journal.connection, control.GetBags("all"))) == BAGS
+        tasks = answer(journal.connection, control.GetTasks(1))
+        assert isinstance(tasks, control.Tasks)
+        assert [(task.command, task.exit_code) for task in tasks.tasks] == [
+            ("echo one", 0),
+            ("echo two", 0),
+            ("echo three", 0),
+        ]
+        report = answer(journal.connection, control.GetReport(1))
+        assert isinstance(report, control.Report)
+        assert report.report.totals.used > 0
+        assert isinstance(answer(journal.connection, control.GetWhy(bag=1)), control.Why)
+        budgets = budgets_of_bags(read_entries(journal))
+        assert budgets == ({} if number == 1 else {2: 50_000_000})
+
+
+def test_the_work_goes_on(old: Path) -> None:
+    with closing(Journal(old)) as journal:
+        broker = recover(journal, {"here": TERMS}, 1.8e9)
+        assert set(broker.books.bags) == {2, 4}
+        awaited = {key for worker in broker.books.workers.values() for key in worker.held}
+        assert {(key.bag, key.task) for key in awaited} == {(2, 2), (2, 3)}
+        assert [task.command for task in journal.inputs([AttemptKey(4, 2, 1)])] == ["echo later"]
+    world = World(old, sites=("here",))
+    world.cpus[4] = 1
+    bag = world.submit(2)
+    player = world.join("new", processors=2, site="here")
+    for _ in range(5):  # Three tasks of the bag that waited, and two of the new one.
+        world.finish(player)
+    assert (world.states(4), world.states(bag)) == (["done"] * 3, ["done"] * 2)
+    world.close()
+
+
+def test_a_copy_of_the_old_file_is_kept_and_the_log_names_it(
+    old: Path, number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = rows(old / FILE)
+    with caplog.at_level(logging.INFO):
+        open_for_writing(old).close()
+    copy = copy_of(old / FILE, number)
+    assert rows(copy) == before
+    assert format_in(copy) == number
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert str(copy) in caplog.text
+    copy.unlink()
+    open_for_writing(old).close()
+    assert sorted(path.name for path in old.iterdir()) == [FILE], "a journal is migrated once"
+
+
+def test_the_copy_has_what_only_the_wal_of_a_killed_daemon_has(tmp_path: Path) -> None:
+    shutil.copy(FIXTURES / "format-3.sqlite", tmp_path / "here.sqlite")
+    with closing(raw(tmp_path / "here.sqlite")) as db:
+        db.execute("PRAGMA wal_autocheckpoint = 0")
+        db.execute("UPDATE bag SET name = 'only in the WAL' WHERE id = 1")
+        for suffix in ("", "-wal"):
+            shutil.copy(tmp_path / f"here.sqlite{suffix}", tmp_path / f"{FILE}{suffix}")
+    with closing(open_for_writing(tmp_path)) as migrated:
+        assert migrated.execute("SELECT name FROM bag WHERE id = 1").fetchone() == ("only in the WAL",)
+    assert rows(copy_of(tmp_path / FILE, 3))["bag"][0][2] == "only in the WAL"
+
+
+def test_where_no_copy_can_be_made_nothing_is_migrated(
+    old: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    before = rows(old / FILE)
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(JournalError, match="No space left on device"):
+        open_for_writing(old)
+    assert (format_in(old / FILE), rows(old / FILE)) == (number, before)
+    assert sorted(path.name for path in old.iterdir()) == [FILE]
+
+
+def test_reading_migrates_nothing_on_the_disk(old: Path) -> None:
+    before = (old / FILE).read_bytes()
+    assert bags_in(answer_offline(old, control.GetBags("all"))) == BAGS
+    report = answer_offline(old, control.GetReport(2))
+    assert isinstance(report, control.Report)
+    assert (old / FILE).read_bytes() == before
+    assert [path.name for path in old.iterdir()] == [FILE]
+
+
+def test_a_reader_cannot_write(old: Path) -> None:
+    with closing(open_for_reading(old)) as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
+        db.execute("DELETE FROM bag")
+
+
+@pytest.mark.parametrize("open_it", [open_for_writing, open_for_reading])
+def test_a_newer_journal_is_refused_with_both_numbers_and_the_way_out(
+    tmp_path: Path, open_it: object
+) -> None:
+    open_for_writing(tmp_path).close()
+    with closing(raw(tmp_path / FILE)) as db:
+        db.execute(f"PRAGMA user_version = {FORMAT + 95}")
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(JournalError, match=rf"format {FORMAT + 95}.*up to {FORMAT}.*ADAPTOR_DIR") as refused:
+        open_it(tmp_path)  # type: ignore[operator]
+    assert "go back" not in str(refused.value)
+    copy_of(tmp_path / FILE, FORMAT).touch()
+    with pytest.raises(JournalError, match=rf"go back to .*format-{FORMAT}"):
+        open_it(tmp_path)  # type: ignore[operator]
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+KILLED_AT_A_STATEMENT = """
+import os, signal, sqlite3, sys
+from pathlib import Path
+from adaptor.journal.upgrade import prepare_for_writing
+
+left = int(sys.argv[2])
+
+def count(statement):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA locking_mode = EXCLUSIVE")
+db.set_trace_callback(count)
+prepare_for_writing(db, Path(sys.argv[1]))
+"""
+
+
+def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(tmp_path: Path) -> None:
+    whole = {}
+    for each in EARLIER:
+        with closing(raw(FIXTURES / f"format-{each}.sqlite")) as db:
+            whole[each] = tables(db)
+    seen = []
+    for statement in range(1, 1000):
+        directory = tmp_path / str(statement)
+        directory.mkdir()
+        shutil.copy(FIXTURES / "format-1.sqlite", directory / FILE)
+        command = [sys.executable, "-c", KILLED_AT_A_STATEMENT, str(directory / FILE), str(statement)]
+        ended = subprocess.run(command, check=False).returncode
+        with closing(raw(directory / FILE)) as db:
+            reached = int(db.execute("PRAGMA user_version").fetchone()[0])
+            assert reached == FORMAT or tables(db) == whole[reached]
+        assert bags_in(answer_offline(directory, control.GetBags("all"))) == BAGS
+        open_for_writing(directory).close()
+        assert format_in(directory / FILE) == FORMAT
+        if ended == 0:
+            break
+        assert ended == -signal.SIGKILL
+        seen.append(reached)
+    assert seen == sorted(seen)
+    assert set(seen) == set(EARLIER), "each format was met on the way"
