@@ -16,7 +16,7 @@ from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site_state import SiteState, Withheld
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.workers import Worker
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 

@@ -13,7 +13,7 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag, BagSpec
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donated_nodes import DonatedNode, Preempted
+from adaptor.scheduling.donation_facts import DonatedNode, Preempted
 from adaptor.scheduling.state import Books, PaidCopy, SiteTerms
 from adaptor.scheduling.workers import Held, Worker
 

@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.donation.situation import Allocation
 from adaptor.model import TASK_TRANSITIONS, TaskState
-from adaptor.scheduling.donated_nodes import NEVER_PREEMPTED, Preempted
+from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)

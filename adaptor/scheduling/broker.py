@@ -15,7 +15,7 @@ from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import Changes
 from adaptor.scheduling.demand import BagDonationDemand, demands_of, donation_demands, groups_of, sharers_of
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.leasing import dispatch, feed
 from adaptor.scheduling.outbox import Draft
 from adaptor.scheduling.settling import give_up, settle

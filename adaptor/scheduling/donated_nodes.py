@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from itertools import islice
-from typing import TYPE_CHECKING
-
-import msgspec
 
 from adaptor.donation.fitting import held, known_need, least_probability, room
-from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.model import TaskState
-
-if TYPE_CHECKING:
-    from adaptor.scheduling.bag import Bag
-    from adaptor.scheduling.state import Books
-    from adaptor.scheduling.workers import Worker
-
-UNLEARNED = IdleLearner().hazard
-"""What is taken to be known of a site's idle periods before any was seen."""
-
-
-class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):
-    """The node of a pilot that uses it while it is donated. Epoch seconds."""
-
-    since: float
-    """Since when it has been idle but for us."""
-    until: float = math.inf
-    """When a local job is planned there, or the hours of donation end."""
-
-
-class Preempted(msgspec.Struct, frozen=True):
-    """What became of a task on donated nodes."""
-
-    times: int = 0
-    """How often its node was taken while it ran."""
-    ran: float = 0.0
-    """The longest time in seconds that it ran in vain."""
-
-    def again(self, ran: float) -> Preempted:
-        return Preempted(self.times + 1, max(self.ran, ran))
-
-
-NEVER_PREEMPTED = Preempted()
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.state import Books
+from adaptor.scheduling.workers import Worker
 
 
 def donated_need(books: Books, bag: Bag, site: str, task: int) -> float:

@@ -19,7 +19,7 @@ from adaptor.model import TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
-from adaptor.scheduling.donated_nodes import UNLEARNED, DonatedNode
+from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.outbox import Grant, Outbox
 from adaptor.scheduling.workers import Held, Worker
 

@@ -10,7 +10,7 @@ import pytest
 from adaptor.journal.donation_views import lending_of_bag, lending_of_site
 from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from tests.scheduling.broker_world import Player, World
 
 

@@ -13,7 +13,7 @@ from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag, BagSpec
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.outbox import Draft
 from adaptor.scheduling.state import SiteTerms
 

@@ -13,7 +13,7 @@ from adaptor.donation.fitting import room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import Leaving
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from tests.scheduling.broker_world import World
 
 

@@ -14,7 +14,7 @@ from adaptor.donation.situation import DonatedUse, DonationView, NodeUse, NodeVi
 from adaptor.model import PilotState, QueueState, RunningJob
 from adaptor.reports import NodeReport
 from adaptor.scheduling.demand import BagDonationDemand
-from adaptor.scheduling.donated_nodes import DonatedNode
+from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.workers import Worker
 
 Workers = Mapping[int, Sequence[Worker]]
