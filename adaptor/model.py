@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import Literal
 
 import msgspec
+
+Allocation = Literal["explicit", "transparent", "mixed"]
+"""Where the tasks of a bag may run: in formal requests, on donated nodes, or on both."""
+
+Preference = Literal["cheap", "balanced", "fast"]
+"""How many processors are bought for a bag at a time."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 import msgspec
 
-from adaptor.bagfile.options import plain_text
+from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import BagFileError
+from adaptor.option_kinds import plain_text
 from adaptor.protocol.control import TaskInput
 
 
@@ -43,13 +43,13 @@ def parse_json_lines(text: str, source: str) -> list[TaskInput]:
 
 def _task(line: _Line) -> TaskInput:
     if (line.argv is None) == (line.command is None):
-        raise ValueError("exactly one of 'argv' and 'command' is needed")
+        raise ValueError("exactly one of 'argv' and 'command' is required")
     if line.argv is not None and not (line.argv and line.argv[0]):
-        raise ValueError("argv: names no program")
+        raise ValueError("argv: the first word must name a program")
     if line.command is not None and not line.command.strip():
-        raise ValueError("command: is empty")
+        raise ValueError("command: must not be empty")
     if line.cwd == "":
-        raise ValueError("cwd: is empty")
+        raise ValueError("cwd: must not be empty")
     command = line.argv if line.argv is not None else line.command
     assert command is not None
     for text in command if isinstance(command, list) else (command,):
@@ -63,16 +63,16 @@ def _task(line: _Line) -> TaskInput:
 def _check_environment(environment: dict[str, str]) -> None:
     for key, value in environment.items():
         if not key or "=" in key:
-            raise ValueError(f"env: {key!r} is not a variable's name")
+            raise ValueError(f"env: {key!r} is not a name of a variable")
         plain_text(key)
         plain_text(value)
 
 
 def _explained(problem: str) -> str:
-    """A message of msgspec in our words; its path (`$.argv[0]`) stays."""
+    """A message of msgspec, with a suggestion for an unknown key; its path (`$.argv[0]`) stays."""
     unknown = _UNKNOWN.match(problem)
     if not unknown:
         return problem
-    near = difflib.get_close_matches(unknown[1], _Line.__struct_fields__, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"known are {', '.join(_Line.__struct_fields__)}"
+    known = _Line.__struct_fields__
+    hint = did_you_mean(unknown[1], known, f"known are {', '.join(known)}")
     return f"unknown key '{unknown[1]}' ({hint})"

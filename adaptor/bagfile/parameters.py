@@ -6,11 +6,11 @@ import re
 from decimal import Decimal
 from pathlib import Path
 
-from adaptor.bagfile.options import plain_text
 from adaptor.errors import UsageError
+from adaptor.option_kinds import plain_text
 
 MAX_VALUES = 10_000_000
-"""Of one range; more is taken for a slip of the pen."""
+"""Values of one range; more is taken for a typing error."""
 
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
@@ -60,5 +60,5 @@ def _from_file(name: str, path: Path) -> list[str]:
         problem = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"--param {name}: {path}: cannot be read: {problem}") from error
     if not values:
-        raise UsageError(f"--param {name}: {path}: no value in it")
+        raise UsageError(f"--param {name}: {path} contains no value")
     return values

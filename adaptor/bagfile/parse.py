@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.options import BagOptions, parse_option
+from adaptor.bagfile.options import parse_option
 from adaptor.errors import BagFileError
 from adaptor.protocol.control import TaskInput
 
@@ -22,14 +22,18 @@ _DIRECTIVE = re.compile(r"#ADAPTOR(?:\s+(?P<options>.*))?$")
 
 
 class BagFile(msgspec.Struct, frozen=True):
-    """The tasks of a file, and what its `#ADAPTOR` lines say."""
+    """The tasks of a file, and the options that its `#ADAPTOR` lines set."""
 
     tasks: list[TaskInput]
-    options: BagOptions = BagOptions()
+    options: dict[str, Any] = {}
+    """Values by field of `BagSpec` or `BagInput`."""
 
 
-def read_bag(path: str, json_lines: bool = False) -> BagFile:
-    """The bag of a file (`-`: standard input); `.jsonl` and `.ndjson` are JSON Lines without being told.
+def read_bag(path: str, now: float, json_lines: bool = False) -> BagFile:
+    """The bag of a file (`-`: standard input); `.jsonl` and `.ndjson` are JSON Lines in any case.
+
+    Args:
+        now: epoch seconds, for options that take a time from now.
 
     Raises:
         BagFileError: the file cannot be read, a line is bad (its number is named), or there is no task.
@@ -39,9 +43,9 @@ def read_bag(path: str, json_lines: bool = False) -> BagFile:
     if json_lines or path.endswith((".jsonl", ".ndjson")):
         bag = BagFile(parse_json_lines(text, source))
     else:
-        bag = parse_shell_lines(text, source)
+        bag = parse_shell_lines(text, source, now)
     if not bag.tasks:
-        raise BagFileError(f"{source}: no task in it; write one shell line per task")
+        raise BagFileError(f"{source}: contains no task; write one shell line per task")
     return bag
 
 
@@ -63,7 +67,8 @@ def decode(data: bytes, source: str) -> str:
     """
     nul = data.find(b"\0")
     if nul >= 0:
-        raise BagFileError(f"{source}:{_line_at(data, nul)}: a NUL byte, which no command line can carry")
+        line = _line_at(data, nul)
+        raise BagFileError(f"{source}:{line}: contains a NUL byte, which no command line can carry")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -78,7 +83,7 @@ def _line_at(data: bytes, position: int) -> int:
     return data.count(b"\n", 0, position) + 1
 
 
-def parse_shell_lines(text: str, source: str) -> BagFile:
+def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
     """One task per line; blank lines and `#` comments are skipped, `#ADAPTOR key=value …` sets options.
 
     Raises:
@@ -96,21 +101,21 @@ def parse_shell_lines(text: str, source: str) -> BagFile:
         directive = _DIRECTIVE.match(line)
         if directive:
             try:
-                _add_options(options, directive["options"] or "")
+                _add_options(options, directive["options"] or "", now)
             except ValueError as error:
                 raise BagFileError(f"{source}:{number}: {error}") from None
-    return BagFile(tasks, BagOptions(**options))
+    return BagFile(tasks, options)
 
 
-def _add_options(options: dict[str, Any], text: str) -> None:
+def _add_options(options: dict[str, Any], text: str, now: float) -> None:
     words = shlex.split(text)
     if not words:
-        raise ValueError("#ADAPTOR without an option; write #ADAPTOR key=value")
+        raise ValueError("#ADAPTOR needs an option; write #ADAPTOR key=value")
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
             raise ValueError(f"'{word}' is not an option; write key=value")
-        field, parsed = parse_option(key, value)
+        field, parsed = parse_option(key, value, now)
         if field in options:
-            raise ValueError(f"option '{key}' stands twice")
+            raise ValueError(f"duplicate option '{key}'")
         options[field] = parsed

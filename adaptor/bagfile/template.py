@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 
-from adaptor.bagfile.options import plain_text
+from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
+from adaptor.option_kinds import plain_text
 from adaptor.protocol.control import TaskInput
 
 MAX_TASKS = 10_000_000
-"""Of one template; more is taken for a slip of the pen."""
+"""Tasks of one template; more is taken for a typing error."""
 
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 
@@ -27,7 +27,7 @@ def expand(template: str, parameters: Mapping[str, Sequence[str]]) -> list[TaskI
             needs quoting where the template has quotes already.
     """
     if not template.strip():
-        raise UsageError("--template: is empty; write a shell line, for instance 'render {scene}'")
+        raise UsageError("--template: must not be empty; write a shell line, for instance 'render {scene}'")
     parts, fields = _parsed(_clean(template), parameters)
     total = math.prod(len(values) for values in parameters.values())
     if total > MAX_TASKS:
@@ -47,14 +47,14 @@ _Fields = list[tuple[int, str]]
 
 
 def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[list[str], _Fields]:
-    """The template's pieces, and where parameters come in."""
+    """The template's pieces, and the places of parameters among them."""
     parts: list[str] = []
     fields: _Fields = []
     for token in _TOKEN.findall(template):
         if token in ("{{", "}}"):
             parts.append(token[0])
         elif token in ("{", "}"):
-            raise UsageError(f"--template: a lone '{token}'; write '{token}{token}' for the character itself")
+            raise UsageError(f"--template: unbalanced '{token}'; write '{token}{token}' for a literal brace")
         elif token[0] == "{":
             name = _known(token[1:-1], parameters)
             _refuse_double_quoting("".join(parts), name, parameters[name])
@@ -71,10 +71,8 @@ def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[lis
 def _known(name: str, parameters: Mapping[str, Sequence[str]]) -> str:
     if name in parameters:
         return name
-    near = difflib.get_close_matches(name, parameters, n=1)
-    meant = f"did you mean {{{near[0]}}}?" if near else f"give -P {name or 'NAME'}=…"
-    hint = f"{meant}; a brace itself is written '{{{{'"
-    raise UsageError(f"--template: no parameter for {{{name}}} ({hint})")
+    meant = did_you_mean(name, parameters, f"give -P {name or 'NAME'}=…", shown="{{{}}}")
+    raise UsageError(f"--template: no parameter for {{{name}}} ({meant}; write '{{{{' for a literal brace)")
 
 
 def _refuse_double_quoting(before: str, name: str, values: Sequence[str]) -> None:
@@ -82,8 +80,8 @@ def _refuse_double_quoting(before: str, name: str, values: Sequence[str]) -> Non
     mark = _open_quote(before)
     if mark and any(shlex.quote(value) != value for value in values):
         raise UsageError(
-            f"--template: {{{name}}} stands inside {mark} … {mark} and a value of it needs quoting; "
-            "leave the template's own quotes out there, values are quoted by themselves"
+            f"--template: {{{name}}} is inside {mark} … {mark}, and one of its values needs quoting; "
+            "remove those quotes, values are quoted automatically"
         )
 
 

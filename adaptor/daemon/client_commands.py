@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from adaptor.daemon.credits.spending import (
     budget_writer,
     change_budget,
-    check_aims,
+    check_deadline,
     forecast_of,
     live_credits,
     why_paused,
@@ -21,7 +21,7 @@ from adaptor.errors import AdaptorError, UsageError
 from adaptor.journal.queries import READING, answer
 from adaptor.journal.recovery import load_bag
 from adaptor.protocol import control
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.views import BagView, PilotRecord
 
 if TYPE_CHECKING:
@@ -85,25 +85,10 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
 
 
 async def _submit(service: Service, given: control.BagInput) -> int:
+    spec = given.spec
     _check(service, given)
-    spec = BagSpec(
-        name=given.name,
-        cwd=given.cwd,
-        output=given.output or str(Path(given.cwd) / "adaptor-{bag}"),
-        environment=given.environment,
-        cpus=given.cpus,
-        memory=given.memory,
-        retries=given.retries,
-        replicas=given.replicas,
-        sites=tuple(given.sites),
-        deadline=given.deadline,
-        prefer=given.prefer,
-        allocation=given.allocation,
-        runtimes=given.runtimes,
-        slots=given.slots,
-    )
     now = time.time()
-    check_aims(given.deadline, given.prefer, now)
+    check_deadline(spec.deadline, now)
     with_budget = budget_writer(service.core, service.sites.values(), spec, given.budget)
     id = service.core.journal.add_bag(spec, given.tasks, now, with_budget)
     if with_budget is not None or spec.aims:
@@ -118,26 +103,25 @@ async def _submit(service: Service, given: control.BagInput) -> int:
 
 def _check(service: Service, given: control.BagInput) -> None:
     """Raises UsageError: no site could ever run the bag."""
-    unknown = [name for name in given.sites if name not in service.sites]
+    spec = given.spec
+    unknown = [name for name in spec.sites if name not in service.sites]
     if unknown:
         known = ", ".join(service.sites)
         raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
     if not given.tasks:
         raise UsageError("a bag needs at least one task")
-    if given.cpus < 1 or given.retries < 0 or given.replicas < 0:
-        raise UsageError("cpus must be 1 or more; retries and replicas 0 or more")
-    if given.allocation == "transparent":
-        _check_lent(service, given.sites or list(service.sites))
-    limits = [service.sites[name].limits for name in given.sites or service.sites]
+    if spec.allocation == "transparent":
+        _check_donation(service, spec.sites or tuple(service.sites))
+    limits = [service.sites[name].limits for name in spec.sites or service.sites]
     largest = max(limit.max_proc for limit in limits)
-    if given.cpus > largest:
-        raise UsageError(f"tasks of {given.cpus} cpus fit into no request: max_proc is {largest}")
+    if spec.cpus > largest:
+        raise UsageError(f"tasks of {spec.cpus} cpus fit into no request: max_proc is {largest}")
 
 
-def _check_lent(service: Service, names: list[str]) -> None:
+def _check_donation(service: Service, names: Sequence[str]) -> None:
     if all(service.sites[name].config.donation is None for name in names):
         raise UsageError(
-            f"no node is ever lent at {' or '.join(names)}: a bag with allocation transparent needs a site "
+            f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
             "with `donation:` in the configuration"
         )
 

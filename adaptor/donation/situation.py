@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import enum
 import math
-from typing import Literal
 
 import msgspec
 
-Allocation = Literal["explicit", "transparent", "mixed"]
-"""Where the tasks of a bag may run: in formal requests, on lent nodes, or on both."""
+from adaptor.model import Allocation as Allocation
 
 
 class Hours(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.scheduling.bag import BagSpec
+from adaptor.bag_spec import BagSpec
 
 
 def processor_seconds(

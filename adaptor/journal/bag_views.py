@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.journal.selectors import select
 from adaptor.protocol import control
-from adaptor.scheduling.bag import BagSpec
 from adaptor.views import BagState, BagView, TaskView
 
 _BAG_COLUMNS = (

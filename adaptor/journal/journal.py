@@ -9,13 +9,13 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.donation.idleness import Idleness
 from adaptor.journal.change_rows import write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
 from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import BagSpec
 from adaptor.scheduling.changes import Changes
 
 _pack = msgspec.msgpack.Encoder().encode

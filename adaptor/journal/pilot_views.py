@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.scheduling.bag import BagSpec
+from adaptor.bag_spec import BagSpec
 from adaptor.views import PilotRecord
 
 _PILOT_COLUMNS = (

@@ -6,12 +6,13 @@ import sqlite3
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.journal.credit_entries import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
 from adaptor.scheduling.state import Books, PaidCopy, SiteTerms

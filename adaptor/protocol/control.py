@@ -5,10 +5,13 @@ One question, one answer. `Failure` answers any question that could not be serve
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from adaptor import views
-from adaptor.donation.situation import Allocation
+from adaptor.bag_spec import BagSpec, Option
+from adaptor.option_kinds import CREDITS
 
 
 class TaskInput(msgspec.Struct, frozen=True, array_like=True):
@@ -24,31 +27,8 @@ class TaskInput(msgspec.Struct, frozen=True, array_like=True):
 class BagInput(msgspec.Struct, frozen=True, kw_only=True):
     """A new bag."""
 
-    name: str
-    cwd: str
-    output: str | None = None
-    """The folder for the tasks' output; None: `<cwd>/adaptor-<bag>`."""
-    environment: dict[str, str] = {}
-    cpus: int = 1
-    memory: int | None = None
-    retries: int = 3
-    """How often a task's own failure is tried again."""
-    replicas: int = 1
-    """Extra attempts of a running task that may run at the end of the bag; 0: none."""
-    sites: list[str] = []
-    """Empty: any."""
-    budget: float | None = None
-    """Credits that it may cost at most; None: it is only counted."""
-    deadline: float | None = None
-    """Epoch seconds by which all tasks are to be done."""
-    prefer: str | None = None
-    """`cheap`, `balanced` or `fast`; None: as many processors as can be had."""
-    allocation: Allocation = "mixed"
-    """Whether its tasks run in formal requests (`explicit`), on lent nodes (`transparent`), or on both."""
-    runtimes: dict[str, float] = {}
-    """By site: seconds that a task is taken to need before any has finished; else the site's initial_tr."""
-    slots: dict[str, int] = {}
-    """By site: tasks that may run there at the same time; empty: no matter."""
+    spec: BagSpec
+    budget: Annotated[float | None, Option("credits that the bag may cost at most", CREDITS)] = None
     tasks: list[TaskInput]
 
 

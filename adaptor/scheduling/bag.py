@@ -10,50 +10,12 @@ from collections import deque
 
 import msgspec
 
-from adaptor.donation.situation import Allocation
+from adaptor.bag_spec import BagSpec
 from adaptor.model import TASK_TRANSITIONS, TaskState
 from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
-
-
-class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What all tasks of a bag share."""
-
-    name: str
-    cwd: str
-    output: str
-    environment: dict[str, str]
-    cpus: int = 1
-    memory: int | None = None
-    """Bytes per task."""
-    retries: int = 3
-    """How often a task's own failure is tried again."""
-    replicas: int = 1
-    """Extra attempts of a running task that may run at the end of the bag."""
-    sites: tuple[str, ...] = ()
-    """Empty: any."""
-    allocation: Allocation = "mixed"
-    """Whether its tasks run in formal requests, on donated nodes, or on both."""
-    deadline: float | None = None
-    """Epoch seconds by which all tasks are to be done."""
-    prefer: str | None = None
-    """A word of `Preference`: how many processors are bought at a time; None: as many as can be had."""
-
-    runtimes: dict[str, float] = {}
-    """By site: seconds that a task is taken to need before any has finished, where that was sampled."""
-
-    slots: dict[str, int] = {}
-    """By site: tasks that may run there at the same time, as chosen from a quote; empty: nothing was."""
-
-    @property
-    def aims(self) -> bool:
-        """Whether it is said how it shall be bought for."""
-        return self.deadline is not None or self.prefer is not None or bool(self.slots)
-
-    def allows(self, site: str) -> bool:
-        return not self.sites or site in self.sites
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):

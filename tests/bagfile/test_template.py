@@ -46,13 +46,13 @@ def test_a_template_without_parameters_is_one_task() -> None:
     [
         ("echo {frme}", {"frame": ["1"]}, "no parameter for {frme} (did you mean {frame}?"),
         ("echo {}", {}, "no parameter for {}"),
-        ("echo ${HOME}", {}, "a brace itself is written '{{'"),
-        ("echo {a", {"a": ["1"]}, "a lone '{'; write '{{'"),
-        ("echo a}", {}, "a lone '}'; write '}}'"),
+        ("echo ${HOME}", {}, "write '{{' for a literal brace"),
+        ("echo {a", {"a": ["1"]}, "unbalanced '{'; write '{{'"),
+        ("echo a}", {}, "unbalanced '}'; write '}}'"),
         ("echo {a}", {"a": ["1"], "b": ["2"]}, "--param b: not used"),
-        ("echo '{a}'", {"a": ["b c"]}, "{a} stands inside ' … '"),
-        ('echo "x\\" {a}"', {"a": ["$(rm)"]}, '{a} stands inside " … "'),
-        ("  ", {}, "is empty"),
+        ("echo '{a}'", {"a": ["b c"]}, "{a} is inside ' … '"),
+        ('echo "x\\" {a}"', {"a": ["$(rm)"]}, '{a} is inside " … "'),
+        ("  ", {}, "must not be empty"),
         ("a\0", {}, "NUL"),
         ("a\udcff", {}, "not UTF-8"),
         ("{a}{b}", {"a": ["1"] * 10_000, "b": ["1"] * 10_000}, "100,000,000 combinations are more than"),
@@ -124,7 +124,7 @@ def test_values_from_a_file(tmp_path: Path) -> None:
     path.write_bytes(b"one\r\n\ntwo words\n1:3,4\n")
     assert parse_parameter(f"a=@{path}") == ("a", ["one", "two words", "1:3,4"])
     path.write_bytes(b"\n\n")
-    with pytest.raises(UsageError, match="no value in it"):
+    with pytest.raises(UsageError, match="contains no value"):
         parse_parameter(f"a=@{path}")
     path.write_bytes(b"\xff")
     with pytest.raises(UsageError, match="cannot be read"):

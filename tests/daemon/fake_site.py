@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site_state import SiteState
@@ -14,7 +15,7 @@ from adaptor.journal.journal import Journal
 from adaptor.model import Limits, QueueState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from backends.base import PilotOrder, SchedulerError
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)

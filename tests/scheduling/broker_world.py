@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from adaptor.bag_spec import BagSpec
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
 from adaptor.model import CraftedRequest, Request, TaskState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.outbox import Draft

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from adaptor.bag_spec import BagSpec
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
 

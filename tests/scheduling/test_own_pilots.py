@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from adaptor.bag_spec import BagSpec
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
 from adaptor.model import Limits, PilotState, Request, TaskState
 from adaptor.protocol.messages import Hello, Report
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.state import SiteTerms
 

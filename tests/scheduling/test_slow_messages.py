@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from adaptor.bag_spec import BagSpec
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import LEASE_TIMEOUT, Broker
 from tests.scheduling.broker_world import TERMS
 

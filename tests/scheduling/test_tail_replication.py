@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.bag_spec import BagSpec
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
 from adaptor.scheduling import endgame
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import Books, Meter
 from adaptor.scheduling.tail_replication import Copy, copies, stop_unpaid_copies
 from adaptor.scheduling.workers import Worker

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.core import Core
@@ -20,7 +21,7 @@ from adaptor.journal.journal import Journal
 from adaptor.model import Limits, Request
 from adaptor.processes.leftovers import end_leftovers
 from adaptor.protocol.control import TaskInput
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import Terms

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 
@@ -22,9 +21,8 @@ from adaptor.budget.provisioning.allocation import (
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.milp_columns import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.model import Preference as Preference
 from adaptor.units import format_duration
-
-Preference = Literal["cheap", "balanced", "fast"]
 
 
 class Aim(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,12 +104,9 @@ def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str |
     if not 1 <= choose <= len(lines):
         raise UsageError(f"--choose: there is no line {choose}; there are lines 1 to {len(lines)}")
     line = lines[choose - 1]
-    slots = line.configuration.processors
-    chosen = msgspec.structs.replace(
-        rest,
-        budget=line.cost.high,
-        deadline=time.time() + line.seconds.high,
-        slots=slots,
+    spec = msgspec.structs.replace(
+        rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors
     )
+    chosen = msgspec.structs.replace(rest, spec=spec, budget=line.cost.high)
     answer, _ = ask_daemon(control.Submit(chosen), control.Submitted, config, timeout=SUBMIT_TIMEOUT)
     return answer.bag

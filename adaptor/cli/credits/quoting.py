@@ -64,19 +64,19 @@ def take_samples(bag: control.BagInput, seed: int) -> Quote:
     longest = {name: max(each.runtimes.values()) for name, each in sampled.items()}
     if not rest:
         raise UsageError("the sample was all of the bag: its results are there, and nothing is left to quote")
-    offers = _offers(_sites(bag), known, sampled, bag.cpus)
+    offers = _offers(_sites(bag), known, sampled, bag.spec.cpus)
     return Quote(
         menu(len(rest), offers, len(done)),
-        msgspec.structs.replace(bag, tasks=rest, runtimes=longest),
+        msgspec.structs.replace(bag, spec=msgspec.structs.replace(bag.spec, runtimes=longest), tasks=rest),
         list(bags.values()),
     )
 
 
 def _sites(bag: control.BagInput) -> dict[str, views.SiteView]:
     found = {site.name: site for site in ask(control.GetSites(), control.Sites).sites}
-    allowed = {name: site for name, site in found.items() if not bag.sites or name in bag.sites}
+    allowed = {name: site for name, site in found.items() if bag.spec.allows(name)}
     if not allowed:
-        raise UsageError(f"there is no site {bag.sites[0]!r}; the configuration has: {', '.join(found)}")
+        raise UsageError(f"there is no site {bag.spec.sites[0]!r}; the configuration has: {', '.join(found)}")
     return allowed
 
 
@@ -86,17 +86,16 @@ def _places(plan: Samples, site: str, *, alone: bool) -> list[int]:
 
 
 def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
-    sample = msgspec.structs.replace(
-        bag,
-        name=f"{bag.name} sample",
-        sites=[site],
+    spec = msgspec.structs.replace(
+        bag.spec,
+        name=f"{bag.spec.name} sample",
+        sites=(site,),
         replicas=0,
-        budget=None,
         deadline=None,
         prefer=None,
         allocation="explicit",
-        tasks=[bag.tasks[place] for place in places],
     )
+    sample = control.BagInput(spec=spec, tasks=[bag.tasks[place] for place in places])
     return ask(control.Submit(sample), control.Submitted).bag
 
 

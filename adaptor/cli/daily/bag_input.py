@@ -1,15 +1,17 @@
-"""From what was said on the command line and in a file to a new bag."""
+"""A new bag, from the command line and a file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from adaptor.bagfile.options import BagOptions
+from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
 from adaptor.bagfile.parameters import parse_parameter
 from adaptor.bagfile.parse import BagFile, read_bag
 from adaptor.bagfile.template import expand
@@ -28,47 +30,49 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def make_bag(
-    source: Source, options: BagOptions, environment: dict[str, str], here: str | None = None
+    source: Source, options: Mapping[str, Any], environment: dict[str, str], here: str | None = None
 ) -> BagInput:
-    """The bag, with all paths absolute; `options` win over those of the file.
+    """The bag, with all paths absolute.
+
+    Args:
+        options: of the command line, by field; they win over those of the file.
 
     Raises:
         UsageError: no source or two of them, bad tasks, a folder that is not there.
     """
     bag, default_name = _tasks(source)
-    said = bag.options.under(options)
-    cwd = _folder(here or _here(), said.cwd)
-    given = {key: value for key, value in msgspec.structs.asdict(said).items() if value is not None}
-    given |= {"cwd": cwd, "name": said.name or default_name}
-    if said.output is not None:
-        given["output"] = _below(cwd, said.output)
-    return BagInput(**given, environment=environment, tasks=[_placed(task, cwd) for task in bag.tasks])
+    given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
+    cwd = _folder(here or _here(), given.get("cwd"))
+    given |= {"cwd": cwd, "output": _below(cwd, given["output"]), "environment": environment}
+    of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
+    return BagInput(spec=BagSpec(**of_spec), tasks=[_placed(task, cwd) for task in bag.tasks], **given)
 
 
 def _tasks(source: Source) -> tuple[BagFile, str]:
-    """The tasks, and a name for want of a better one."""
+    """The tasks, and the default name of the bag."""
     if source.template is not None:
         if source.file is not None:
-            raise UsageError("a FILE and --template exclude each other")
+            raise UsageError("FILE and --template are mutually exclusive")
         parameters: dict[str, list[str]] = {}
         for name, values in map(parse_parameter, source.parameters):
             if name in parameters:
-                raise UsageError(f"--param {name}: given twice; write {name}=a,b for several values")
+                raise UsageError(f"duplicate --param {name}; write {name}=a,b for several values")
             parameters[name] = values
         tasks = expand(source.template, parameters)
         return BagFile(tasks), Path(source.template.split()[0]).name
     if source.parameters:
-        raise UsageError("--param needs a --template")
+        raise UsageError("--param requires --template")
     if source.file is None:
-        raise UsageError("no tasks: name a FILE, - for standard input, or a --template")
-    return read_bag(source.file, source.json_lines), "stdin" if source.file == "-" else Path(source.file).stem
+        raise UsageError("no tasks; give a FILE, - for standard input, or --template")
+    name = "stdin" if source.file == "-" else Path(source.file).stem
+    return read_bag(source.file, time.time(), source.json_lines), name
 
 
 def _here() -> str:
     try:
         return str(Path.cwd())
     except FileNotFoundError:
-        raise UsageError("the current folder is gone; change to another, or give --cwd") from None
+        raise UsageError("the current folder no longer exists; change to another, or give --cwd") from None
 
 
 def _below(folder: str, path: str) -> str:
@@ -89,10 +93,10 @@ def _placed(task: TaskInput, cwd: str) -> TaskInput:
 
 
 def inherited(no_env: bool) -> dict[str, str]:
-    """This shell's environment for the tasks; a variable that cannot be handed on is told on stderr."""
+    """This shell's environment for the tasks; names variables that cannot be passed on stderr."""
     if no_env:
         return {}
     kept, foreign = captured(os.environ)
     if foreign:
-        click.echo(f"adaptor: not UTF-8, left out of the environment: {', '.join(foreign)}", err=True)
+        click.echo(f"adaptor: left out of the environment, not UTF-8: {', '.join(foreign)}", err=True)
     return kept

@@ -73,7 +73,7 @@ def _as_chosen(site: SiteState, bag: Bag, demand: Demand) -> Demand:
 
 
 def _wish(bag: Bag) -> str:
-    words = [bag.spec.prefer or "cheap"]
+    words: list[str] = [bag.spec.prefer or "cheap"]
     if bag.spec.deadline is not None:
         words.append("with a deadline")
     return " ".join(words)

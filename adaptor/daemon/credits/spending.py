@@ -7,9 +7,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping
 
+from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits, millionths
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.crafting.situation import Demand
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.affording import billed, shape_of, smallest
@@ -19,7 +19,6 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.errors import UsageError
 from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.model import Request
-from adaptor.scheduling.bag import BagSpec
 from adaptor.units import format_duration
 from adaptor.views import BagView, CreditsView, ForecastView
 
@@ -126,12 +125,10 @@ def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | 
     )
 
 
-def check_aims(deadline: float | None, prefer: str | None, now: float) -> None:
-    """Raises UsageError: the deadline is in the past, or nobody knows the preference."""
+def check_deadline(deadline: float | None, now: float) -> None:
+    """Raises UsageError: the deadline is in the past."""
     if deadline is not None and not deadline > now:
         raise UsageError(f"the deadline is {format_duration(now - deadline)} in the past")
-    if prefer is not None and prefer not in PREFERENCES:
-        raise UsageError(f"prefer is {prefer!r}; it can be {', '.join(PREFERENCES)}")
 
 
 def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:

@@ -98,7 +98,7 @@ def test_a_new_bag_says_what_it_wants(cli: Cli, serve: Serve, tmp_path: Path) ->
     before = time.time()
     assert cli("submit", str(file), "--deadline", "12h").code == 0
     (asked,) = served.asked(control.Submit)
-    assert (asked.bag.budget, asked.bag.prefer) == (500.0, "cheap")
-    assert before + 12 * 3600 <= asked.bag.deadline <= time.time() + 12 * 3600
+    assert (asked.bag.budget, asked.bag.spec.prefer) == (500.0, "cheap")
+    assert before + 12 * 3600 <= asked.bag.spec.deadline <= time.time() + 12 * 3600
     for wrong in (["--deadline", "soon"], ["--prefer", "somehow"], ["--budget", "0"]):
         assert cli("submit", str(file), *wrong).code == 2

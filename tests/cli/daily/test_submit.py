@@ -42,10 +42,11 @@ def test_a_bag_reaches_the_daemon(
     outcome = cli("submit", "mine.bag", "--retries", "0", "--site", "a", "--site", "b", "--output", "out")
     assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
     bag = submitted(server)
-    assert bag.environment["COLOUR"] == "blue"
-    assert "ADAPTOR_DIR" not in bag.environment
-    assert (bag.name, bag.cwd, bag.output) == ("mine", str(here), str(here / "out"))
-    assert (bag.cpus, bag.retries, bag.replicas, bag.sites) == (2, 0, 1, ["a", "b"])
+    spec = bag.spec
+    assert spec.environment["COLOUR"] == "blue"
+    assert "ADAPTOR_DIR" not in spec.environment
+    assert (spec.name, spec.cwd, spec.output) == ("mine", str(here), str(here / "out"))
+    assert (spec.cpus, spec.retries, spec.replicas, spec.sites) == (2, 0, 1, ("a", "b"))
     assert bag.tasks == [TaskInput("echo a"), TaskInput("echo b")]
 
 
@@ -56,7 +57,8 @@ def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
     )
     assert outcome.value == {"bag": 8, "tasks": 3}
     bag = submitted(server)
-    assert (bag.name, bag.memory, bag.environment, bag.output) == ("render", 1024**3, {}, None)
+    assert (bag.spec.name, bag.spec.memory, bag.spec.environment) == ("render", 1024**3, {})
+    assert bag.spec.output == str(here / "adaptor-{bag}")
     assert bag.tasks[2] == TaskInput("/opt/render 3", "f=3")
 
 
@@ -67,19 +69,20 @@ def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path)
     text = "\n".join(map(json.dumps, lines)).encode()
     assert cli("submit", "-", "--json-lines", "--cwd", "sub", "--output", "../out", input=text).code == 0
     bag = submitted(server)
-    assert (bag.name, bag.cwd, bag.output) == ("stdin", str(here / "sub"), str(here / "out"))
+    spec = bag.spec
+    assert (spec.name, spec.cwd, spec.output) == ("stdin", str(here / "sub"), str(here / "out"))
     assert [task.cwd for task in bag.tasks] == [str(here / "sub" / "x"), "/tmp", None]
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ([], "no tasks: name a FILE"),
+        ([], "no tasks; give a FILE"),
         (["missing.bag"], "missing.bag: cannot be read"),
-        (["-", "--template", "true"], "exclude each other"),
-        (["-", "-P", "a=1"], "--param needs a --template"),
+        (["-", "--template", "true"], "mutually exclusive"),
+        (["-", "-P", "a=1"], "--param requires --template"),
         (["--template", "true {a}"], "no parameter for {a}"),
-        (["--template", "true {a}", "-P", "a=1", "-P", "a=2"], "given twice"),
+        (["--template", "true {a}", "-P", "a=1", "-P", "a=2"], "duplicate --param a"),
         (["--template", "true", "--cpus", "0"], "'--cpus': '0' is not an integer of 1 or more"),
         (["--template", "true", "--mem", "lots"], "'lots' is not a size"),
         (["--template", "true", "--cwd", "nowhere"], "nowhere: no such folder"),
@@ -101,7 +104,7 @@ def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
     here.rmdir()
     outcome = cli("submit", "--template", "true")
     assert outcome.code == 2
-    assert "the current folder is gone" in outcome.err
+    assert "the current folder no longer exists" in outcome.err
 
 
 def test_the_environment_is_that_of_sbatch() -> None:

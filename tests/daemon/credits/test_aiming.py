@@ -9,14 +9,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.bag_spec import BagSpec
 from adaptor.daemon.credits.foresight import look_ahead
-from adaptor.daemon.credits.spending import check_aims
+from adaptor.daemon.credits.spending import check_deadline
 from adaptor.errors import UsageError
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobState
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.donation.lending_site import LendingSite
 from tests.daemon.fake_site import FakeSite
@@ -144,10 +145,9 @@ def test_too_little_is_known_for_a_forecast(site: FakeSite) -> None:
 
 def test_a_deadline_in_the_past_is_refused() -> None:
     with pytest.raises(UsageError, match="1h in the past"):
-        check_aims(1000.0, None, 4600.0)
-    with pytest.raises(UsageError, match="cheap, balanced, fast"):
-        check_aims(None, "somehow", 0.0)
-    check_aims(5000.0, "fast", 4600.0)
+        check_deadline(1000.0, 4600.0)
+    check_deadline(5000.0, 4600.0)
+    check_deadline(None, 4600.0)
 
 
 def test_no_more_slots_than_were_chosen_from_the_quote(site: FakeSite) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.bag_spec import BagSpec
 from adaptor.daemon.credits.spending import budget_writer
 from adaptor.errors import UsageError
-from adaptor.scheduling.bag import BagSpec
 from tests.daemon.donation.lending_site import LendingSite
 
 

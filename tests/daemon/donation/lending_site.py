@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
@@ -23,7 +24,7 @@ from adaptor.model import Limits
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import Hello, Leaving, Report
 from adaptor.reports import JobState, NodeReport
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=7200)

@@ -1,0 +1,88 @@
+"""What all tasks of a bag share. Each option of a bag is declared here, once, as a field with an `Option`.
+
+The command line's `--key VALUE`, the `#ADAPTOR key=VALUE` of bag files, their help, defaults and checks are
+read from these declarations (`adaptor/bagfile/options.py`); a test holds the table of docs/bags.md to them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from adaptor.model import Allocation, Preference
+from adaptor.option_kinds import INSTANT, LABEL, LABELS, MEMORY, PATH, Kind
+
+
+class Option(msgspec.Struct, frozen=True):
+    """Makes a field of `BagSpec` or `BagInput` an option that people set.
+
+    The kind of value follows from the field's type where that is an integer with `Meta(ge=…)` or a Literal.
+    """
+
+    help: str
+    """What it means, for `--help` and the docs; without a full stop."""
+    kind: Kind | None = None
+    key: str = ""
+    """The word that people write; empty: the field's name."""
+    synonyms: tuple[str, ...] = ()
+    """Other words for `#ADAPTOR` lines."""
+    default: str = ""
+    """The default in words; empty: the field's default says it."""
+
+
+AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
+AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
+
+DEFAULT_OUTPUT = "adaptor-{bag}"
+"""The folder for a bag's output, below its `cwd`; the journal puts the bag's number in place of `{bag}`."""
+
+
+class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
+
+    name: Annotated[str, Option("name of the bag", LABEL, default="the file's name")]
+    cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
+    memory: Annotated[int | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
+    retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 3
+    replicas: Annotated[
+        AtLeast0,
+        Option("extra attempts of a running task on idle processors at the end of the bag; 0 for none"),
+    ] = 1
+    deadline: Annotated[
+        float | None, Option("when the bag must be done: 12h, or 2026-11-22T08:00", INSTANT)
+    ] = None
+    prefer: Annotated[Preference | None, Option("how much is bought at a time: cheap, balanced or fast")] = (
+        None
+    )
+    allocation: Annotated[
+        Allocation,
+        Option("where its tasks run: explicit (formal requests), transparent (donated nodes) or mixed"),
+    ] = "mixed"
+    sites: Annotated[
+        tuple[str, ...],
+        Option(
+            "sites that may run it, separated by commas",
+            LABELS,
+            key="site",
+            synonyms=("sites",),
+            default="any",
+        ),
+    ] = ()
+    cwd: Annotated[str, Option("folder in which the tasks run", PATH, default="the current folder")]
+    output: Annotated[
+        str, Option("folder for the tasks' output", PATH, default="adaptor-BAG in the folder of the tasks")
+    ]
+    environment: dict[str, str]
+    runtimes: dict[str, float] = {}
+    """By site: the runtime assumed of a task before any has finished, where a quote has sampled it."""
+    slots: dict[str, int] = {}
+    """By site: tasks that may run there at the same time, as chosen from a quote; empty: no quote."""
+
+    @property
+    def aims(self) -> bool:
+        """True if a deadline, a preference or a quote constrains what is bought."""
+        return self.deadline is not None or self.prefer is not None or bool(self.slots)
+
+    def allows(self, site: str) -> bool:
+        return not self.sites or site in self.sites
