@@ -57,8 +57,6 @@ class Backend(Protocol):
     """Seconds by which a request must be shorter than a free slot to be started in it."""
     can_release: bool
     """Whether `release` gives nodes of a running pilot back."""
-    loopback: bool
-    """Whether its workers run on the daemon's own machine."""
 
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""

@@ -7,7 +7,6 @@ import math
 import msgspec
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import SiteConfig
 
 
 class Script(msgspec.Struct, frozen=True):
@@ -52,14 +51,3 @@ class Wanted(msgspec.Struct, frozen=True):
     def bound(self) -> int:
         """Seconds after which a hook is given up: the reclaim gives up by itself before."""
         return math.ceil(float(self.donation.reclaim_timeout)) + 1
-
-
-def hooks_of(config: SiteConfig, wanted: Wanted) -> Hooks:
-    """The hooks for the scheduler of a site."""
-    if config.backend == "slurm":
-        from backends.slurm.hooks import slurm_hooks
-
-        return slurm_hooks(wanted)
-    from backends.pbs.hooks import openpbs_hooks, torque_hooks
-
-    return torque_hooks(wanted) if config.dialect == "torque" else openpbs_hooks(wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -82,14 +83,20 @@ def _hours(part: str) -> Hours:
     return Hours(60.0 * begin, 60.0 * end)
 
 
-def check_donation(donation: DonationConfig, backend: str, pad: float, at: str, fail: Fail) -> None:
+def check_donation(
+    donation: DonationConfig, backend: str, modes: Collection[str], pad: float, at: str, fail: Fail
+) -> None:
     """Nothing is lent by chance: each mode is told what it needs, and nothing that it does not know.
 
     Args:
+        backend: the site's type of batch scheduler.
+        modes: the modes of donation that such sites may have.
         pad: seconds of each request in which no task runs.
     """
-    if backend == "local":
-        fail(at, "backend local is one machine that nobody else schedules; only nodes of a cluster are lent")
+    if not modes:
+        fail(at, f"backend {backend} has no donation: only nodes of a cluster are donated")
+    if donation.mode not in modes:
+        fail(f"{at}.mode", f"backend {backend} has only the donation mode {' or '.join(modes)}")
     _check_mode(donation, at, fail)
     for key, value, least in (
         ("max_nodes", donation.max_nodes, 1),

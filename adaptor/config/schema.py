@@ -12,6 +12,7 @@ import msgspec
 
 from adaptor.config.budget import BudgetConfig, PriceConfig, check_costs
 from adaptor.config.donation import DonationConfig, check_donation
+from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.ssh import SshConfig, check_environment, check_ssh
 from adaptor.config.yaml_lines import Fail, Lines, read_yaml
 from adaptor.errors import ConfigError
@@ -30,9 +31,10 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One space-shared resource reached through one batch scheduler."""
 
-    backend: Literal["local", "slurm", "pbs"]
-    dialect: Literal["openpbs", "torque"] | None = None
-    """Of a PBS site; None: told by its version."""
+    backend: str
+    """A type of batch scheduler that is installed (`adaptor.config.registered`)."""
+    dialect: str | None = None
+    """Of a scheduler that has several; None: told by its version."""
     partition: str | None = None
     """PBS: the queue."""
     account: str | None = None
@@ -239,6 +241,7 @@ def _check(config: Config, lines: Lines, name: str) -> None:
 
 
 def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
+    backend = _check_backend(site, at, fail)
     for key, value in (
         ("limits.max_pending_requests", site.limits.max_pending_requests),
         ("limits.max_proc", site.limits.max_proc),
@@ -259,15 +262,26 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     _check_mailbox(site, at, fail)
     check_environment(site.environment, f"{at}.environment", fail)
     if site.ssh is not None:
-        check_ssh(site.ssh, site.backend, f"{at}.ssh", fail)
+        check_ssh(site.ssh, site.backend, backend.over_ssh, f"{at}.ssh", fail)
     if site.donation is not None:
-        check_donation(site.donation, site.backend, site.pad, f"{at}.donation", fail)
+        check_donation(site.donation, site.backend, backend.donation_modes, site.pad, f"{at}.donation", fail)
     max_tr = site.limits.max_tr
     if max_tr is not None and max_tr <= site.pad:
         fail(
             f"{at}.limits.max_tr",
             f"{max_tr:g} s leaves no time for a task: the pad alone takes {site.pad:g} s",
         )
+
+
+def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
+    try:
+        backend = load_backend(site.backend)
+    except ConfigError as error:
+        fail(f"{at}.backend", str(error))
+    if site.dialect is not None and site.dialect not in backend.dialects:
+        known = ", ".join(backend.dialects) or "none"
+        fail(f"{at}.dialect", f"backend {site.backend} has no dialect {site.dialect!r} (it has: {known})")
+    return backend
 
 
 def _check_mailbox(site: SiteConfig, at: str, fail: Fail) -> None:

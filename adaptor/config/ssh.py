@@ -35,10 +35,15 @@ _OURS = frozenset(
 )
 
 
-def check_ssh(ssh: SshConfig, backend: str, at: str, fail: Fail) -> None:
-    """Nothing of it may be taken for an option by ssh, or lead somewhere else than it says."""
-    if backend == "local":
-        fail(at, "backend local is this machine; a distant site needs a batch scheduler")
+def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail) -> None:
+    """No part of it may be taken for an option by ssh, or lead somewhere else than it says.
+
+    Args:
+        backend: the site's type of batch scheduler.
+        over_ssh: whether such a scheduler can be on another machine.
+    """
+    if not over_ssh:
+        fail(at, f"backend {backend} is this machine; a remote site needs a batch scheduler")
     for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
         if value is not None and not _NAME.fullmatch(value):
             fail(f"{at}.{key}", f"{value!r} is not a name")

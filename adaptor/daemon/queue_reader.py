@@ -5,10 +5,10 @@ from __future__ import annotations
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.daemon.slots_view import slots_view, unread
-from adaptor.daemon.viewing import site_rules
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.views import SlotsView
 from backends.base import SchedulerError
+from backends.rules import site_rules
 
 
 def read_site(name: str, config: SiteConfig) -> SlotsView:

@@ -40,13 +40,10 @@ from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.state_directory import private_directory
 from adaptor.views import DaemonView
+from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
 
-PAUSE = {"local": 0.2, "slurm": 1.0, "pbs": 1.0}
-"""Seconds between two steps of a site, at least, by backend."""
-POLL = {"local": 1.0, "slurm": 15.0, "pbs": 15.0}
-"""Seconds between two looks at the queue, by backend, where the site does not say."""
 LINGER = 3.0
 """Seconds that a private daemon stays after the last bag, so that its user sees the end."""
 
@@ -87,7 +84,8 @@ class Service:
             for name, backend in backends.items()
         }
         self._polls = {
-            name: float(each.poll_interval or POLL[each.backend]) for name, each in config.sites.items()
+            name: float(each.poll_interval or backend_type(each.backend).poll_interval)
+            for name, each in config.sites.items()
         }
         acquaint(self.sites, self._polls)
         self._hire_postmen()
@@ -198,7 +196,7 @@ class Service:
     async def _run_site(self, state: SiteState) -> None:
         while True:
             try:
-                await site.run(state, PAUSE[state.config.backend], self._may_step)
+                await site.run(state, backend_type(state.config.backend).pause, self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:

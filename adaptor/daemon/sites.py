@@ -10,16 +10,16 @@ from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
-from adaptor.protocol.state_directory import private_directory
 from adaptor.scheduling.state import SiteTerms
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
+from backends.registry import backend_type
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
     """The site's scheduler, and agents on its idle nodes where the configuration lends them so."""
     machine = machine or make_machine(config)
-    scheduler = _scheduler(name, config, state, machine)
+    scheduler = backend_type(config.backend).make(name, config, state, machine)
     if config.donation is None or config.donation.mode != "agent":
         return scheduler
     from backends.agents.agents import Agents
@@ -30,23 +30,6 @@ def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | 
     return WithAgents(scheduler, Agents(config, config.donation, folder, python_of(config), machine))
 
 
-def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> Backend:
-    match config.backend:
-        case "local":
-            from backends.local.backend import LocalBackend
-
-            sites = private_directory(state / "sites")
-            return LocalBackend(config, private_directory(sites / name))
-        case "slurm":
-            from backends.slurm.backend import SlurmBackend
-
-            return SlurmBackend(config, machine)
-        case "pbs":
-            from backends.pbs.backend import PbsBackend
-
-            return PbsBackend(config, machine)
-
-
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
     return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
 
@@ -55,7 +38,7 @@ def stays_inside(config: SiteConfig) -> bool:
     """Whether no worker of the site comes to this machine from outside."""
     if config.ssh is not None:
         return config.ssh.link != "direct"
-    return config.backend == "local"
+    return backend_type(config.backend).on_this_machine
 
 
 def first_limits(config: Config, backends: Mapping[str, Backend]) -> dict[str, Limits]:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
 from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.site_state import SiteState
-from adaptor.model import Limits, QueueState
-from backends.base import Backend
+from adaptor.model import QueueState
+from backends.rules import site_rules
 
 
 def rules_of(site: SiteState) -> SiteRules:
     return site_rules(site.config, site.backend, site.limits, site.pad)
-
-
-def site_rules(config: SiteConfig, backend: Backend, limits: Limits, pad: float) -> SiteRules:
-    """How requests are shaped at a site; `pad` as configured, or as learned."""
-    return SiteRules(
-        limits=limits,
-        time_resolution=backend.time_resolution,
-        slot_margin=backend.slot_margin,
-        pad=pad,
-        granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
-    )
 
 
 def view_of(

@@ -20,11 +20,12 @@ class WithAgents:
         self.time_resolution = scheduler.time_resolution
         self.slot_margin = scheduler.slot_margin
         self.can_release = scheduler.can_release
-        self.loopback = scheduler.loopback
 
     def queue_state(self) -> QueueState:
         state = self._scheduler.queue_state()
-        self.slot_margin = self._scheduler.slot_margin  # some learn it when they are first asked
+        # Some learn them when they are first asked.
+        self.time_resolution = self._scheduler.time_resolution
+        self.slot_margin = self._scheduler.slot_margin
         return state
 
     def nodes(self, lent: Collection[str]) -> list[NodeReport]:

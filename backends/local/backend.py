@@ -44,7 +44,6 @@ class LocalBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
-    loopback = True
 
     def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
         """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.

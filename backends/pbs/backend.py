@@ -23,6 +23,7 @@ from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.jobs import report_of
 from backends.pbs.lending import NodesSeen, lendable, node_reports
 from backends.pbs.limits import ceilings, takes
+from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.nodes import execution_queues, find_queue
 from backends.pbs.queue import Observation, queue_state
 from backends.pbs.rows import PbsQueue
@@ -36,7 +37,6 @@ class PbsBackend:
     """Implements `backends.base.Backend`."""
 
     can_release = False
-    loopback = False
 
     def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
         """`machine`: where PBS's commands are run and the scripts lie."""
@@ -48,9 +48,9 @@ class PbsBackend:
         self._second_look = SecondLook()
         self._terms: Terms | None = None
         self._look = SharedLook(self._observe)
-        # Until the dialect is known; the widest of any.
-        self.time_resolution = 60
-        self.slot_margin = 120
+        # Until the dialect is known.
+        self.time_resolution = TIME_RESOLUTION
+        self.slot_margin = SLOT_MARGIN
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.

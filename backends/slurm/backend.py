@@ -24,7 +24,7 @@ from backends.slurm.environment import asking_environment, submitting_environmen
 from backends.slurm.jobs import OwnJobs
 from backends.slurm.lending import NodesSeen, lendable, node_reports
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.margin import slot_margin
+from backends.slurm.margin import TIME_RESOLUTION, slot_margin
 from backends.slurm.nodes import SiteNodes, check_started, find_site
 from backends.slurm.questions import Questions
 from backends.slurm.queue import Observation, queue_state
@@ -41,9 +41,8 @@ _SETTINGS_KEPT = 600.0
 class SlurmBackend:
     """Implements `backends.base.Backend`."""
 
-    time_resolution = 60
+    time_resolution = TIME_RESOLUTION
     can_release = True
-    loopback = False
 
     def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
         """`machine`: where Slurm's commands are run and the scripts lie."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+TIME_RESOLUTION = 60
+"""Seconds to which Slurm rounds a time limit up."""
 _RESOLUTION = 60
 _INTERVAL = 30
 _DELAY = 10

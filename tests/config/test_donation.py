@@ -132,7 +132,7 @@ def test_the_line_is_that_of_the_key() -> None:
 
 
 def test_a_single_machine_lends_nothing() -> None:
-    with pytest.raises(ConfigError, match=r"sites\.hpc\.donation: backend local is one machine"):
+    with pytest.raises(ConfigError, match=r"sites\.hpc\.donation: backend local has no donation"):
         donation("{mode: agent}", SITE.replace("slurm", "local"))
 
 

@@ -25,7 +25,6 @@ class FakeBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
-    loopback = True
 
     def __init__(self) -> None:
         self.reports: dict[str, JobReport] = {}

@@ -19,6 +19,7 @@ from adaptor.simulation.grid_job import Terms
 from adaptor.simulation.what_if import what_if
 from tests.simulation.grid_strategies import bags, scenes, terms
 from tests.simulation.invoking_replay import call
+from tests.simulation.swf_text import line
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 SMALL = Path(__file__).parents[2] / "fixtures" / "traces" / "small.swf"
@@ -67,8 +68,8 @@ def test_a_bag_beside_the_other_heuristic_for_people(tmp_path):
     picture = tmp_path / "bag.png"
     output = ask("--heuristic", "adaptive,static", "--gantt", picture, "--seed", "3", time="lognormal(5m, 1)")
     assert output.splitlines()[0].split() == ["static", "adaptive"]
-    for line in ("turnaround", "processor-hours wasted", "mean wait with us"):
-        assert line in output
+    for title in ("turnaround", "processor-hours wasted", "mean wait with us"):
+        assert title in output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -86,6 +87,22 @@ def test_as_json_with_a_site_and_other_limits(tmp_path):
     assert told["processor_seconds_used"] == 300 * 600
     (told,) = json.loads(ask("--site", site, "--json", "--max-proc", "8", "--max-tr", "1h", tasks=300))
     assert {(request["p"], request["tr"]) for request in told["requests"]} == {(8, 3600)}
+
+
+@pytest.mark.parametrize(("backend", "margin"), [("local", 0), ("pbs", 60), ("slurm", 100)])
+def test_the_slot_margin_of_a_sites_scheduler_holds_in_replay(tmp_path, backend, margin):
+    """A hole before a job on all processors takes a request of 480 s only with the margin to spare."""
+    site = site_file(tmp_path, f"sites:\n  hpc: {{backend: {backend}, pad: 0, initial_tr: 1m}}\n")
+    for hole in (480 + margin, 479 + margin):
+        trace = tmp_path / f"{hole}.swf"
+        held = line(1, 0, 2 + hole, allocated=4, requested=4, limit=2 + hole)
+        wide = line(2, 1, 600, allocated=8, requested=8, limit=600)
+        trace.write_text(f"; MaxProcs: 8\n{held}{wide}")
+        asked = ("--trace", trace, "--site", site, "--json", "--at", "2")
+        (told,) = json.loads(ask(*asked, tasks=200, time="10"))
+        first = told["requests"][0]
+        assert first["started"] == 2
+        assert (first["tr"] == 480) == (hole - margin == 480)
 
 
 def test_the_same_seed_gives_the_same_answer():

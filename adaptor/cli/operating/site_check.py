@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Mapping
 
 import click
@@ -13,7 +12,7 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import coloured, printable
 from adaptor.config.schema import SiteConfig, config_path, load_config
 from adaptor.errors import UsageError
-from backends.findings import Finding, error, ok
+from backends.findings import Finding
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 """Levels, and the states whose colours they take."""
@@ -68,27 +67,7 @@ def findings(site: SiteConfig) -> list[Finding]:
 
 
 def _scheduler_findings(site: SiteConfig) -> list[Finding]:
-    if site.backend == "local":
-        return _local_findings(site)
     from adaptor.daemon.remote.check import check_where_it_is
-    from backends.pbs import discover as pbs
-    from backends.slurm import discover as slurm
+    from backends.registry import backend_type
 
-    module = pbs if site.backend == "pbs" else slurm
-    return check_where_it_is(site, module.check_site)
-
-
-def _local_findings(site: SiteConfig) -> list[Finding]:
-    """A local site may claim more processors than there are, but no request may be larger than the site."""
-    here = len(os.sched_getaffinity(0))
-    processors = site.processors or here
-    if processors > here:
-        found = [Finding("warning", f"processors is {processors}, but this machine gives {here}")]
-    else:
-        found = [ok(f"{processors} of this machine's {here} processors")]
-    max_proc = site.limits.max_proc
-    if max_proc is not None and max_proc > processors:
-        found.append(
-            error(f"limits.max_proc is {max_proc}, but the site has {processors} processors; lower it")
-        )
-    return found
+    return check_where_it_is(site, backend_type(site.backend).check_site)

@@ -14,7 +14,8 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig, config_path, load_config
 from adaptor.errors import AdaptorError, UsageError
-from backends.hooks import Hooks, Wanted, hooks_of
+from backends.hooks import Hooks, Wanted
+from backends.registry import backend_type
 
 
 @click.command("install-hooks")
@@ -47,7 +48,7 @@ def install_hooks(
     """
     site, donation = _lending_site(name, config)
     interpreter = _interpreter(python or site.python, site)
-    hooks = hooks_of(site, Wanted(name, interpreter, _number_of(user), donation))
+    hooks = backend_type(site.backend).hooks(site, Wanted(name, interpreter, _number_of(user), donation))
     warnings = _warnings(interpreter, site)
     folder = str(Path(write).expanduser().absolute()) if write else hooks.folder
     instructions = [line.replace("{folder}", folder) for line in hooks.instructions]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -12,19 +11,6 @@ from adaptor.cli.options import config_option, json_option
 from adaptor.config.schema import default_config_path, parse_config
 from adaptor.errors import AdaptorError, UsageError
 from backends.base import SchedulerError
-
-LOCAL = """\
-# Written by `adaptor site init`: no batch scheduler answered, so this machine's processors serve.
-# Durations are seconds, '1h 30m' or 'HH:MM:SS'.
-
-sites:
-  local:
-    backend: local
-    processors: {processors}
-    initial_tr: 10m
-    pad: 10s
-    idle_timeout: 10s
-"""
 
 
 @click.command()
@@ -56,17 +42,21 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
 
 
 def _described() -> str:
-    from backends.pbs import discover as pbs
-    from backends.slurm import discover as slurm
+    """By the first type of batch scheduler that answers here."""
+    from backends.registry import backend_types
 
-    silent = []
-    for scheduler, describe in (("Slurm", slurm.describe_sites), ("PBS", pbs.describe_sites)):
+    silent: list[str] = []
+    for each in backend_types():
         try:
-            return describe()
+            text = each.describe_sites()
         except SchedulerError as error:
-            silent.append(f"no {scheduler} answers here ({error})")
-    click.echo(f"adaptor: {' and '.join(silent)}, so a local site is described", err=True)
-    return LOCAL.format(processors=len(os.sched_getaffinity(0)))
+            silent.append(f"no {each.title} answers here ({error})")
+            continue
+        if text is not None:
+            if each.on_this_machine:
+                click.echo(f"adaptor: {' and '.join(silent)}, so a {each.title} is described", err=True)
+            return text
+    raise AdaptorError(f"no batch scheduler answers here: {'; '.join(silent)}")
 
 
 def _write(path: Path, text: str, force: bool) -> None:

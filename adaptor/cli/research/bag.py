@@ -119,9 +119,10 @@ def _terms(
     max_proc: int | None,
     max_tr: str | None,
 ) -> list[Terms]:
-    from adaptor.crafting.situation import SiteRules
     from adaptor.model import Limits
     from adaptor.simulation.grid_job import Terms
+    from backends.registry import backend_type
+    from backends.rules import site_rules
 
     config = _site(site, site_name)
     longest = _duration("--max-tr", max_tr) if max_tr else config.limits.max_tr or int(jobs.estimate.max())
@@ -130,13 +131,7 @@ def _terms(
         max_proc=max_proc or config.limits.max_proc or processors,
         max_tr=math.floor(longest),
     )
-    whole = config.processors_per_node if config.whole_nodes else None
-    rules = SiteRules(
-        limits=limits,
-        time_resolution=60 if config.backend == "slurm" else 1,
-        pad=float(config.pad),
-        granularity=whole or 1,
-    )
+    rules = site_rules(config, backend_type(config.backend), limits, float(config.pad))
     return [
         Terms(
             rules=rules,

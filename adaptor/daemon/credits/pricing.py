@@ -12,10 +12,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.config.schema import SiteConfig
-
-OVERRUN = {"slurm": 90.0, "pbs": 90.0}
-"""Seconds that a scheduler may let a job run beyond its limit, by backend: it looks every 30 s or so, and
-gives the job 30 s (Slurm: KillWait) before it is killed."""
+from backends.registry import backend_type
 
 
 class Costs(msgspec.Struct, frozen=True):
@@ -35,14 +32,19 @@ def costs_of(configs: Mapping[str, SiteConfig]) -> dict[str, Costs]:
 
 def _tariff(config: SiteConfig) -> Tariff:
     price = config.price
-    # The local site's supervisor gives the workers their grace time, then kills.
-    default = OVERRUN.get(config.backend, float(config.grace_time) + 5)
     return Tariff(
         price_explicit=price.explicit,
         price_donated=price.explicit if price.donated is None else price.donated,
         charging_unit=int(config.charging_unit),
-        grace=math.ceil(default if config.overrun is None else config.overrun),
+        grace=math.ceil(_overrun(config)),
     )
+
+
+def _overrun(config: SiteConfig) -> float:
+    """Seconds that a pilot may run beyond its limit."""
+    if config.overrun is not None:
+        return float(config.overrun)
+    return backend_type(config.backend).overrun(config)
 
 
 def _budget(name: str, config: SiteConfig) -> Budget | None:

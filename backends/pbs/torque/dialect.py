@@ -12,6 +12,7 @@ from backends.base import PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.fields import number_of
+from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
 from backends.pbs.shape import Shape
 from backends.pbs.torque import parse, submitting
@@ -27,8 +28,8 @@ class Torque:
     """Implements `backends.pbs.dialect.Dialect`."""
 
     name = "Torque"
-    time_resolution = 1
-    slot_margin = 60  # its schedulers look at the queue every half a minute or so
+    time_resolution = TIME_RESOLUTION
+    slot_margin = SLOT_MARGIN
     template = Path(__file__).with_name("pilot.template")
 
     def __init__(self, commands: Commands) -> None:

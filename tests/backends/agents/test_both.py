@@ -23,7 +23,6 @@ class Scheduler:
     time_resolution = 60
     slot_margin = 0
     can_release = True
-    loopback = False
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
@@ -92,7 +91,7 @@ def test_the_scheduler_knows_nothing_of_leases(both: tuple[Backend, Scheduler, L
 
 def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, LentNodes], tmp_path: Path) -> None:
     backend, _, _ = both
-    assert (backend.time_resolution, backend.can_release, backend.loopback) == (60, True, False)
+    assert (backend.time_resolution, backend.can_release) == (60, True)
     assert backend.advertised_limits() == LIMITS
     backend.queue_state()
     assert backend.slot_margin == 7, "learned with the first answer"

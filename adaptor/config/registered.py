@@ -1,0 +1,73 @@
+"""The kinds of batch scheduler that are installed: entry points of the group `adaptor.backends`.
+
+`backends.registry` gives the rest of the code the same objects with their full type. This module knows only
+what a configuration is checked against, so that the configuration depends on no scheduler.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import sys
+from collections.abc import Collection, Mapping
+from typing import Protocol, cast
+
+from adaptor.errors import ConfigError
+
+GROUP = "adaptor.backends"
+SOURCE_TREE = {
+    "local": "backends.local.backend_type:LOCAL",
+    "slurm": "backends.slurm.backend_type:SLURM",
+    "pbs": "backends.pbs.backend_type:PBS",
+}
+"""Our own entry points (pyproject.toml), for a source tree that is not installed, or was installed before."""
+
+
+class BackendFacts(Protocol):
+    """What a site's configuration is checked against; `backends.backend_type.BackendType` explains each."""
+
+    over_ssh: bool
+    donation_modes: Collection[str]
+    dialects: Collection[str]
+
+
+class _Loadable(Protocol):
+    def load(self) -> object: ...
+
+
+def backend_names() -> list[str]:
+    """What a site may name as its `backend`."""
+    return sorted(_entries(tuple(sys.path)))
+
+
+def load_backend(name: str) -> BackendFacts:
+    """The object that a distribution registered under this name.
+
+    Raises:
+        ConfigError: no distribution registers the name, or what it registers cannot be loaded.
+    """
+    entry = _entries(tuple(sys.path)).get(name)
+    if entry is None:
+        raise ConfigError(f"no batch scheduler {name!r} is installed{_hint(name)}")
+    try:
+        return cast(BackendFacts, entry.load())
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error}") from error
+
+
+def _hint(name: str) -> str:
+    near = difflib.get_close_matches(name, backend_names(), n=1)
+    return f" (did you mean `{near[0]}`?)" if near else f"; there are: {', '.join(backend_names())}"
+
+
+@functools.lru_cache(maxsize=1)
+def _entries(path: tuple[str, ...]) -> Mapping[str, _Loadable]:  # noqa: ARG001  (what is installed depends on it)
+    """By name. Of two distributions with the same name, the first on the path counts."""
+    from importlib.metadata import EntryPoint, entry_points  # slow to import, and not every command needs it
+
+    found: dict[str, _Loadable] = {}
+    for entry in entry_points(group=GROUP):
+        found.setdefault(entry.name, entry)
+    for name, value in SOURCE_TREE.items():
+        found.setdefault(name, EntryPoint(name, value, GROUP))
+    return found

@@ -1,0 +1,84 @@
+"""What the adaptor needs to know of a kind of batch scheduler, beside its `Backend` for each site.
+
+A distribution registers one object of it by an entry point of the group `adaptor.backends`;
+`docs/backends.md` shows how. The object is loaded whenever a configuration is read, so its module imports its
+backend only in the methods that need it.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
+    from backends.base import Backend
+    from backends.findings import Finding
+    from backends.hooks import Hooks, Wanted
+    from backends.machines.base import Machine
+
+
+class BackendType(abc.ABC):
+    """One kind of batch scheduler. Times are seconds."""
+
+    title: str
+    """The scheduler's name for people, for instance `Slurm`."""
+    time_resolution: int = 1
+    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
+    slot_margin: int = 60
+    """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
+    poll_interval: float = 15.0
+    """Between two looks at the queue, where a site does not say."""
+    pause: float = 1.0
+    """At least between two steps of a site."""
+    on_this_machine: bool = False
+    """Whether all its workers run on the daemon's own machine."""
+    over_ssh: bool = True
+    """Whether a site may have its scheduler on another machine, reached over ssh."""
+    donation_modes: Collection[str] = ()
+    """The modes of `donation` that its sites may have: `preemptible`, `agent`."""
+    dialects: Collection[str] = ()
+    """What its sites may say as `dialect`."""
+    discovery_order: int = 50
+    """`adaptor site init` asks the types in this order, lowest first, until one answers."""
+
+    @abc.abstractmethod
+    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:
+        """The backend of a site.
+
+        Args:
+            name: of the site.
+            state: the daemon's state directory.
+            machine: where the scheduler's commands run and the pilots' files lie.
+
+        Raises:
+            AdaptorError: the backend cannot be made.
+        """
+
+    def overrun(self, site: SiteConfig) -> float:  # noqa: ARG002
+        """Seconds that a job may run beyond its limit: schedulers look every 30 s or so, and give a job some
+        30 s (Slurm: KillWait) from SIGTERM to SIGKILL."""
+        return 90.0
+
+    def describe_sites(self) -> str | None:
+        """For `adaptor site init`: the YAML text of a configuration for the cluster here.
+
+        None where the type cannot describe its clusters.
+
+        Raises:
+            SchedulerError: no scheduler of this type answers here.
+        """
+        return None
+
+    def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
+        """For `adaptor site check`: the configuration against the live scheduler. Submits nothing."""
+        return []
+
+    def hooks(self, site: SiteConfig, wanted: Wanted) -> Hooks:
+        """For `adaptor site install-hooks`: the scripts by which the scheduler takes donated nodes back.
+
+        Only asked of types with the donation mode `agent`.
+        """
+        raise NotImplementedError(f"{self.title} has the donation mode `agent`, but no hooks")

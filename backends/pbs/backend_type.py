@@ -1,0 +1,48 @@
+"""PBS as a type of batch scheduler: OpenPBS, PBS Professional and Torque."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backends.backend_type import BackendType
+from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
+    from backends.base import Backend
+    from backends.findings import Finding
+    from backends.hooks import Hooks, Wanted
+    from backends.machines.base import Machine
+
+
+class PbsType(BackendType):
+    title = "PBS"
+    time_resolution = TIME_RESOLUTION
+    slot_margin = SLOT_MARGIN
+    donation_modes = ("preemptible", "agent")
+    dialects = ("openpbs", "torque")
+    discovery_order = 20
+
+    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:  # noqa: ARG002
+        from backends.pbs.backend import PbsBackend
+
+        return PbsBackend(site, machine)
+
+    def describe_sites(self) -> str:
+        from backends.pbs import discover
+
+        return discover.describe_sites()
+
+    def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:
+        from backends.pbs import discover
+
+        return discover.check_site(site, machine)
+
+    def hooks(self, site: SiteConfig, wanted: Wanted) -> Hooks:
+        from backends.pbs.hooks import openpbs_hooks, torque_hooks
+
+        return torque_hooks(wanted) if site.dialect == "torque" else openpbs_hooks(wanted)
+
+
+PBS = PbsType()

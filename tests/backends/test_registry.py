@@ -1,0 +1,38 @@
+"""What the types of batch scheduler say of themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adaptor.config.schema import SiteConfig
+from backends.machines.here import HERE
+from backends.registry import backend_type, backend_types
+
+OURS = ("local", "slurm", "pbs")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_new_backend_rounds_as_its_type_says(name: str, tmp_path: Path) -> None:
+    """A simulation, which has only the type, and a daemon before the first answer shape the same requests."""
+    backend = backend_type(name).make("here", SiteConfig(backend=name), tmp_path, HERE)
+    known = backend_type(name)
+    assert (backend.time_resolution, backend.slot_margin) == (known.time_resolution, known.slot_margin)
+
+
+def test_slurm_is_asked_before_pbs_whose_commands_it_may_imitate_and_this_machine_last() -> None:
+    ours = {backend_type(name): name for name in OURS}
+    assert [ours[each] for each in backend_types() if each in ours] == ["slurm", "pbs", "local"]
+
+
+def test_a_job_of_the_local_site_outlives_its_limit_by_its_grace_time() -> None:
+    site = SiteConfig(backend="local")
+    assert backend_type("local").overrun(site) == float(site.grace_time) + 5
+    assert backend_type("slurm").overrun(site) == backend_type("pbs").overrun(site) == 90
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_only_schedulers_of_clusters_donate_and_are_reached_over_ssh(name: str) -> None:
+    known = backend_type(name)
+    assert known.over_ssh == bool(known.donation_modes) == (not known.on_this_machine)

@@ -1,0 +1,22 @@
+"""From a site's configuration to the rules by which its requests are shaped."""
+
+from __future__ import annotations
+
+from adaptor.config.schema import SiteConfig
+from adaptor.model import Limits
+from backends.registry import backend_type
+from backends.rules import site_rules
+
+LIMITS = Limits(max_pending_requests=2, max_proc=64, max_tr=3600)
+
+
+def test_margins_are_those_of_the_scheduler() -> None:
+    rules = site_rules(SiteConfig(backend="slurm"), backend_type("slurm"), LIMITS, 17.0)
+    assert (rules.limits, rules.pad) == (LIMITS, 17.0)
+    assert (rules.time_resolution, rules.slot_margin, rules.granularity) == (60, 100, 1)
+
+
+def test_requests_are_whole_nodes_only_where_the_site_says_so() -> None:
+    for whole, granularity in ((True, 16), (False, 1)):
+        config = SiteConfig(backend="pbs", processors_per_node=16, whole_nodes=whole)
+        assert site_rules(config, backend_type("pbs"), LIMITS, 0.0).granularity == granularity
