@@ -8,23 +8,23 @@ from typing import Any
 
 import click
 
-from adaptor.cli.failing import guarded
-from adaptor.cli.lazy import LazyGroup, show_help
+from adaptor.cli.command_groups import LazyGroup, show_help
+from adaptor.cli.exit_codes import guarded
 
 COMMANDS = {
     "run": "adaptor.cli.daily.run:run",
     "submit": "adaptor.cli.daily.submit:submit",
     "status": "adaptor.cli.daily.status:status",
-    "watch": "adaptor.cli.daily.watch:watch",
-    "wait": "adaptor.cli.daily.wait:wait",
+    "watch": "adaptor.cli.daily.watch_wait:watch",
+    "wait": "adaptor.cli.daily.watch_wait:wait",
     "results": "adaptor.cli.daily.results:results",
     "why": "adaptor.cli.daily.why:why",
     "report": "adaptor.cli.daily.report:report",
     "quote": "adaptor.cli.credits.quote:quote",
     "credits": "adaptor.cli.credits.credits:credits",
     "budget": "adaptor.cli.credits.budget:budget",
-    "cancel": "adaptor.cli.daily.cancel:cancel",
-    "retry": "adaptor.cli.daily.retry:retry",
+    "cancel": "adaptor.cli.daily.cancel_retry:cancel",
+    "retry": "adaptor.cli.daily.cancel_retry:retry",
     "daemon": "adaptor.cli.operating.daemon:daemon",
     "site": "adaptor.cli.operating.site:site",
     "pilot": "adaptor.cli.operating.pilot:pilot",

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.cli.jsonout import iso_time
-from adaptor.cli.pace import Pace, rate_text
+from adaptor.cli.json_output import iso_time
+from adaptor.cli.progress import Pace, rate_text
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, coloured, ending, pilots_line, plural, printable
 from tests.cli.fake_control import pilot_view

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from adaptor.cli.credit_words import credit_line
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.starting import ask_daemon, tell_started
 from adaptor.errors import UsageError
 from adaptor.protocol import control
 

@@ -6,9 +6,9 @@ import click
 
 from adaptor import views
 from adaptor.cli.credit_words import amount
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
 from adaptor.cli.words import duration

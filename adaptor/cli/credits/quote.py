@@ -12,11 +12,11 @@ import msgspec
 
 from adaptor.budget.provisioning.milp import require_scipy
 from adaptor.cli.credit_words import amount
+from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.daily.bag_options import bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.starting import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.table import layout
 from adaptor.cli.words import duration, plural
 from adaptor.errors import UsageError
@@ -49,7 +49,7 @@ def quote(
       adaptor quote tasks.bag --choose 2
     """
     require_scipy()
-    from adaptor.cli.credits.quoting import take_samples
+    from adaptor.cli.credits.sampling import take_samples
 
     if png is not None:  # before anything is paid for
         _check_drawable(Path(png))

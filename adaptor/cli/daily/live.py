@@ -10,9 +10,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from adaptor import views
-from adaptor.cli.following import Snapshot
-from adaptor.cli.pace import Pace, rate_text
-from adaptor.cli.progress import counts, pilot_notes, title
+from adaptor.cli.follow import Snapshot
+from adaptor.cli.progress import Pace, counts, pilot_notes, rate_text, title
 from adaptor.cli.words import duration, pilots_line
 
 

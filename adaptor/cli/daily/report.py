@@ -7,11 +7,11 @@ import click
 from adaptor import views
 from adaptor.cli.credit_words import credit_line
 from adaptor.cli.donation_words import lent_words
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
 from adaptor.cli.progress import counts, title
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import duration, plural
 from adaptor.protocol import control

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
+from adaptor.cli.daemon_process import ask_daemon, stop_daemon
 from adaptor.cli.daily.bag_options import bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
-from adaptor.cli.daily.watching import watch_bags
-from adaptor.cli.failing import INTERRUPTED
+from adaptor.cli.daily.watch_wait import watch_bags
+from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.reading import ask_journal
-from adaptor.cli.starting import ask_daemon
-from adaptor.cli.stopping import stop_daemon
+from adaptor.cli.reader import ask_journal
 from adaptor.cli.words import plural
 from adaptor.errors import AdaptorError
 from adaptor.protocol import control

@@ -7,10 +7,10 @@ import click
 from adaptor import views
 from adaptor.cli.client import ask
 from adaptor.cli.credit_words import forecast_line
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, pilots_line, printable

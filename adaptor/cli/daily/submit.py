@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.daily.bag_options import bag_options
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.starting import ask_daemon, tell_started
 from adaptor.cli.words import plural
 from adaptor.protocol import control
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import clock, printable
 from adaptor.errors import UsageError

@@ -6,11 +6,10 @@ import click
 
 from adaptor import views
 from adaptor.cli.client import ask
-from adaptor.cli.jsonout import print_json
-from adaptor.cli.lazy import show_help
+from adaptor.cli.command_groups import show_help
+from adaptor.cli.daemon_process import ensure_daemon, stop_daemon
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.starting import ensure_daemon
-from adaptor.cli.stopping import stop_daemon
 from adaptor.cli.words import clock, plural, printable
 from adaptor.errors import NoDaemonError
 from adaptor.protocol import control

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.jsonout import print_json
-from adaptor.cli.lazy import show_help
+from adaptor.cli.command_groups import show_help
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
-from adaptor.cli.reading import Reader
+from adaptor.cli.reader import Reader
 from adaptor.protocol import control
 
 

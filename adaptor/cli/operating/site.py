@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.lazy import LazyGroup, show_help
+from adaptor.cli.command_groups import LazyGroup, show_help
 
 COMMANDS = {
     "list": "adaptor.cli.operating.site_list:list_",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import click
 
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import coloured, printable
 from adaptor.config.schema import SiteConfig, config_path, load_config

@@ -1,15 +1,17 @@
-"""`adaptor site install-hooks`: by which scripts a scheduler takes lent nodes back."""
+"""`adaptor site install-hooks`: the scripts by which a scheduler takes donated nodes back."""
 
 from __future__ import annotations
 
 import os
 import pwd
+import stat
+import subprocess
 import sys
 from pathlib import Path
 
 import click
 
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig, config_path, load_config
@@ -105,7 +107,6 @@ def _number_of(user: str | None) -> int:
 
 
 def _warnings(interpreter: str, site: SiteConfig) -> list[str]:
-    from adaptor.cli.operating.trusting import changeable_by_others
 
     if site.ssh is not None:
         return [f"whether others than root can change {interpreter} on the nodes cannot be seen from here"]
@@ -132,3 +133,50 @@ def _write(folder: Path, hooks: Hooks, force: bool) -> None:
             path.chmod(script.mode)
     except OSError as error:
         raise AdaptorError(f"{error.filename}: cannot be written: {error.strerror}") from error
+
+
+_TELL = (
+    "import os, sys, sysconfig, adaptor.node_agent.reclaim as m;"
+    "print(os.path.realpath(sys.executable), sys.prefix, sysconfig.get_path('stdlib'),"
+    "sysconfig.get_path('purelib'), m.__file__, sep='\\n')"
+)
+_TIMEOUT = 30
+"""Seconds."""
+
+
+def changeable_by_others(interpreter: str) -> list[str]:
+    """What of an interpreter and of this package in it is not root's alone, one phrase for each place.
+
+    Raises:
+        AdaptorError: it cannot be run, or does not have this package.
+    """
+    paths = [Path(interpreter), *(Path(line) for line in _places(interpreter))]
+    checked = dict.fromkeys(part for path in paths for part in (*reversed(path.parents), path))
+    return [problem for part in checked if (problem := _problem(part))][:3]
+
+
+def _places(interpreter: str) -> list[str]:
+    try:
+        done = subprocess.run(
+            [interpreter, "-I", "-c", _TELL],
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise AdaptorError(f"{interpreter}: cannot be run: {error}") from error
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise AdaptorError(f"{interpreter}: does not have the adaptor: {why}; install it there")
+    return done.stdout.splitlines()
+
+
+def _problem(path: Path) -> str:
+    status = path.stat()
+    if status.st_uid:
+        return f"{path} belongs to user {status.st_uid}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+        return f"{path} may be written by others"
+    return ""

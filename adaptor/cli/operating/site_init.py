@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.config.schema import default_config_path, parse_config
 from adaptor.errors import AdaptorError, UsageError

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from adaptor import views
 from adaptor.cli.client import NoAnswerError, ask
-from adaptor.cli.jsonout import print_json
+from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
-from adaptor.cli.operating.slots_table import slots_lines
 from adaptor.cli.options import config_option, json_option
+from adaptor.cli.table import layout
 from adaptor.cli.words import clock, plural, printable
 from adaptor.errors import NoDaemonError, UsageError
 from adaptor.protocol import control
+from adaptor.units import format_duration
 
 _TIMEOUT = 90.0
 """Seconds for the daemon's answer: a slow scheduler is asked on the way."""
@@ -97,3 +98,25 @@ def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
         yield from slots_lines(site)
         yield ""
         yield from picture(site, screen_width())
+
+
+_TITLES = ("processors", "start", "until", "duration", "request")
+
+
+def slots_lines(site: views.SlotsView) -> Iterator[str]:
+    """A title and a line for each free slot, the earliest first."""
+    if not site.slots:
+        yield "no processor is ever free, as the queue stands"
+        return
+    yield from layout(_TITLES, [_row(slot, site.observed or 0.0) for slot in site.slots])
+
+
+def _row(slot: views.SlotView, now: float) -> tuple[str, ...]:
+    span = "unlimited" if slot.end is None else format_duration(slot.end - slot.start)
+    return (
+        str(slot.processors),
+        "now" if slot.start <= now else clock(slot.start, now),
+        "-" if slot.end is None else clock(slot.end, now),
+        span,
+        "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}",
+    )

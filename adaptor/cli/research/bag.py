@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 import msgspec
 
-from adaptor.cli.jsonout import print_figures
+from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
 from adaptor.cli.research.running import seed_option
 from adaptor.cli.research.trace_options import FILE, processors_option, scheduler_option

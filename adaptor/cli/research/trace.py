@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from adaptor.cli.jsonout import print_figures
-from adaptor.cli.lazy import show_help
+from adaptor.cli.command_groups import show_help
+from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
 from adaptor.cli.research.trace_options import FILE, lenient_option, processors_option
 from adaptor.errors import UsageError

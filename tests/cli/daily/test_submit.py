@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.cli import client, starting
+from adaptor.cli import client, daemon_process
 from adaptor.cli.daily import run as run_module
 from adaptor.cli.daily.environment import captured
 from adaptor.daemon import process
@@ -205,7 +205,7 @@ def test_a_daemon_that_was_just_leaving_is_followed_by_another(
             leaving.close()
         return client.ask(question, *rest)
 
-    monkeypatch.setattr(starting, "ask", ask)
+    monkeypatch.setattr(daemon_process, "ask", ask)
     outcome = cli("submit", "--template", "true")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n"), outcome.err
     assert leaving.asked(control.Submit) == []

@@ -14,7 +14,7 @@ from adaptor.budget.provisioning.sampling import Samples, compact_samples, sampl
 from adaptor.budget.provisioning.site_mapping import learn
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.cli.client import ask
-from adaptor.cli.following import follow
+from adaptor.cli.follow import follow
 from adaptor.cli.words import plural
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol import control

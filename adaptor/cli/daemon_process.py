@@ -1,14 +1,18 @@
-"""Questions that need a daemon: one is started where none runs."""
+"""Starting a daemon where a question needs one, and ending it."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import time
 from typing import TypeVar
 
 import click
 import msgspec
 
 from adaptor.cli.client import ANSWER_TIMEOUT, NoAnswerError, ask
-from adaptor.errors import NoDaemonError
+from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
@@ -61,3 +65,48 @@ def ask_daemon(
 def tell_started() -> None:
     """That a daemon was started which stays."""
     click.echo("adaptor: no daemon was running: started one (adaptor daemon stop ends it)", err=True)
+
+
+STOP_TIMEOUT = 60.0
+"""Seconds for a daemon to leave; cancelling its pilots may take a slow scheduler's time."""
+
+
+def stop_daemon(pilots: bool) -> int:
+    """End the daemon (`pilots`: with its pilots) and wait until it has gone; its process id.
+
+    Raises:
+        NoDaemonError: none runs.
+        AdaptorError: it does not end.
+    """
+    daemon = ask(control.GetDaemon(), control.Daemon).daemon
+    ask(control.Stop(pilots=pilots), control.Stopping)
+    local = daemon.host == socket.gethostname()
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while _process_runs(daemon.pid) if local else _answers():
+        if time.monotonic() > deadline:
+            where = f"process {daemon.pid} on {daemon.host}"
+            raise AdaptorError(f"the daemon ({where}) does not end; it still runs after {STOP_TIMEOUT:g} s")
+        time.sleep(0.05)
+    return daemon.pid
+
+
+def _process_runs(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        # A private daemon is our own child, and stays in the process table until it is waited for.
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:
+            return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # The number belongs to someone else by now.
+        return False
+    return True
+
+
+def _answers() -> bool:
+    try:
+        ask(control.GetDaemon(), control.Daemon)
+    except NoDaemonError:
+        return False
+    return True

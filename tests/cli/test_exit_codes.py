@@ -8,7 +8,7 @@ import sys
 import click
 import pytest
 
-from adaptor.cli.failing import guarded
+from adaptor.cli.exit_codes import guarded
 from adaptor.cli.main import COMMANDS, program
 from adaptor.errors import AdaptorError, BagFileError
 from adaptor.protocol import control

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from adaptor.cli import following, reading
+from adaptor.cli import follow, reader
 from adaptor.cli.daily.live import display
-from adaptor.cli.following import Snapshot
+from adaptor.cli.follow import Snapshot
 from adaptor.cli.progress import Narrator, summary
 from adaptor.errors import JournalError
 from adaptor.journal import queries
@@ -122,8 +122,8 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     said: list[BagView] | None,
 ) -> None:
     journal(said)
-    monkeypatch.setattr(following, "PATIENCE", 0.5)
-    monkeypatch.setattr(following, "NOTICE", 0.0)
+    monkeypatch.setattr(follow, "PATIENCE", 0.5)
+    monkeypatch.setattr(follow, "NOTICE", 0.0)
     server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
     threading.Timer(0.3, server.close).start()
     outcome = cli("watch")
@@ -147,7 +147,7 @@ def test_a_daemon_that_comes_back_is_followed_on(
 
 
 def test_the_journal_of_a_new_state_directory_is_empty() -> None:
-    assert reading.ask_journal(control.GetBags(), control.Bags).bags == []
+    assert reader.ask_journal(control.GetBags(), control.Bags).bags == []
 
 
 def snapshot(after: float, *pilots: Any, **changes: Any) -> Snapshot:

@@ -11,7 +11,7 @@ import msgspec
 
 from adaptor import views
 from adaptor.cli.client import ask
-from adaptor.cli.reading import ask_journal
+from adaptor.cli.reader import ask_journal
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory

@@ -1,0 +1,93 @@
+"""`adaptor watch` and `adaptor wait`: progress, or silence, until bags have ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import click
+
+from adaptor.cli.follow import Snapshot, exit_code, follow
+from adaptor.cli.json_output import print_json
+from adaptor.cli.options import duration, json_option
+from adaptor.cli.progress import Narrator, summary
+from adaptor.cli.reader import Reader
+from adaptor.cli.selectors import selector_argument
+
+
+@click.command()
+@selector_argument("[SEL]", default="last")
+@json_option
+def watch(selector: str, as_json: bool) -> int:
+    """Show progress until bags (default: last) have ended.
+
+    Ctrl-C stops the watching, not the bags. Exit code: 0 all tasks done, 3 some failed.
+
+    \b
+    Example:
+      adaptor watch 3-5
+    """
+    return watch_bags([bag.id for bag in Reader().bags(selector)], as_json)
+
+
+TIME_UP = 124
+
+
+@click.command()
+@selector_argument("[SEL]", default="last")
+@click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
+@json_option
+def wait(selector: str, timeout: float | None, as_json: bool) -> int:
+    """Wait in silence until bags (default: last) have ended.
+
+    Exit code: 0 all tasks done, 3 some failed, 124 time-out.
+
+    \b
+    Example:
+      adaptor wait last --timeout 2h && make figures
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    last: Snapshot | None = None
+    for snapshot in follow([bag.id for bag in Reader().bags(selector)], deadline):
+        last = snapshot
+    if as_json:
+        print_json({"bags": last.bags if last is not None else []})
+    return exit_code(last.bags) if last is not None and last.ended else TIME_UP
+
+
+def watch_bags(bags: Sequence[int], as_json: bool) -> int:
+    """Show the bags' progress until they have ended; the exit code of their tasks.
+
+    Raises:
+        NoDaemonError: none runs and the bags have not ended.
+    """
+    last: Snapshot | None = None
+    for snapshot in _display(as_json)(follow(bags)):
+        last = snapshot
+    ended = last.bags if last is not None else []
+    if as_json:
+        print_json({"bags": ended})
+    else:
+        for bag in ended:
+            click.echo(summary(bag))
+    return exit_code(ended)
+
+
+def _display(as_json: bool) -> Callable[[Iterable[Snapshot]], Iterable[Snapshot]]:
+    """What hands snapshots on and shows them meanwhile."""
+    if as_json:
+        return iter
+    if sys.stdout.isatty():
+        from adaptor.cli.daily.live import display
+
+        return display
+    return _narrated
+
+
+def _narrated(snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
+    narrator = Narrator()
+    for snapshot in snapshots:
+        for line in narrator.lines(snapshot):
+            click.echo(line)
+        yield snapshot
