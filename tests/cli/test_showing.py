@@ -241,7 +241,7 @@ def test_daemon_stop_where_none_runs(cli: Cli) -> None:
 
 
 def test_a_daemon_that_does_not_end_is_told(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon_process, "PATIENCE", 0.1)
+    monkeypatch.setattr(daemon_process, "STOP_TIMEOUT", 0.1)
     server = serve({control.Stop: control.Stopping()})  # Its process is this one.
     outcome = cli("daemon", "stop")
     assert outcome.code == 1
