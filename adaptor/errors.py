@@ -23,6 +23,13 @@ class BagFileError(UsageError):
     """A bag's file is at fault; the message names the file and the line."""
 
 
+class UnknownBagError(UsageError):
+    """The user, or a part of the adaptor, names a bag that is not in the journal."""
+
+    def __init__(self, bag: int) -> None:
+        super().__init__(f"there is no bag {bag}; `adaptor status all` lists them")
+
+
 class NoDaemonError(AdaptorError):
     """No daemon answers for this state directory."""
 

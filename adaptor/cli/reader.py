@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TypeVar
 
 import click
@@ -34,7 +35,7 @@ def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
     nothing = _NOTHING.get(type(question))
     if isinstance(nothing, kind) and not (directory / FILE).exists():
         return nothing
-    return expected(answer_offline(directory, question), kind)
+    return expected(answer_offline(directory, question, time.time()), kind)
 
 
 class Reader:

@@ -50,7 +50,7 @@ async def serve(service: Service, data: bytes) -> control.Answer:
         return control.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
         if isinstance(question, READING):
-            return _live(service, answer(service.core.journal.connection, question))
+            return _live(service, answer(service.core.journal.connection, question, time.time()))
         return await _do(service, question)
     except UsageError as error:
         return control.Failure(str(error), usage=True)
@@ -135,10 +135,7 @@ async def _cancel(service: Service, bags: list[int]) -> int:
 
 async def _retry(service: Service, bags: list[int]) -> int:
     journal, broker = service.core.journal, service.core.broker
-    try:
-        loaded = [load_bag(journal, bag) for bag in bags]
-    except KeyError as error:
-        raise UsageError(f"there is no bag {error.args[0]}") from error
+    loaded = [load_bag(journal, bag) for bag in bags]
     again = sum(broker.retry(bag, time.time()) for bag in loaded)
     await service.core.commit()
     service.wake_sites()

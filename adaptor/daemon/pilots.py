@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor.crafting.situation import PilotView
-from adaptor.journal.journal import PilotRow
+from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 

@@ -13,7 +13,7 @@ from adaptor.daemon.slots_view import slots_view, unread
 from adaptor.daemon.viewing import rules_of
 from adaptor.errors import UsageError
 from adaptor.journal.database import guarded
-from adaptor.journal.donation_views import NOTHING_LENT, lending_of_site
+from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
 from adaptor.views import LendingView, SiteView, SlotsView
 
@@ -50,10 +50,10 @@ def _observed(site: SiteState) -> float | None:
 def _lending(site: SiteState) -> LendingView | None:
     journal = site.core.journal
     with guarded(journal.path):
-        told = lending_of_site(journal.connection, site.name, time.time())
+        told = donation_of_site(journal.connection, site.name, time.time())
     if site.lender is None:
         return told
-    told = told or NOTHING_LENT
+    told = told or NOTHING_DONATED
     return msgspec.structs.replace(told, idle=site.lender.idle, reason=site.lender.reason)
 
 

@@ -1,4 +1,4 @@
-"""Lent time as a user is shown it: what of it was of use, how often and how fast it was given back."""
+"""Donated nodes in figures: what their time was used for, how often and how fast they were reclaimed."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.journal.attempt_sums import processor_seconds
+from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.views import LendingView
 
-NOTHING_LENT = LendingView(
+NOTHING_DONATED = LendingView(
     nodes=0, leases=0, lent=0.0, used=0.0, lost=0.0, reclaims=0, latency=None, slowest=None
 )
 _LOST = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 
 
-def lending_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingView | None:
-    """All leases of a site, those that still run included; None: there never was one."""
+def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingView | None:
+    """All donated nodes that a site has used, those in use included; None: it never used one."""
     rows = db.execute(
         "SELECT id, state, reclaim_time, p * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
         " WHERE site = ? AND donated_node <> ''",
         (now, site),
     ).fetchall()
-    leases = [_Lease(*row) for row in rows]
-    if not leases:
+    uses = [_Use(*row) for row in rows]
+    if not uses:
         return None
     held = _attempts(db, "pilot.site = ?", (site,))
-    return _view(leases, sum(lease.held or 0.0 for lease in leases), *held)
+    return _view(uses, sum(use.held or 0.0 for use in uses), *held)
 
 
-def lending_of_bag(db: sqlite3.Connection, bag: int) -> LendingView | None:
-    """What its tasks held of lent nodes; None: none ever ran there."""
+def donation_of_bag(db: sqlite3.Connection, bag: int) -> LendingView | None:
+    """What the tasks of a bag held of donated nodes; None: none ever ran there."""
     rows = db.execute(
         "SELECT id, state, reclaim_time, 0 FROM pilot WHERE donated_node <> ''"
         " AND id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?)",
@@ -42,23 +42,26 @@ def lending_of_bag(db: sqlite3.Connection, bag: int) -> LendingView | None:
     if not rows:
         return None
     used, lost = _attempts(db, "attempt.bag = ?", (bag,))
-    return _view([_Lease(*row) for row in rows], used + lost, used, lost)
+    return _view([_Use(*row) for row in rows], used + lost, used, lost)
 
 
-class _Lease(msgspec.Struct, frozen=True):
+class _Use(msgspec.Struct, frozen=True):
+    """A pilot that uses a donated node, or has."""
+
     id: int
     state: str
-    yielded: float | None
+    reclaim_time: float | None
+    """Seconds; None: its node was not reclaimed, or it is not known."""
     held: float | None
     """Processor-seconds."""
 
 
-def _view(leases: Sequence[_Lease], lent: float, used: float, lost: float) -> LendingView:
-    reclaimed = [lease for lease in leases if lease.state == PilotState.PREEMPTED.value]
-    times = [lease.yielded for lease in reclaimed if lease.yielded is not None]
+def _view(uses: Sequence[_Use], lent: float, used: float, lost: float) -> LendingView:
+    reclaimed = [use for use in uses if use.state == PilotState.PREEMPTED.value]
+    times = [use.reclaim_time for use in reclaimed if use.reclaim_time is not None]
     return LendingView(
-        nodes=sum(lease.state == PilotState.RUNNING.value for lease in leases),
-        leases=len(leases),
+        nodes=sum(use.state == PilotState.RUNNING.value for use in uses),
+        leases=len(uses),
         lent=lent,
         used=used,
         lost=lost,
@@ -69,11 +72,11 @@ def _view(leases: Sequence[_Lease], lent: float, used: float, lost: float) -> Le
 
 
 def _attempts(db: sqlite3.Connection, where: str, arguments: tuple[object, ...]) -> tuple[float, float]:
-    """Processor-seconds of attempts on lent nodes that became results, and of those that were aborted."""
+    """Processor-seconds of attempts on donated nodes: those that became results, and those that were lost."""
     used = lost = 0.0
-    for _, outcome, held in processor_seconds(db, f"pilot.donated_node <> '' AND {where}", arguments):
-        if outcome == AttemptOutcome.DONE.value:
-            used += held
-        elif AttemptOutcome(outcome) in _LOST:
-            lost += held
+    for held in held_by_attempts(db, f"pilot.donated_node <> '' AND {where}", arguments):
+        if held.outcome is AttemptOutcome.DONE:
+            used += held.seconds
+        elif held.outcome in _LOST:
+            lost += held.seconds
     return used, lost

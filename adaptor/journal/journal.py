@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,9 +11,18 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.donation.idleness import Idleness
+from adaptor.errors import UnknownBagError
 from adaptor.journal.change_rows import write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
-from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.journal.pilot_rows import (
+    PilotRow,
+    PilotWait,
+    insert_pilot,
+    pilots_in_system,
+    started_in,
+    waits,
+)
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -22,34 +31,6 @@ _pack = msgspec.msgpack.Encoder().encode
 _Also = Callable[[sqlite3.Connection, int], None]
 
 _unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
-
-
-class PilotRow(msgspec.Struct, frozen=True):
-    """A pilot in the system, as the journal has it."""
-
-    id: int
-    site: str
-    tag: str
-    job: str | None
-    state: str
-    p: int
-    tr: int
-    submitted: float
-    predicted_start: float | None
-    started: float | None
-    bag: int | None
-    """The only bag that it serves; None: all that share their pilots."""
-    node: str
-    """The node that it lends; empty: a formal request."""
-
-
-class PilotWait(msgspec.Struct, frozen=True):
-    """When a pilot should have started, and when it did or was given up."""
-
-    p: int
-    predicted_start: float
-    started: float | None
-    ended: float | None
 
 
 class Journal:
@@ -85,9 +66,9 @@ class Journal:
     def add_bag(
         self, spec: BagSpec, tasks: Sequence[TaskInput], now: float, also: _Also | None = None
     ) -> int:
-        """Write a new bag down; its id. The output folder `{bag}` in the spec becomes the id.
+        """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
-        `also` is told the id and writes in the same transaction.
+        `also` gets the id and writes in the same transaction.
         """
         with self.transaction() as db:
             row = db.execute(
@@ -106,11 +87,11 @@ class Journal:
         return bag
 
     def bag_spec(self, bag: int) -> BagSpec:
-        """Raises KeyError: there is no such bag."""
+        """Raises UnknownBagError."""
         with guarded(self.path):
             row = self.connection.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
         if row is None:
-            raise KeyError(bag)
+            raise UnknownBagError(bag)
         return msgspec.msgpack.decode(row[0], type=BagSpec)
 
     def inputs(self, keys: Sequence[AttemptKey]) -> list[TaskInput]:
@@ -128,7 +109,7 @@ class Journal:
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
     def runtimes(self, bag: int, every: int = 1) -> list[float]:
-        """Seconds that the finished tasks of a bag took; of every so many tasks one."""
+        """Seconds that the finished tasks of a bag took; of every `every` tasks one."""
         with guarded(self.path):
             rows = self.connection.execute(
                 "SELECT wall FROM attempt"
@@ -163,46 +144,26 @@ class Journal:
         also: _Also | None = None,
         node: str = "",
     ) -> int:
-        """Write the intent to submit a request down, before it is submitted; the pilot's id.
+        """Write the intent to submit a request, before it is submitted; the pilot's id.
 
-        `bag` is the only one that it will serve, `node` the one that it lends. `also` is told the id and
-        writes in the same transaction.
+        `bag` is the only one that it will serve, `node` the donated node that it will use. `also` gets the id
+        and writes in the same transaction.
         """
         with self.transaction() as db:
-            row = db.execute(
-                "INSERT INTO pilot"
-                " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node)"
-                " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    site,
-                    PilotState.SUBMITTING.value,
-                    crafted.request.p,
-                    crafted.request.tr,
-                    now,
-                    crafted.predicted_start,
-                    crafted.reason,
-                    bag,
-                    node,
-                ),
-            )
-            pilot = int(row.lastrowid or 0)
-            db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+            pilot = insert_pilot(db, site, tag_prefix, crafted, now, bag, node)
             if also is not None:
                 also(db, pilot)
         return pilot
 
     def pilots_in_system(self) -> list[PilotRow]:
         """Those that count towards max_pending_requests."""
-        states = [state.value for state in IN_SYSTEM]
-        marks = ",".join("?" * len(states))
         with guarded(self.path):
-            rows = self.connection.execute(
-                "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag,"  # noqa: S608
-                " donated_node FROM pilot"
-                f" WHERE state IN ({marks})",
-                states,
-            )
-            return [PilotRow(*row) for row in rows]
+            return pilots_in_system(self.connection)
+
+    def started_in(self, keys: Iterable[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:
+        """The attempts by the pilot in which they were started, and its site; unknown ones are left out."""
+        with guarded(self.path):
+            return started_in(self.connection, keys)
 
     def update_pilot(
         self,
@@ -235,13 +196,7 @@ class Journal:
     def waits(self, site: str, limit: int = 500) -> list[PilotWait]:
         """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
         with guarded(self.path):
-            rows = self.connection.execute(
-                "SELECT p, predicted_start, started, ended FROM pilot"
-                " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
-                " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
-                (site, PilotState.REFUSED.value, limit),
-            ).fetchall()
-        return [PilotWait(*row) for row in reversed(rows)]
+            return waits(self.connection, site, limit)
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """A pilot has given processors back."""

@@ -1,14 +1,14 @@
-"""Pilots as the journal tells them: what they held, and what of it was of use."""
+"""Pilots in figures: what they held, and what of it became results."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.bag_spec import BagSpec
+from adaptor.journal.pilot_rows import held_by_attempts
+from adaptor.model import AttemptOutcome
 from adaptor.views import PilotRecord
 
 _PILOT_COLUMNS = (
@@ -17,26 +17,19 @@ _PILOT_COLUMNS = (
 )
 
 
-def pilots(db: sqlite3.Connection, where: str, arguments: Iterable[object]) -> list[PilotRecord]:
-    """Pilots by an SQL condition of this module's own making."""
-    rows = db.execute(f"SELECT {_PILOT_COLUMNS} FROM pilot {where} ORDER BY id", tuple(arguments)).fetchall()  # noqa: S608
-    used = _used(db, [row[0] for row in rows])
-    now = time.time()
+def pilots(db: sqlite3.Connection, where: str, arguments: Sequence[object], now: float) -> list[PilotRecord]:
+    """Pilots by an SQL condition on `pilot`, which never comes from a user; `now` ends those that run."""
+    rows = db.execute(f"SELECT {_PILOT_COLUMNS} FROM pilot WHERE {where} ORDER BY id", arguments).fetchall()  # noqa: S608
+    used = _used(db, where, arguments)
     return [_pilot_record(row, used.get(row[0], 0.0), now) for row in rows]
 
 
-def _used(db: sqlite3.Connection, ids: list[int]) -> dict[int, float]:
+def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
     """Processor-seconds of the attempts that became results, by pilot."""
-    rows = db.execute(
-        "SELECT attempt.pilot, bag.spec, SUM(attempt.wall) FROM attempt JOIN bag ON bag.id = attempt.bag"  # noqa: S608
-        f" WHERE attempt.outcome = 'done' AND attempt.pilot IN ({','.join('?' * len(ids))})"
-        " GROUP BY attempt.pilot, attempt.bag",
-        ids,
-    )
+    chosen = f"attempt.outcome = ? AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
     used: dict[int, float] = {}
-    for pilot, spec, wall in rows:
-        cpus = msgspec.msgpack.decode(spec, type=BagSpec).cpus
-        used[pilot] = used.get(pilot, 0.0) + wall * cpus
+    for held in held_by_attempts(db, chosen, (AttemptOutcome.DONE.value, *arguments)):
+        used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
     return used
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from adaptor.journal.bag_views import bags, tasks
 from adaptor.journal.credit_entries import entries
 from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.journal.database import FILE, guarded, open_for_reading
-from adaptor.journal.donation_views import lending_of_bag
+from adaptor.journal.donation_views import donation_of_bag
 from adaptor.journal.pilot_views import pilots
 from adaptor.model import IN_SYSTEM, PilotState
 from adaptor.protocol import control
@@ -26,8 +25,8 @@ READING = (
 """The questions that the journal alone can answer."""
 
 
-def answer_offline(directory: Path, question: control.Question) -> control.Answer:
-    """Answer from the journal of a daemon that does not run.
+def answer_offline(directory: Path, question: control.Question, now: float) -> control.Answer:
+    """Answer from the journal of a daemon that does not run. `now` is in epoch seconds.
 
     Raises:
         JournalError: there is no journal, or it is in use.
@@ -36,10 +35,10 @@ def answer_offline(directory: Path, question: control.Question) -> control.Answe
     if not isinstance(question, READING):
         raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
     with closing(open_for_reading(directory)) as db, guarded(directory / FILE):
-        return answer(db, question)
+        return answer(db, question, now)
 
 
-def answer(db: sqlite3.Connection, question: READING) -> control.Answer:
+def answer(db: sqlite3.Connection, question: READING, now: float) -> control.Answer:
     """Raises UsageError: the question names something that is not there."""
     match question:
         case control.GetBags():
@@ -48,26 +47,27 @@ def answer(db: sqlite3.Connection, question: READING) -> control.Answer:
             return control.Tasks(tasks(db, question))
         case control.GetPilots():
             states = list(PilotState) if question.ended else IN_SYSTEM
-            where = f"WHERE state IN ({','.join('?' * len(states))})"
-            return control.Pilots(pilots(db, where, [state.value for state in states]))
+            where = f"state IN ({','.join('?' * len(states))})"
+            return control.Pilots(pilots(db, where, [state.value for state in states], now))
         case control.GetReport():
-            return control.Report(report(db, question.bag))
+            return control.Report(report(db, question.bag, now))
         case control.GetCredits():
             wanted = [bag.id for bag in bags(db, question.bags)]
-            return control.Credits(credits_view(Ledger(entries(db)), wanted, time.time(), priced=False))
+            return control.Credits(credits_view(Ledger(entries(db)), wanted, now, priced=False))
         case control.GetWhy():
             return control.Why(why(db, question))
 
 
-def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
+def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
     """Every request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
     (bag,) = bags(db, str(bag_id))
     until = bag.ended if bag.ended is not None else float("inf")
     requests = pilots(
         db,
-        "WHERE id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) OR (submitted BETWEEN ? AND ?"
+        "id IN (SELECT DISTINCT pilot FROM attempt WHERE bag = ?) OR (submitted BETWEEN ? AND ?"
         " AND NOT EXISTS (SELECT 1 FROM attempt WHERE attempt.pilot = pilot.id))",
         (bag_id, bag.submitted, until),
+        now,
     )
     if bag.sites:
         requests = [request for request in requests if request.site in bag.sites]
@@ -88,7 +88,7 @@ def report(db: sqlite3.Connection, bag_id: int) -> BagReport:
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
         credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
-        lending=lending_of_bag(db, bag_id),
+        lending=donation_of_bag(db, bag_id),
     )
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import msgspec
 
 from adaptor.bag_spec import BagSpec
+from adaptor.errors import UnknownBagError
 from adaptor.journal.credit_entries import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
@@ -52,7 +53,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
 
 
 def load_bag(journal: Journal, bag: int) -> Bag:
-    """Raises KeyError: there is no such bag."""
+    """Raises UnknownBagError."""
     with guarded(journal.path):
         return _read_bag(journal.connection, bag)
 
@@ -62,7 +63,7 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
         "SELECT spec, tasks, retried, runtime, first_done FROM bag WHERE id = ?", (bag_id,)
     ).fetchone()
     if row is None:
-        raise KeyError(bag_id)
+        raise UnknownBagError(bag_id)
     spec, total, retried, runtime, first_done = row
     bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total)
     bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
@@ -111,7 +112,7 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
 
 
 def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
-    """How often lent nodes were taken from tasks that are unfinished."""
+    """How often tasks that are unfinished lost a donated node."""
     rows = db.execute(
         "SELECT attempt.task, COUNT(*), MAX(COALESCE(attempt.wall, attempt.ended - attempt.started, 0))"
         " FROM attempt JOIN pilot ON pilot.id = attempt.pilot"

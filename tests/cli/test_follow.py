@@ -39,7 +39,7 @@ def journal(monkeypatch: pytest.MonkeyPatch, state: Any) -> Callable[[list[BagVi
     """What the journal says when no daemon runs; None: it is in use."""
 
     def says(bags: list[BagView] | None) -> None:
-        def answer(_directory: object, question: object) -> control.Answer:
+        def answer(_directory: object, question: object, _now: float) -> control.Answer:
             if bags is None:
                 raise JournalError("in use")
             assert isinstance(question, control.GetBags)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.journal.donation_views import lending_of_bag, lending_of_site
+from adaptor.journal.donation_views import donation_of_bag, donation_of_site
 from adaptor.model import PilotState
 from adaptor.protocol.messages import Leaving
 from adaptor.scheduling.donation_facts import DonatedNode
@@ -40,8 +40,8 @@ def end(world: World, player: Player, state: PilotState, after: float, yielded: 
 def test_nothing_is_told_where_nothing_was_lent(world: World) -> None:
     bag = world.submit(1)
     world.finish(world.join("w"))
-    assert lending_of_bag(world.journal.connection, bag) is None
-    assert lending_of_site(world.journal.connection, "site", world.now) is None
+    assert donation_of_bag(world.journal.connection, bag) is None
+    assert donation_of_site(world.journal.connection, "site", world.now) is None
 
 
 def test_lent_used_and_lost_time_and_how_fast_nodes_were_given_back(world: World) -> None:
@@ -56,7 +56,7 @@ def test_lent_used_and_lost_time_and_how_fast_nodes_were_given_back(world: World
     world.now += 100
     end(world, still, PilotState.RUNNING, 100)
     world.journal.connection.execute("UPDATE pilot SET ended = NULL WHERE state = 'running'")
-    told = lending_of_site(world.journal.connection, "site", world.now)
+    told = donation_of_site(world.journal.connection, "site", world.now)
     assert told is not None
     assert told.lent == pytest.approx(2 * (15 + 25 + 35 + 100), abs=0.1)
     assert (told.nodes, told.leases, told.reclaims) == (1, 4, 3)
@@ -64,7 +64,7 @@ def test_lent_used_and_lost_time_and_how_fast_nodes_were_given_back(world: World
     # Of the two tasks of each node one finished and one, or its successor, lost its node.
     assert told.used == pytest.approx(60, abs=0.1)
     assert told.lost > 0
-    of_bag = lending_of_bag(world.journal.connection, bag)
+    of_bag = donation_of_bag(world.journal.connection, bag)
     assert of_bag is not None
     assert (of_bag.used, of_bag.lost) == (told.used, told.lost)
     assert of_bag.lent == told.used + told.lost

@@ -23,7 +23,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def ask(world: World, question: control.Question) -> control.Answer:
-    return answer(world.journal.connection, question)  # type: ignore[arg-type]
+    return answer(world.journal.connection, question, world.now)  # type: ignore[arg-type]
 
 
 def test_a_bag_in_numbers(world: World) -> None:
@@ -115,13 +115,13 @@ def test_offline_the_journal_of_a_dead_daemon_is_read(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.submit(3)
     world.close()
-    told = answer_offline(tmp_path, control.GetBags())
+    told = answer_offline(tmp_path, control.GetBags(), 0.0)
     assert isinstance(told, control.Bags)
     assert told.bags[0].tasks == 3
     with pytest.raises(UsageError, match="daemon start"):
-        answer_offline(tmp_path, control.GetDaemon())
+        answer_offline(tmp_path, control.GetDaemon(), 0.0)
 
 
 def test_offline_without_a_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="nothing was ever submitted"):
-        answer_offline(tmp_path, control.GetBags())
+        answer_offline(tmp_path, control.GetBags(), 0.0)

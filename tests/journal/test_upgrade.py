@@ -27,6 +27,7 @@ from tests.scheduling.broker_world import TERMS, World
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
 EARLIER = range(1, FORMAT)
+NOW = 1.8e9
 
 BAGS = [  # As fixtures/journals/make.py has left them.
     ("finished", "done", 3, 0, 0, 0, 0),
@@ -101,25 +102,25 @@ def test_what_was_done_is_still_there(old: Path, number: int) -> None:
         name = db.execute("PRAGMA application_id").fetchone()[0]
     with closing(Journal(old)) as journal:
         assert journal.instance == f"{name:08x}", "its pilots are found by it"
-        assert bags_in(answer(journal.connection, control.GetBags("all"))) == BAGS
-        tasks = answer(journal.connection, control.GetTasks(1))
+        assert bags_in(answer(journal.connection, control.GetBags("all"), NOW)) == BAGS
+        tasks = answer(journal.connection, control.GetTasks(1), NOW)
         assert isinstance(tasks, control.Tasks)
         assert [(task.command, task.exit_code) for task in tasks.tasks] == [
             ("echo one", 0),
             ("echo two", 0),
             ("echo three", 0),
         ]
-        report = answer(journal.connection, control.GetReport(1))
+        report = answer(journal.connection, control.GetReport(1), NOW)
         assert isinstance(report, control.Report)
         assert report.report.totals.used > 0
-        assert isinstance(answer(journal.connection, control.GetWhy(bag=1)), control.Why)
+        assert isinstance(answer(journal.connection, control.GetWhy(bag=1), NOW), control.Why)
         budgets = budgets_of_bags(read_entries(journal))
         assert budgets == ({} if number == 1 else {2: 50_000_000})
 
 
 def test_the_work_goes_on(old: Path) -> None:
     with closing(Journal(old)) as journal:
-        broker = recover(journal, {"here": TERMS}, 1.8e9)
+        broker = recover(journal, {"here": TERMS}, NOW)
         assert set(broker.books.bags) == {2, 4}
         awaited = {key for worker in broker.books.workers.values() for key in worker.held}
         assert {(key.bag, key.task) for key in awaited} == {(2, 2), (2, 3)}
@@ -178,8 +179,8 @@ def test_where_no_copy_can_be_made_nothing_is_migrated(
 
 def test_reading_migrates_nothing_on_the_disk(old: Path) -> None:
     before = (old / FILE).read_bytes()
-    assert bags_in(answer_offline(old, control.GetBags("all"))) == BAGS
-    report = answer_offline(old, control.GetReport(2))
+    assert bags_in(answer_offline(old, control.GetBags("all"), NOW)) == BAGS
+    report = answer_offline(old, control.GetReport(2), NOW)
     assert isinstance(report, control.Report)
     assert (old / FILE).read_bytes() == before
     assert [path.name for path in old.iterdir()] == [FILE]
@@ -242,7 +243,7 @@ def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(tmp_path: 
         with closing(raw(directory / FILE)) as db:
             reached = int(db.execute("PRAGMA user_version").fetchone()[0])
             assert reached == FORMAT or tables(db) == whole[reached]
-        assert bags_in(answer_offline(directory, control.GetBags("all"))) == BAGS
+        assert bags_in(answer_offline(directory, control.GetBags("all"), NOW)) == BAGS
         open_for_writing(directory).close()
         assert format_in(directory / FILE) == FORMAT
         if ended == 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from adaptor.daemon.core import Core
-from adaptor.journal.origins import pilots_of
 from adaptor.protocol.messages import Ending, Result
 
 _OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED})
@@ -15,6 +14,6 @@ _OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED})
 def hear_late(core: Core, results: Iterable[Result], now: float) -> None:
     """Take in what the tasks came to, as far as it is still of interest. Raises JournalError."""
     told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
-    for (pilot, site), keys in pilots_of(core.journal, told).items():
+    for (pilot, site), keys in core.journal.started_in(told).items():
         if site in core.terms:
             core.broker.left_behind(pilot, site, [told[key] for key in keys], now)

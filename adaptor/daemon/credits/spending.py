@@ -81,10 +81,7 @@ def _first_request(core: Core, site: SiteState, spec: BagSpec) -> tuple[int, str
 
 def change_budget(core: Core, sites: Iterable[SiteState], bag: int, credits: float) -> CreditsView:
     """Raises UsageError: there is no such bag, or that much is used and reserved already."""
-    try:
-        core.journal.bag_spec(bag)
-    except KeyError as error:
-        raise UsageError(f"there is no bag {bag}") from error
+    core.journal.bag_spec(bag)
     try:
         core.treasury.set_budget(bag, millionths(credits, "a budget"))
     except BudgetError as error:

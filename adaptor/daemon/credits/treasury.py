@@ -11,8 +11,9 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger, Shares
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.daemon.credits.pricing import DEFAULT, Costs
-from adaptor.journal.credit_entries import ended_pilots, read_entries, uses_of, write_entry
+from adaptor.journal.credit_entries import read_entries, write_entry
 from adaptor.journal.journal import Journal
+from adaptor.journal.pilot_rows import ended_pilots, uses_of
 from adaptor.model import Request
 from adaptor.scheduling.changes import AttemptEnd, Changes
 

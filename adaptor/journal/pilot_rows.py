@@ -1,0 +1,189 @@
+"""Pilots as rows of the journal: the intent to submit, how each fared, and what attempts held of it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.cost_shares import Use
+from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.protocol.messages import AttemptKey
+
+_REPORTED = (AttemptOutcome.DONE, AttemptOutcome.FAILED, AttemptOutcome.SUPERSEDED, AttemptOutcome.WALLTIME)
+"""Ends of attempts whose times the worker itself has reported."""
+
+
+class PilotRow(msgspec.Struct, frozen=True):
+    """A pilot in the system."""
+
+    id: int
+    site: str
+    tag: str
+    job: str | None
+    state: str
+    p: int
+    tr: int
+    submitted: float
+    predicted_start: float | None
+    started: float | None
+    bag: int | None
+    """The only bag that it serves; None: all that share their pilots."""
+    node: str
+    """The donated node that it uses; empty: it is a formal request."""
+
+
+class PilotWait(msgspec.Struct, frozen=True):
+    """When a pilot should have started, and when it did or was given up."""
+
+    p: int
+    predicted_start: float
+    started: float | None
+    ended: float | None
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A pilot that is not in the system any more."""
+
+    started: float | None
+    """Epoch seconds; None: it never ran."""
+    ended: float
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What the attempts of one bag that ended in one way held of a pilot."""
+
+    pilot: int
+    bag: int
+    outcome: AttemptOutcome
+    seconds: float
+    """Processor-seconds."""
+
+
+def insert_pilot(
+    db: sqlite3.Connection,
+    site: str,
+    tag_prefix: str,
+    crafted: CraftedRequest,
+    now: float,
+    bag: int | None,
+    node: str,
+) -> int:
+    """Write the intent to submit a request; the pilot's id, with which its tag ends."""
+    row = db.execute(
+        "INSERT INTO pilot"
+        " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node)"
+        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            site,
+            PilotState.SUBMITTING.value,
+            crafted.request.p,
+            crafted.request.tr,
+            now,
+            crafted.predicted_start,
+            crafted.reason,
+            bag,
+            node,
+        ),
+    )
+    pilot = int(row.lastrowid or 0)
+    db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
+    return pilot
+
+
+def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
+    """Those that count towards max_pending_requests."""
+    states = [state.value for state in IN_SYSTEM]
+    rows = db.execute(
+        "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, donated_node"  # noqa: S608
+        f" FROM pilot WHERE state IN ({','.join('?' * len(states))})",
+        states,
+    )
+    return [PilotRow(*row) for row in rows]
+
+
+def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
+    """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
+    rows = db.execute(
+        "SELECT p, predicted_start, started, ended FROM pilot"
+        " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
+        " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
+        (site, PilotState.REFUSED.value, limit),
+    ).fetchall()
+    return [PilotWait(*row) for row in reversed(rows)]
+
+
+def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, Ended]:
+    """Those of these pilots that have ended.
+
+    The times are the scheduler's. Where it has lost its record of a pilot, the pilot's end is the last end
+    of an attempt that a worker has reported.
+    """
+    found = {}
+    for pilot in pilots:
+        state, started, ended, submitted = db.execute(
+            "SELECT state, started, ended, submitted FROM pilot WHERE id = ?", (pilot,)
+        ).fetchone()
+        if PilotState(state) in IN_SYSTEM:
+            continue
+        first, last = _reported_times(db, pilot)
+        if state == PilotState.VANISHED.value and last is not None:
+            ended = last
+        found[pilot] = Ended(first if started is None else started, ended if ended is not None else submitted)
+    return found
+
+
+def _reported_times(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
+    """The first start and the last end of a pilot's attempts that a worker has reported."""
+    marks = ",".join("?" * len(_REPORTED))
+    first, last = db.execute(
+        f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
+        (pilot, *(outcome.value for outcome in _REPORTED)),
+    ).fetchone()
+    return first, last
+
+
+def started_in(db: sqlite3.Connection, keys: Iterable[AttemptKey]) -> dict[tuple[int, str], list[AttemptKey]]:
+    """The attempts by the pilot in which they were started, and its site; unknown ones are left out."""
+    found: dict[tuple[int, str], list[AttemptKey]] = {}
+    for key in keys:
+        row = db.execute(
+            "SELECT pilot.id, pilot.site FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
+            " WHERE attempt.bag = ? AND attempt.task = ? AND attempt.number = ?",
+            (key.bag, key.task, key.attempt),
+        ).fetchone()
+        if row is not None:
+            found.setdefault(row, []).append(key)
+    return found
+
+
+def held_by_attempts(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> Iterator[Held]:
+    """By pilot, bag and outcome: what attempts that were started and have ended held.
+
+    `where` is an SQL condition on `attempt` and `pilot`, and never comes from a user.
+    """
+    rows = db.execute(
+        "SELECT attempt.pilot, attempt.bag, bag.spec, attempt.outcome,"  # noqa: S608
+        " SUM(COALESCE(attempt.wall, MAX(0, attempt.ended - attempt.started)))"
+        " FROM attempt JOIN pilot ON pilot.id = attempt.pilot JOIN bag ON bag.id = attempt.bag"
+        f" WHERE attempt.started IS NOT NULL AND attempt.outcome IS NOT NULL AND {where}"
+        " GROUP BY attempt.pilot, attempt.bag, attempt.outcome",
+        arguments,
+    )
+    processors: dict[int, int] = {}
+    for pilot, bag, spec, outcome, seconds in rows:
+        if bag not in processors:
+            processors[bag] = msgspec.msgpack.decode(spec, type=BagSpec).cpus
+        yield Held(pilot, bag, AttemptOutcome(outcome), (seconds or 0.0) * processors[bag])
+
+
+def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
+    """What the attempts of each bag held of a pilot, in processor-seconds."""
+    uses: dict[int, Use] = {}
+    for held in held_by_attempts(db, "attempt.pilot = ?", (pilot,)):
+        known = uses.get(held.bag, Use())
+        field = "useful" if held.outcome is AttemptOutcome.DONE else "wasted"
+        uses[held.bag] = msgspec.structs.replace(known, **{field: getattr(known, field) + held.seconds})
+    return uses
