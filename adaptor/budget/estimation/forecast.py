@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from adaptor.budget.estimation.bag_knowledge import BagKnowledge
 from adaptor.budget.estimation.remaining_work import possible_rests
 
 FIRST = 30
@@ -49,39 +50,12 @@ class Forecast(msgspec.Struct, frozen=True):
     """Seconds of a slot that the tasks without a result still need."""
 
 
-class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a bag."""
-
-    now: float
-    tasks: int
-    """Those that have a result or may still have one."""
-    finished: Sequence[float]
-    """Runtimes in seconds; of very many a sample will do: of one in `every`."""
-    every: int = 1
-    running: Sequence[float]
-    """For how long the others have run."""
-    waiting: int
-    slots: int
-    """Tasks that can run at the same time on what is there or asked for."""
-    starts: float
-    """When the first of them is there, epoch seconds."""
-    charged: float
-    """Credits so far, begun charging units of running pilots included."""
-    paid: float = 0.0
-    """Seconds of slots that are in those units and still to come."""
-    rate: float
-    """Credits per second of a slot."""
-    unit: float
-    """The charging unit, seconds."""
-    startup: float
-
-
 def worth_telling(finished: int, tasks: int) -> bool:
     """Whether enough is known: 30 tasks, fewer in a small bag."""
     return finished >= max(2, min(FIRST, tasks // 4))
 
 
-def forecast(seen: BagKnowledge) -> Forecast:
+def forecast(known: BagKnowledge) -> Forecast:
     """The possible rests (`possible_rests`) at the site's rate, and what is paid besides.
 
     Time that is paid already costs nothing more. Slots end together, in whole charging units, as those of a
@@ -91,23 +65,23 @@ def forecast(seen: BagKnowledge) -> Forecast:
     Raises:
         ValueError: fewer than two tasks have finished.
     """
-    longest = max(*seen.finished, *seen.running, 0.0)
-    rests = possible_rests(seen.finished, seen.running, seen.waiting, longest, seen.every)
+    longest = max(*known.finished, *known.running, 0.0)
+    rests = possible_rests(known.finished, known.running, known.waiting, longest, known.every)
     work = estimate(each.work for each in rests)
     if not work.high:
-        at = Estimate(seen.now, seen.now, seen.now)
-        return Forecast(Estimate(seen.charged, seen.charged, seen.charged), at, work)
-    slots = max(1, min(seen.slots, seen.waiting + len(seen.running)))
+        at = Estimate(known.now, known.now, known.now)
+        return Forecast(Estimate(known.charged, known.charged, known.charged), at, work)
+    slots = max(1, min(known.slots, known.waiting + len(known.running)))
     draw = random.Random(1)  # noqa: S311
     cost, ends = [], []
     for rest in rests:
-        idle = draw.random() * 2 * rest.residual + draw.random() * seen.startup
-        unpaid = rest.work / slots + idle - seen.paid / slots
-        cost.append(slots * seen.unit * max(0, math.ceil(unpaid / seen.unit)))
+        idle = draw.random() * 2 * rest.residual + draw.random() * known.startup
+        unpaid = rest.work / slots + idle - known.paid / slots
+        cost.append(slots * known.unit * max(0, math.ceil(unpaid / known.unit)))
         ends.append(max(rest.work / slots + idle, draw.random() * rest.work / slots + rest.longest))
-    more = _from(max(0.0, work.low - seen.paid), cost, seen.charged, seen.rate)
-    begin = max(seen.now, seen.starts)
-    return Forecast(more, _from(work.low / slots, ends, begin, 1.0) if seen.slots else None, work)
+    more = _from(max(0.0, work.low - known.paid), cost, known.charged, known.rate)
+    begin = max(known.now, known.starts)
+    return Forecast(more, _from(work.low / slots, ends, begin, 1.0) if known.slots else None, work)
 
 
 def _from(least: float, cases: Sequence[float], start: float, rate: float) -> Estimate:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from adaptor.budget.accounting.credits import MILLION, in_credits
-from adaptor.budget.estimation.forecast import BagKnowledge, Forecast, forecast, worth_telling
+from adaptor.budget.estimation.bag_knowledge import (
+    BagTasks,
+    PilotKnowledge,
+    bag_knowledge,
+    charged_so_far,
+    sample_step,
+)
+from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
 from adaptor.crafting.shape import task_slots
 from adaptor.daemon.credits.treasury import DONATED, EXPLICIT
 from adaptor.daemon.pilots import Pilot
@@ -14,9 +19,6 @@ from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.viewing import rules_of
 from adaptor.model import PilotState, TaskState
 from adaptor.scheduling.bag import Bag
-
-_SAMPLE = 1000
-"""Runtimes that a forecast looks at, at most; they lie evenly among all."""
 
 
 def tasks_of(bag: Bag) -> int:
@@ -58,57 +60,41 @@ def look_ahead(site: SiteState, bag: Bag, now: float) -> Forecast | None:
     if not worth_telling(finished, tasks_of(bag)):
         return None
     sites = sites_of(site, bag)
-    running = [max(0.0, now - start) for start in site.core.broker.starts(bag.id)]
-    every = -(-finished // _SAMPLE)
-    runtimes = site.core.journal.runtimes(bag.id, every)
+    runtimes = site.core.journal.runtimes(bag.id, sample_step(finished))
     if len(runtimes) < 2 or not sites:
         return None
     pilots = pilots_of(sites, bag)
-    tariffs = [site.core.treasury.ledger.tariff(each.name) for each in sites]
-    kind = DONATED if bag.spec.allocation == "transparent" else EXPLICIT
-    price, unit = min((tariff.price(kind), tariff.charging_unit) for tariff in tariffs)
+    ledger = site.core.treasury.ledger
     return forecast(
-        BagKnowledge(
-            now=now,
-            tasks=tasks_of(bag),
-            finished=runtimes,
-            every=every,
-            running=running,
-            waiting=max(0, tasks_of(bag) - finished - len(running)),
-            slots=sum(slots_of(at, pilot, bag) for at, pilot in pilots),
-            starts=_first_start(pilots, now),
-            charged=charged(site, bag, pilots, now),
-            paid=_paid_ahead(site, bag, pilots, now),
-            rate=bag.spec.cpus * price / MILLION / 3600,
-            unit=float(unit),
+        bag_knowledge(
+            BagTasks(
+                total=tasks_of(bag),
+                done=finished,
+                runtimes=runtimes,
+                started=site.core.broker.starts(bag.id),
+                processors=bag.spec.cpus,
+            ),
+            [_known(at, pilot, bag) for at, pilot in pilots],
+            used=ledger.of_bag(bag.id).used,
+            tariffs=[ledger.tariff(each.name) for each in sites],
+            kind=DONATED if bag.spec.allocation == "transparent" else EXPLICIT,
             startup=max(each.pad for each in sites),
+            now=now,
         )
     )
 
 
-def _first_start(pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
-    starts = (pilot.started or pilot.predicted_start or now for _, pilot in pilots)
-    return min(starts, default=math.inf)
-
-
-def _paid_ahead(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
-    """Seconds of slots that are still to come in the charging units that have begun."""
-    total = 0.0
-    for at, pilot in pilots:
-        reserved = site.core.treasury.ledger.open_pilots.get(pilot.id)
-        if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
-            elapsed = now - pilot.started
-            until = min(reserved.tariff.charged_seconds(elapsed), pilot.granted)
-            total += slots_of(at, pilot, bag) * max(0.0, until - elapsed)
-    return total
+def _known(site: SiteState, pilot: Pilot, bag: Bag) -> PilotKnowledge:
+    return PilotKnowledge(
+        slots=slots_of(site, pilot, bag),
+        started=pilot.started if pilot.state is PilotState.RUNNING else None,
+        predicted_start=pilot.predicted_start,
+        granted=pilot.granted,
+        reserved=site.core.treasury.ledger.open_pilots.get(pilot.id),
+    )
 
 
 def charged(site: SiteState, bag: Bag, pilots: Sequence[tuple[SiteState, Pilot]], now: float) -> float:
     """Credits for what has ended, and for what runs as if it ended now."""
-    ledger = site.core.treasury.ledger
-    total = ledger.of_bag(bag.id).used
-    for _, pilot in pilots:
-        reserved = ledger.open_pilots.get(pilot.id)
-        if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
-            total += reserved.tariff.charge(reserved.kind, reserved.p, now - pilot.started)
-    return in_credits(total)
+    used = site.core.treasury.ledger.of_bag(bag.id).used
+    return charged_so_far(used, [_known(at, pilot, bag) for at, pilot in pilots], now)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.forecast import BagKnowledge, forecast, worth_telling
+from adaptor.budget.estimation.bag_knowledge import BagKnowledge
+from adaptor.budget.estimation.forecast import forecast, worth_telling
 
 SEEN = BagKnowledge(
     now=1000.0,

@@ -1,0 +1,1 @@
+"""How often the forecasts that users are shown hold, on simulated bags."""
