@@ -47,7 +47,7 @@ AGGRESSIVE_2008 = Preset(
     name="aggressive-2008", creation_ratio=0.75, increase_ratio=0.75, rounding="plus one"
 )
 FRUGAL = Preset(name="frugal", certainty=0.8)
-"""The certainty was set on other bags than those of the experiments (see `adaptor replay budget-check`)."""
+"""The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
 PREFERENCES = {"cheap": FRUGAL, "balanced": CONSERVATIVE, "fast": AGGRESSIVE}
 """What a user prefers, and how boldly hosts are bought for that."""

@@ -1,4 +1,4 @@
-"""`adaptor replay a2ha` and `adaptor replay budget-check`."""
+"""`adaptor replay a2ha`."""
 
 from __future__ import annotations
 
@@ -46,47 +46,3 @@ def a2ha(output: Path, orders: int, quick: bool, demo: Path, seed: int, processe
     with running("runs", len(wanted) * settings.orders) as done:
         rows = run_all(wanted, settings, processes, done)
     show(write_report(rows, settings, output), output)
-
-
-@click.command("budget-check", short_help="Measure what the budget promises.")
-@click.option(
-    "--bags", type=click.IntRange(2), default=10_000, show_default=True, help="Simulated under budgets."
-)
-@click.option(
-    "--orders", type=click.IntRange(2), default=200, show_default=True, help="Of each estimated bag."
-)
-@demo_option
-@seed_option
-@processes_option
-@click.pass_context
-def budget_check(ctx: click.Context, bags: int, orders: int, demo: Path, seed: int, processes: int) -> None:
-    """Measure what the budget promises; the exit code is 1 where a promise is not kept.
-
-    No simulated bag spends more than its budget, the preset `frugal` buys nearly the optimal number of
-    hosts, forecasts hold as often as they say, and estimators are fast.
-
-    \b
-    Example:
-      adaptor replay budget-check --bags 1000
-    """
-    from adaptor.extras import require_extra
-
-    require_extra("numpy")
-    from adaptor.experiments.a2ha.design import Settings
-    from adaptor.experiments.a2ha.targets import (
-        check_budgets,
-        check_estimates,
-        check_speed,
-        runs_of_estimates,
-    )
-
-    settings = Settings(seed=seed, orders=orders, demo=demo)
-    with running("bags", bags + runs_of_estimates(settings)) as done:
-        targets = [check_budgets(bags, seed, processes, done), *check_estimates(settings, processes, done)]
-    targets.append(check_speed())
-    for target in targets:
-        click.echo(f"{'kept    ' if target.met else 'NOT KEPT'}  {target.promise}: {target.found}")
-        for line in target.lines:
-            click.echo(f"          {line}")
-    if not all(target.met for target in targets):
-        ctx.exit(1)

@@ -25,7 +25,7 @@ COMMANDS = {
     "cost-aware": "adaptor.cli.research.cost_aware:cost_aware",
     "bats": "adaptor.cli.research.bats:bats",
     "transparent": "adaptor.cli.research.transparent:transparent",
-    "budget-check": "adaptor.cli.research.a2ha:budget_check",
+    "budget-check": "adaptor.cli.research.budget_check:budget_check",
 }
 
 

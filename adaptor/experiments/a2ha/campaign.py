@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.forecast import FIRST
-from adaptor.budget.estimation.remaining_work import possible_rests
 from adaptor.experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor.experiments.a2ha.design import Row, Scheme, Settings
-from adaptor.experiments.a2ha.host_forecast import Forecast, forecast
 from adaptor.experiments.a2ha.simulation import CloudRun
 from adaptor.experiments.parallel import in_processes
 
@@ -50,9 +47,7 @@ def run_piece(piece: Piece) -> list[Row]:
 
 def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
     bag = list(map(float, runtimes(KINDS[scheme.bag], settings.seed, order, settings.demo)))
-    cloud = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial)
-    said = _forecast_of(cloud, scheme) if scheme.experiment in ("presets", "others") else None
-    run = cloud.finish()
+    run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial).finish()
     return Row(
         experiment=scheme.experiment,
         bag=scheme.bag,
@@ -69,17 +64,4 @@ def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
         cut=run.cut,
         wasted=run.wasted,
         continued=run.continued,
-        units_low=said.units.low if said else 0,
-        units_high=said.units.high if said else 0,
-        said=said.said if said else 0,
-        end_low=said.end.low if said else 0,
-        end_high=said.end.high if said else 0,
     )
-
-
-def _forecast_of(cloud: CloudRun, scheme: Scheme) -> Forecast:
-    """What a user would be told after the first 30 tasks."""
-    while cloud.estimator.runtimes.finished < FIRST:
-        cloud.advance()
-    rests = possible_rests(cloud.finished, cloud.running, cloud.waiting, scheme.terms.usable)
-    return forecast(rests, cloud.hosts(), scheme.terms, cloud.units, cloud.now)

@@ -16,7 +16,7 @@ from adaptor.budget.provisioning.presets import (
     FRUGAL,
     Preset,
 )
-from adaptor.experiments.a2ha.bags import DEMO, IMAGE, LONG, NORMAL, OTHERS, TESTING, WHOLE_HOUR, Kind
+from adaptor.experiments.a2ha.bags import DEMO, IMAGE, LONG, NORMAL, TESTING, WHOLE_HOUR, Kind
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
@@ -34,7 +34,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """One bag with one estimator."""
 
     experiment: str
-    """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets`, `others` or `long` (Table 2)."""
+    """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets` or `long` (Table 2)."""
     bag: str
     preset: Preset
     terms: Terms
@@ -60,13 +60,6 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cut: int
     wasted: float
     continued: int
-    units_low: float
-    """Of the forecast after the first 30 tasks; 0 where none was made."""
-    units_high: float
-    said: float
-    """The probability that the forecast gives its interval of units."""
-    end_low: float
-    end_high: float
 
     @property
     def speedup(self) -> float:
@@ -74,7 +67,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schemes() -> list[Scheme]:
-    return [*_grid_2011(), *_grid_2008(), *presets(), *others(), *_long()]
+    return [*_grid_2011(), *_grid_2008(), *presets(), *_long()]
 
 
 def presets() -> list[Scheme]:
@@ -85,11 +78,6 @@ def presets() -> list[Scheme]:
         terms = WHOLE_HOUR if preset.rounding == "plus one" and kind is not DEMO else kind.terms
         found.append(Scheme(experiment="presets", bag=kind.key, preset=preset, terms=terms))
     return found
-
-
-def others() -> list[Scheme]:
-    """The bags that nothing was set by, for the forecasts."""
-    return [Scheme(experiment="others", bag=kind.key, preset=FRUGAL, terms=kind.terms) for kind in OTHERS]
 
 
 def _grid_2011() -> list[Scheme]:

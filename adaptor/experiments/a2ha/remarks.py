@@ -51,16 +51,3 @@ TABLE_2 = (
     "With 1 first host the seed ends at 4.14 h, ours at 4.6 h: here the first tasks of the last hosts begin"
     " only when the corrected average, which grows as the first task runs, has called for all of them.",
 )
-
-FORECASTS = (
-    "'says' is how often the forecasts claim to hold: of whole units no interval may hold in just 90 %. Where"
-    " few are bought (image, uniform) it holds more often still, for what is charged already cannot be less.",
-    "The method was chosen on other bags (exponential, gamma, Weibull, Pareto, log-normal and others) beside"
-    " those of the seeds. The last seven, from constant to Lévy, were kept for the check.",
-    "Thirty tasks do not tell whether a few giants are to come, so the intervals are wide. Who knew that a"
-    " bag has none (image, exponential) would need some three fifths of that.",
-    "The forecast assumes that only what is necessary is bought, as frugal does. The presets of the seeds buy"
-    " more than that, so where tasks differ much their costs end above the interval more often.",
-    "Ends are bounded from both sides, from all hosts at once to one round after the other, and hold nearly"
-    " always.",
-)

@@ -43,25 +43,6 @@ class Group(msgspec.Struct, frozen=True):
         """As `excess`, of the charged units."""
         return self.mean(lambda row: row.units / row.optimal).value - 1
 
-    @property
-    def within(self) -> float:
-        """Share of the runs whose charged units lie in the interval forecast after 30 tasks."""
-        return self.mean(lambda row: float(row.units_low <= row.units <= row.units_high)).value
-
-    @property
-    def said(self) -> float:
-        """How often the forecasts say that they hold: not just nine times in ten, for units are whole."""
-        return self.mean(lambda row: row.said).value
-
-    @property
-    def width(self) -> float:
-        """Of the interval, as a share of the charged units."""
-        return self.mean(lambda row: (row.units_high - row.units_low) / row.units).value
-
-    @property
-    def end_within(self) -> float:
-        return self.mean(lambda row: float(row.end_low <= row.wall <= row.end_high)).value
-
 
 def groups(rows: Iterable[Row], experiment: str) -> list[Group]:
     """By scheme, in the order in which they come."""

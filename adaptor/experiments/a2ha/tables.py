@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from adaptor.experiments.a2ha.bags import KINDS
 from adaptor.experiments.a2ha.design import Row
-from adaptor.experiments.a2ha.remarks import FORECASTS, GRIDS, HOSTS, TABLE_1, TABLE_2
+from adaptor.experiments.a2ha.remarks import GRIDS, HOSTS, TABLE_1, TABLE_2
 from adaptor.experiments.a2ha.summary import Group, groups
 from adaptor.figures.exhibits import Exhibit
 
@@ -51,13 +51,6 @@ def tables(rows: Sequence[Row]) -> list[Exhibit]:
             headings=_TABLE_2,
             rows=_table_2(rows),
             remarks=TABLE_2,
-        ),
-        Exhibit(
-            name="forecasts",
-            title="Forecasts after the first 30 tasks: 90 % intervals",
-            headings=_FORECASTS,
-            rows=[_forecast(each) for each in [*presets, *groups(rows, "others")]],
-            remarks=FORECASTS,
         ),
         Exhibit(
             name="bags",
@@ -166,18 +159,4 @@ def _long_run(group: Group) -> list[str]:
         group.mean(lambda row: row.wall / _HOUR).shown(2),
         group.mean(lambda row: row.speedup).shown(),
         group.mean(lambda row: row.units).shown(),
-    ]
-
-
-_FORECASTS = ("bag", "preset", "cost within", "says", "end within", "width")
-
-
-def _forecast(group: Group) -> list[str]:
-    return [
-        KINDS[group.first.bag].title,
-        group.first.preset,
-        f"{group.within:.0%}",
-        f"{group.said:.0%}",
-        f"{group.end_within:.0%}",
-        f"{group.width:.0%} of the cost",
     ]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
@@ -28,9 +29,9 @@ from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteView, Withdraw
-from adaptor.model import Limits, PilotState, QueueState, Request, RunningJob, TaskState
+from adaptor.model import Limits, PilotState, Preference, QueueState, Request, RunningJob, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Ending, Hello, Leaving, Report, Result
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.outbox import Draft
 from adaptor.scheduling.state import Meter, SiteTerms
@@ -45,7 +46,7 @@ _BAG = 1
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The simulated site; times in seconds."""
 
-    processors: int = 64
+    processors: int = 32
     limits: Limits = Limits(max_pending_requests=6, max_proc=16, max_tr=4 * 3600)
     pad: float = 30.0
     startup: float = 15.0
@@ -56,13 +57,6 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     tariff: Tariff
 
 
-class Told(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the bag at one moment."""
-
-    finished: int
-    knowledge: BagKnowledge
-
-
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went."""
 
@@ -70,7 +64,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Credits."""
     end: float
     """Epoch seconds of the last result."""
-    told: tuple[Told, ...]
+    told: tuple[BagKnowledge, ...]
+    """What was known at the moments that were asked for, as far as the bag got there."""
 
 
 class _Pilot:
@@ -113,7 +108,11 @@ class SiteRun:
     """One bag; `runtimes` (seconds) are in the order in which tasks are taken."""
 
     def __init__(
-        self, runtimes: Sequence[float], settings: SiteSettings, prefer: str | None, moments: Sequence[int]
+        self,
+        runtimes: Sequence[float],
+        settings: SiteSettings,
+        prefer: Preference | None,
+        moments: Sequence[int],
     ) -> None:
         """`moments`: after so many finished tasks it is written down what is known."""
         self._runtimes, self._settings = runtimes, settings
@@ -124,7 +123,7 @@ class SiteRun:
         self._workers: dict[str, _Worker] = {}
         self._finished: list[float] = []
         self._moments = sorted(moments)
-        self._told: list[Told] = []
+        self._told: list[BagKnowledge] = []
         self._end = BEGIN
         self._ledger = Ledger()
         self._ledger.set_price(SITE, settings.tariff, BEGIN)
@@ -164,9 +163,11 @@ class SiteRun:
         elif kind == _TIME_UP:
             self._leave(what, Leaving.TIME_UP)  # type: ignore[arg-type]
         elif kind == _IDLE:
-            worker, since = what  # type: ignore[misc]
-            if worker.idle_since == since:
-                self._leave(worker, Leaving.IDLE)
+            self._idle(*what)  # type: ignore[misc]
+
+    def _idle(self, worker: _Worker, since: float) -> None:
+        if worker.idle_since == since:
+            self._leave(worker, Leaving.IDLE)
 
     # --- workers
 
@@ -362,9 +363,9 @@ class SiteRun:
     def _note(self) -> None:
         while self._moments and len(self._finished) >= self._moments[0] and not self._bag.ended:
             self._moments.pop(0)
-            self._told.append(Told(finished=len(self._finished), knowledge=self.knowledge()))
+            self._told.append(self._knowledge())
 
-    def knowledge(self) -> BagKnowledge:
+    def _knowledge(self) -> BagKnowledge:
         """As the daemon puts it together."""
         done = self._bag.count(TaskState.DONE)
         pilots = [

@@ -14,8 +14,8 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import OverBudgetError
-from adaptor.experiments.a2ha.violations import above_budget
 from adaptor.model import Request
+from tests.budget.accounting.spending import above_budget
 
 SITES = ("hpc", "other")
 BAGS = (1, 2, 3)

@@ -1,4 +1,4 @@
-"""What `adaptor replay a2ha` and `budget-check` leave and say."""
+"""What `adaptor replay a2ha` leaves and says."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import pytest
 
 from adaptor.cli.research.replay import replay
 from adaptor.experiments.a2ha import design
-from adaptor.experiments.a2ha.bags import OTHERS
 from adaptor.experiments.a2ha.campaign import run_all
 from adaptor.experiments.a2ha.design import Settings, presets, schemes
-from adaptor.experiments.a2ha.targets import Target
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
 
@@ -74,48 +72,6 @@ def test_the_whole_experiment_is_that_of_the_papers():
     assert Settings(demo=FIXTURE).orders == 200
 
 
-@pytest.mark.parametrize(("kept", "exit_code"), [(True, 0), (False, 1)])
-def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, kept, exit_code):
-    from adaptor.experiments.a2ha import targets
-
-    monkeypatch.setattr(targets, "check_budgets", lambda *_: Target("never above budget", "0 in 2", True))
-    monkeypatch.setattr(
-        targets, "check_estimates", lambda *_: [Target("hosts", "40 for 18", kept, ("image: 40",))]
-    )
-    monkeypatch.setattr(targets, "check_speed", lambda: Target("speed", "0.1 ms", True))
-    result = call(replay, "budget-check", "--bags", 2, "--orders", 2, "--demo", FIXTURE)
-    assert result.exit_code == exit_code
-    assert ("NOT KEPT  hosts: 40 for 18" in result.output) is not kept
-    assert "kept      never above budget: 0 in 2" in result.output
-    assert "\n          image: 40\n" in result.output
-
-
-def test_estimates_are_checked_on_every_bag():
-    from adaptor.experiments.a2ha.targets import check_estimates, runs_of_estimates
-
-    told = []
-    settings = Settings(orders=6, demo=FIXTURE)
-    hosts, forecasts = check_estimates(settings, 1, told.append)
-    assert sum(told) == runs_of_estimates(settings) == (4 + len(OTHERS)) * 6
-    assert hosts.met
-    assert all(
-        bag in hosts.found for bag in ("image rendering", "normal", "software testing", "demo picture")
-    )
-    assert "% of all runs" in forecasts.found
-    assert [line.partition(":")[0] for line in forecasts.lines[4:]] == [kind.title for kind in OTHERS]
-
-
 def test_a_demo_list_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ReplayError, match=r"none.csv: no list of runtimes"):
-        call(
-            replay,
-            "budget-check",
-            "--bags",
-            2,
-            "--orders",
-            2,
-            "--demo",
-            tmp_path / "none.csv",
-            "--processes",
-            1,
-        )
+        call(replay, "a2ha", "--orders", 2, "--demo", tmp_path / "none.csv", "--processes", 1)

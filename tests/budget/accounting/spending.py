@@ -37,7 +37,7 @@ class Spending:
     clock is set back, and the ledger is lost and rebuilt from its entries."""
 
     def __init__(self, seed: int) -> None:
-        self._draw = random.Random(seed)  # noqa: S311
+        self._draw = random.Random(seed)
         self._ledger = Ledger()
         self._entries: list[Entry] = []
         self._running: dict[int, float | None] = {}

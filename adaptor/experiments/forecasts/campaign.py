@@ -1,0 +1,73 @@
+"""Running all bags, and asking for a forecast on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import msgspec
+
+from adaptor.budget.estimation.forecast import forecast
+from adaptor.experiments.forecasts.design import Cell, Row, Settings, bag_of, cells, moments, site
+from adaptor.experiments.forecasts.site_run import BEGIN, SiteRun
+from adaptor.experiments.parallel import in_processes
+
+_AT_ONCE = 10
+"""Orders that a process runs before it hands them in."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    cell: Cell
+    settings: Settings
+    orders: range
+
+
+def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
+    """All forecasts, in the order of the cells; `done` is told how many bags have been run.
+
+    Raises:
+        ReplayError: the measured runtimes cannot be read.
+    """
+    pieces = [
+        Piece(cell, settings, range(first, min(first + _AT_ONCE, settings.orders)))
+        for cell in cells()
+        for first in range(0, settings.orders, _AT_ONCE)
+    ]
+    rows: list[Row] = []
+    for piece, some in zip(pieces, in_processes(run_piece, pieces, processes), strict=True):
+        rows += some
+        done(len(piece.orders))
+    return rows
+
+
+def run_piece(piece: Piece) -> list[Row]:
+    return [row for order in piece.orders for row in run_order(piece.cell, piece.settings, order)]
+
+
+def run_order(cell: Cell, settings: Settings, order: int) -> list[Row]:
+    """The forecasts of one bag, by the very function that `adaptor status` prints."""
+    bag = bag_of(cell, settings, order)
+    names = moments(len(bag))
+    outcome = SiteRun(bag, site(cell.unit), cell.prefer, list(names)).run()
+    rows = []
+    for known, moment in zip(outcome.told, names.values(), strict=False):
+        found = forecast(known)
+        end = found.end
+        rows.append(
+            Row(
+                bag=cell.bag,
+                prefer=cell.prefer or "budget",
+                unit=cell.unit,
+                order=order,
+                moment=moment,
+                cost=outcome.cost,
+                cost_low=found.cost.low,
+                cost_value=found.cost.value,
+                cost_high=found.cost.high,
+                end=outcome.end - BEGIN,
+                end_low=end.low - BEGIN if end else math.nan,
+                end_value=end.value - BEGIN if end else math.nan,
+                end_high=end.high - BEGIN if end else math.nan,
+            )
+        )
+    return rows
