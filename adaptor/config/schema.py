@@ -59,7 +59,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Added to tr for the start-up of a pilot and the end of its tasks."""
     idle_timeout: Duration = Duration(60)
     """How long a worker without work keeps its node."""
-    mailbox: str | None = None
+    spool: str | None = None
     """A private folder that this machine and the nodes share, where no node can connect to this machine."""
     processors_per_node: int | None = None
     processors: int | None = None
@@ -259,7 +259,7 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     if site.shrink_to_fit is not None and not 0 < site.shrink_to_fit <= 1:
         fail(f"{at}.shrink_to_fit", f"must be more than 0 and at most 1, not {site.shrink_to_fit:g}")
     check_costs(site.price, site.charging_unit, site.budget, at, fail)
-    _check_mailbox(site, at, fail)
+    _check_spool(site, at, fail)
     check_environment(site.environment, f"{at}.environment", fail)
     if site.ssh is not None:
         check_ssh(site.ssh, site.backend, backend.over_ssh, f"{at}.ssh", fail)
@@ -284,10 +284,10 @@ def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
     return backend
 
 
-def _check_mailbox(site: SiteConfig, at: str, fail: Fail) -> None:
-    if site.mailbox is None:
+def _check_spool(site: SiteConfig, at: str, fail: Fail) -> None:
+    if site.spool is None:
         return
-    if site.ssh is not None and site.ssh.link != "mailbox":
-        fail(f"{at}.mailbox", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: mailbox")
-    if site.ssh is None and not Path(site.mailbox).expanduser().is_absolute():
-        fail(f"{at}.mailbox", f"{site.mailbox!r} is not an absolute path")
+    if site.ssh is not None and site.ssh.link != "spool":
+        fail(f"{at}.spool", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: spool")
+    if site.ssh is None and not Path(site.spool).expanduser().is_absolute():
+        fail(f"{at}.spool", f"{site.spool!r} is not an absolute path")

@@ -23,8 +23,8 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """More settings of ssh_config(5)."""
     directory: str = ".adaptor"
     """The folder there for pilots and access files, absolute or below the home directory."""
-    link: Literal["tunnel", "direct", "mailbox"] = "tunnel"
-    """Workers come through the ssh connection, straight to this machine, or leave letters in a folder."""
+    link: Literal["tunnel", "direct", "spool"] = "tunnel"
+    """Workers connect through the ssh connection, or straight to this machine, or exchange files."""
     address: str | None = None
     """By which the nodes reach their login node; None: its names and addresses are tried in turn."""
 

@@ -25,8 +25,8 @@ def why_of_no_use(site: SiteState) -> str:
     """Why no pilot could be of any use now; empty: it could."""
     if not site.limits_known:
         return site.problem or "its limits are not known yet"
-    if site.outpost is not None and site.outpost.problem:
-        return f"its workers could not reach the daemon: {site.outpost.problem}"
+    if site.remote_folder is not None and site.remote_folder.problem:
+        return f"its workers could not reach the daemon: {site.remote_folder.problem}"
     return ""
 
 

@@ -11,7 +11,7 @@ from adaptor.daemon.credits.metering import read_meter
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
 from adaptor.daemon.pilots import LOSS_WORDS, Pilot, miss, observe
 from adaptor.daemon.site_state import SiteState
-from adaptor.daemon.spool.setup import mailbox_of
+from adaptor.daemon.spool.setup import spool_of
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.reports import JobReport, JobState
@@ -53,8 +53,8 @@ async def _hear_last_words(site: SiteState, reports: dict[str, JobReport]) -> No
     ended = (
         report.state.ended for pilot in site.pilots.values() if (report := reports.get(pilot.tag)) is not None
     )
-    if site.postman is not None and any(ended):
-        await site.postman.exchange()
+    if site.spool is not None and any(ended):
+        await site.spool.exchange()
 
 
 async def _evidence(site: SiteState, reports: dict[str, JobReport]) -> dict[int, Evidence | None]:
@@ -126,10 +126,10 @@ def _remark(site: SiteState, pilot: Pilot, now: float, left: Evidence) -> None:
 
 def _doubt(site: SiteState) -> str:
     """What may be in the way of its workers."""
-    if site.postman is not None:
-        return f"is the folder of its mailbox ({mailbox_of(site.config)}) to be seen on the nodes?"
-    if site.outpost is not None and site.outpost.doubt:
-        return site.outpost.doubt
+    if site.spool is not None:
+        return f"do the nodes see the folder of its spool ({spool_of(site.config)})?"
+    if site.remote_folder is not None and site.remote_folder.caveat:
+        return site.remote_folder.caveat
     return f"is port {site.core.server.worker_port} of this machine open from the nodes?"
 
 

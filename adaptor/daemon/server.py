@@ -60,8 +60,8 @@ class Server:
             allowed = _AllowList(frozenset({pair.public.encode()}))
             self._authenticator.configure_curve_callback(domain, credentials_provider=allowed)
         interface = "127.0.0.1" if loopback else "0.0.0.0"  # noqa: S104  (CURVE turns strangers away)
-        self.other_ways: list[Callable[[bytes, bytes], bool]] = []
-        """For workers that do not come to the socket: each says whether it has taken a message for one."""
+        self.other_transports: list[Callable[[bytes, bytes], bool]] = []
+        """For workers that do not use the socket: each returns whether it takes a message to this worker."""
         self.workers = self._socket("worker", keys, _LARGEST_FROM_WORKER)
         self.clients = self._socket("client", keys, _LARGEST_FROM_CLIENT)
         self.worker_port = _bind(self.workers, interface, worker_port)
@@ -88,7 +88,7 @@ class Server:
         await asyncio.gather(_receive(self.workers, on_workers), _receive(self.clients, on_clients))
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
-        if not any(way(identity, data) for way in self.other_ways):
+        if not any(send(identity, data) for send in self.other_transports):
             await self.workers.send_multipart((identity, data))
 
     async def send_client(self, identity: bytes, data: bytes) -> None:

@@ -23,15 +23,15 @@ from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.multisite import acquaint
-from adaptor.daemon.remote.folder import Outpost
+from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
-from adaptor.daemon.remote.setup import found_outpost
+from adaptor.daemon.remote.setup import set_up_remote_folder
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.shutdown import end_pilots
 from adaptor.daemon.site_state import SiteState
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
-from adaptor.daemon.spool.endpoint import Postman
-from adaptor.daemon.spool.setup import hire_postman, mailbox_of, open_room
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.daemon.spool.setup import open_spool, set_up_spool, spool_of
 from adaptor.daemon.worker_endpoint import Desk
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
@@ -88,9 +88,9 @@ class Service:
             for name, each in config.sites.items()
         }
         acquaint(self.sites, self._polls)
-        self._hire_postmen()
+        self._set_up_spools()
         for state in self.sites.values():
-            found_outpost(state, self._keys, self._addresses, self._stall)
+            set_up_remote_folder(state, self._keys, self._addresses, self._stall)
         self._load_pilots()
         self.desk = Desk(self.core, self.sites, self._stall)
         self._reception = Reception(self, self._stall, self.server.send_client)
@@ -113,8 +113,8 @@ class Service:
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
             *(asyncio.create_task(self._run_site(state)) for state in self.sites.values()),
-            *(asyncio.create_task(postman.run(self._may_listen)) for postman in self._postmen()),
-            *(asyncio.create_task(outpost.run()) for outpost in self._outposts()),
+            *(asyncio.create_task(spool.run(self._may_listen)) for spool in self._spools()),
+            *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
             asyncio.create_task(self._stopped()),
         ]
         if on_ready is not None:
@@ -130,36 +130,36 @@ class Service:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            for postman in self._postmen():
-                await postman.close()
-            for outpost in self._outposts():
-                await outpost.close()
+            for spool in self._spools():
+                await spool.close()
+            for folder in self._remote_folders():
+                await folder.close()
             for state in self.sites.values():
                 await asyncio.to_thread(state.machine.close)
             self.server.close()
             self.core.journal.close()
 
-    def _hire_postmen(self) -> None:
+    def _set_up_spools(self) -> None:
         for name, state in self.sites.items():
-            if mailbox_of(state.config):
-                room = open_room(name, state.config, self.core.journal.instance, state.machine.start)
-                hire_postman(state, room, self._keys, self.server, self._on_workers, self._stall)
+            if spool_of(state.config):
+                spool = open_spool(name, state.config, self.core.journal.instance, state.machine.start)
+                set_up_spool(state, spool, self._keys, self.server, self._on_workers, self._stall)
 
-    def _postmen(self) -> list[Postman]:
-        return [state.postman for state in self.sites.values() if state.postman is not None]
+    def _spools(self) -> list[SpoolEndpoint]:
+        return [state.spool for state in self.sites.values() if state.spool is not None]
 
-    def _outposts(self) -> list[Outpost]:
-        return [state.outpost for state in self.sites.values() if state.outpost is not None]
+    def _remote_folders(self) -> list[RemoteFolder]:
+        return [state.remote_folder for state in self.sites.values() if state.remote_folder is not None]
 
     def _addresses(self) -> tuple[str, ...]:
         """Where workers find this machine."""
         return addresses(self.config.daemon.host, self.server.worker_port, loopback=self._loopback)
 
     async def _write_access_files(self) -> None:
-        """An outpost writes its own."""
+        """A remote folder writes its own."""
         for name, state in self.sites.items():
-            if state.outpost is None:
-                found = self._addresses() if state.postman is None else (await state.postman.locate(),)
+            if state.remote_folder is None:
+                found = self._addresses() if state.spool is None else (await state.spool.locate(),)
                 write_site_access(self.directory, self._keys, name, found)
         host = self.config.daemon.host
         write_client_access(self.directory, self._keys, self.server, host, self._loopback)

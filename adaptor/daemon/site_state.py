@@ -28,8 +28,8 @@ from backends.machines.here import HERE
 
 if TYPE_CHECKING:
     from adaptor.daemon.multisite import Peers
-    from adaptor.daemon.remote.folder import Outpost
-    from adaptor.daemon.spool.endpoint import Postman
+    from adaptor.daemon.remote.folder import RemoteFolder
+    from adaptor.daemon.spool.endpoint import SpoolEndpoint
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +70,10 @@ class SiteState:
         """What the tags of its pilots begin with, and of no other site's."""
         self.machine = machine
         """Where its scheduler's commands run and its pilots' files lie."""
-        self.outpost: Outpost | None = None
-        """Of a distant site: its folder there."""
-        self.postman: Postman | None = None
-        """Where its workers are reached through a mailbox: who looks after it."""
+        self.remote_folder: RemoteFolder | None = None
+        """Of a site behind ssh: its folder there."""
+        self.spool: SpoolEndpoint | None = None
+        """The daemon's end of its spool, if its workers use one."""
         self.pilots: dict[int, Pilot] = {}
         """Those in the system."""
         self.queue: QueueState | None = None
@@ -136,9 +136,9 @@ class SiteState:
 
     def heard_until(self, now: float) -> float:
         """Epoch seconds up to which all that its workers have sent has been heard."""
-        if self.postman is not None:
-            return self.postman.heard_until
-        return now if self.outpost is None else self.outpost.heard_until(now)
+        if self.spool is not None:
+            return self.spool.heard_until
+        return now if self.remote_folder is None else self.remote_folder.heard_until(now)
 
     def load_pilots(self) -> None:
         """The pilots in the system, as the journal has them."""
@@ -183,12 +183,13 @@ class SiteState:
     @property
     def home(self) -> Path:
         """What holds the folders of its pilots, on its machine."""
-        return self.core.directory if self.outpost is None else self.outpost.folder
+        return self.core.directory if self.remote_folder is None else self.remote_folder.folder
 
     @property
     def access(self) -> Path:
         """Where its workers find how to reach the daemon."""
-        return self.home / worker_access(self.name) if self.outpost is None else self.outpost.access
+        folder = self.remote_folder
+        return self.home / worker_access(self.name) if folder is None else folder.access
 
     def folder(self, pilot: Pilot) -> Path:
         return pilot_directory(self.home, pilot.id)

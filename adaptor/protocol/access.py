@@ -33,7 +33,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """How to reach one daemon as a worker or as a client. All keys are Z85 texts of CURVE."""
 
     addresses: tuple[str, ...]
-    """`tcp://host:port` or `mailbox:///directory`, the likeliest first; only one has to be reachable."""
+    """`tcp://host:port` or `spool:///directory`, the likeliest first; only one has to be reachable."""
     server_key: str
     public_key: str
     secret_key: str

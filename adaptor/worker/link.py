@@ -1,4 +1,4 @@
-"""The worker's end of the link: it seeks the daemon at each of its addresses in turn."""
+"""The worker's link to the daemon: tries each of the daemon's addresses in turn."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from adaptor.protocol.access import Access, AccessError, read_access
 from adaptor.protocol.messages import FromWorker, encode
-from adaptor.worker.transport import Say, Transport, TransportError, Way, way_for
+from adaptor.worker.transport import Connector, Say, Transport, TransportError
 
 NEXT_TRY = 2.0
-"""Seconds until the access file is read again where no address in it can be tried."""
+"""Seconds until the worker reads the access file again if it has no usable address."""
 _LONGEST_ROUND = 3
-"""Addresses are tried for longer in later rounds, for a daemon that is busy."""
+"""The factor on patience in later rounds over all addresses, at most: the daemon may be busy."""
 
 
 class Link:
@@ -24,14 +24,14 @@ class Link:
         self.welcomed = False
         """Whether the daemon has answered on this connection."""
         self.tried: list[str] = []
-        """Addresses tried since the daemon was last heard, without repetition."""
+        """Addresses tried since the last message of the daemon, each once."""
         self.next_try = 0.0
         self._problem = ""
         self._path = access
         self._identity = identity
         self._wakeup = wakeup
         self._say = say
-        self._ways: dict[str, Way] = {}
+        self._connectors: dict[str, Connector] = {}
         """By the scheme of an address."""
         self._transport: Transport | None = None
         self._access: Access | None = None
@@ -40,11 +40,11 @@ class Link:
 
     @property
     def problem(self) -> str:
-        """What is known to stand in the way; empty where nothing is."""
+        """Why there is no link; empty if no reason is known."""
         return (self._transport.problem if self._transport else "") or self._problem
 
     def lost(self, now: float) -> None:
-        """The daemon has fallen silent: seek it anew, perhaps elsewhere."""
+        """The daemon is silent: connect again, perhaps to another address."""
         self.welcomed = False
         self.tried.clear()
         self._untried.clear()
@@ -52,7 +52,7 @@ class Link:
         self.next_try = now
 
     def reach(self, now: float) -> bool:
-        """Connect to the next address. Returns whether there is something to say Hello to."""
+        """Connect to the next address. Returns whether a Hello can be sent."""
         self.close()
         if not self._untried:
             self._round = min(self._round + 1, _LONGEST_ROUND)
@@ -64,27 +64,27 @@ class Link:
         if address not in self.tried:
             self.tried.append(address)
         try:
-            way = self._way(address)
-            self._transport = way.connect(self._access, address)
+            connector = self._connector(address)
+            self._transport = connector.connect(self._access, address)
         except TransportError as error:
             self._problem = str(error)
             self.next_try = now if self._untried else self.next_try
             return False
-        self.next_try = now + way.patience * self._round
+        self.next_try = now + connector.patience * self._round
         return True
 
     def heard(self) -> None:
-        """The daemon has welcomed us."""
+        """The daemon has sent Welcome."""
         self.welcomed = True
         self._problem = ""
         self._round = 0
 
     def send(self, message: FromWorker) -> bool:
-        """Returns whether it is on its way; if not, the daemon has been away for long."""
+        """Returns False without a connection, or if too many messages wait already."""
         return self._transport is not None and self._transport.send(encode(message))
 
     def wait(self, seconds: float) -> list[bytes]:
-        """Wait for messages or a signal, and return the messages that are there."""
+        """Wait for messages or a signal, and return the messages so far."""
         if self._transport is not None:
             return self._transport.receive(seconds)
         poll = select.poll()
@@ -93,7 +93,7 @@ class Link:
         return []
 
     def close(self, linger: float = 0.0) -> None:
-        """Leave the address; what is on its way has `linger` seconds."""
+        """Close the connection. Messages under way get `linger` seconds."""
         if self._transport is not None:
             self._transport.close(linger)
             self._transport = None
@@ -101,20 +101,34 @@ class Link:
     def end(self, linger: float) -> None:
         """Close for good."""
         self.close(linger)
-        for way in self._ways.values():
-            way.end()
+        for connector in self._connectors.values():
+            connector.end()
 
-    def _way(self, address: str) -> Way:
+    def _connector(self, address: str) -> Connector:
+        """Raises TransportError: no connector for this kind of address."""
         scheme = address.partition("://")[0]
-        if scheme not in self._ways:
-            self._ways[scheme] = way_for(address, self._identity, self._wakeup, self._say)
-        return self._ways[scheme]
+        if scheme not in self._connectors:
+            self._connectors[scheme] = self._make_connector(scheme, address)
+        return self._connectors[scheme]
+
+    def _make_connector(self, scheme: str, address: str) -> Connector:
+        """Imports only the connector that it needs: a worker starts fast."""
+        match scheme:
+            case "tcp":
+                from adaptor.worker.zmq_transport import ZmqConnector
+
+                return ZmqConnector(self._identity, self._wakeup)
+            case "spool":
+                from adaptor.worker.spool_transport import SpoolConnector
+
+                return SpoolConnector(self._identity, self._wakeup, self._say)
+        raise TransportError(f"{address}: this worker knows no transport for {scheme}://")
 
     def _read_access(self) -> None:
         try:
             self._access = read_access(self._path)
             self._untried = list(self._access.addresses)
-            self._problem = "" if self._untried else f"{self._path}: names no address"
-        except AccessError as error:  # what was read before may still be right
+            self._problem = "" if self._untried else f"{self._path}: has no address"
+        except AccessError as error:  # the addresses read before may still be valid
             self._problem = str(error)
             self._untried = list(self._access.addresses) if self._access else []

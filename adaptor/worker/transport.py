@@ -1,4 +1,4 @@
-"""What a worker needs of a way to its daemon, whatever the way is."""
+"""What a worker needs of a connection to its daemon, over a socket or through a spool."""
 
 from __future__ import annotations
 
@@ -10,61 +10,38 @@ from adaptor.protocol.access import Access
 
 
 class TransportError(AdaptorError):
-    """This address cannot be used now."""
+    """The worker cannot use this address now."""
 
 
 class Transport(Protocol):
-    """One connection to one address. Messages may be lost with it, and never overtake one another."""
+    """One connection to one address. It keeps the order of messages; its loss may lose some of them."""
 
     @property
     def problem(self) -> str:
-        """Why messages cannot be exchanged now; empty where no reason is known."""
+        """Why no messages pass now; empty if no reason is known."""
 
     def send(self, data: bytes) -> bool:
-        """Returns whether it is on its way; if not, the daemon has been away for long."""
+        """Returns False if too many messages wait already: the daemon has not read for long."""
 
     def receive(self, seconds: float) -> list[bytes]:
-        """Wait for messages or a signal, and return the messages that are there."""
+        """Wait for messages or a signal, and return the messages so far."""
 
     def close(self, linger: float) -> None:
-        """Leave; what is on its way has `linger` seconds, and is taken back where that is 0."""
+        """Close. Messages under way get `linger` seconds; 0 takes them back."""
 
 
-class Way(Protocol):
-    """How addresses of one kind are reached."""
+class Connector(Protocol):
+    """Opens connections to addresses of one kind."""
 
     patience: float
-    """Seconds for which one address is tried before the next."""
+    """Seconds for which the worker tries one address before the next."""
 
     def connect(self, access: Access, address: str) -> Transport:
         """Raises TransportError."""
 
     def end(self) -> None:
-        """Let go of what all connections shared; the last one is closed."""
+        """Release what the connections shared; the caller has closed them."""
 
 
 Say = Callable[[str], None]
-"""Puts a line into the worker's log."""
-
-
-def way_for(address: str, identity: str, wakeup: int, say: Say) -> Way:
-    """The way to addresses like this one. Only what it needs is imported: a worker starts fast.
-
-    Args:
-        identity: the worker's name, `<pilot>-…`.
-        wakeup: a file descriptor that ends a wait when it becomes readable.
-
-    Raises:
-        TransportError: addresses of this kind are unknown.
-    """
-    scheme = address.partition("://")[0]
-    match scheme:
-        case "tcp":
-            from adaptor.worker.zmq_transport import ZmqWay
-
-            return ZmqWay(identity, wakeup)
-        case "mailbox":
-            from adaptor.worker.spool_transport import MailboxWay
-
-            return MailboxWay(identity, wakeup, say)
-    raise TransportError(f"{address}: no way that this worker knows")
+"""Writes a line into the worker's log."""

@@ -1,4 +1,4 @@
-"""The direct way to the daemon: ZMQ with CURVE over TCP."""
+"""The direct connection to the daemon: ZMQ with CURVE over TCP."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from adaptor.protocol.access import Access
 from adaptor.worker.transport import TransportError
 
 PATIENCE = 2.0
-"""Seconds for which one address is tried."""
+"""Seconds for which the worker tries one address."""
 
 
-class ZmqWay:
-    """See `Way`."""
+class ZmqConnector:
+    """See `Connector`."""
 
     patience = PATIENCE
 
@@ -25,7 +25,7 @@ class ZmqWay:
         self._context = zmq.Context()
 
     def connect(self, access: Access, address: str) -> ZmqTransport:
-        """Raises TransportError: a name that does not resolve, a damaged key."""
+        """Raises TransportError: the name does not resolve, or a key is damaged."""
         socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
         try:
             socket.linger = 0

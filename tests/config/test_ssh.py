@@ -53,10 +53,10 @@ def test_this_machine_is_not_reached_over_ssh() -> None:
     assert "c.yaml:4: sites.far.ssh: backend local is this machine" in broken(text)
 
 
-def test_a_mailbox_goes_with_its_link_only() -> None:
-    text = HEAD + "    mailbox: box\n    ssh: {host: a}\n"
-    assert "write ssh.link: mailbox" in broken(text)
-    parse_config(text.replace("host: a", "host: a, link: mailbox"), "c.yaml")
+def test_a_spool_goes_with_its_link_only() -> None:
+    text = HEAD + "    spool: box\n    ssh: {host: a}\n"
+    assert "write ssh.link: spool" in broken(text)
+    parse_config(text.replace("host: a", "host: a, link: spool"), "c.yaml")
 
 
 def test_variables_have_names_that_a_shell_can_set() -> None:

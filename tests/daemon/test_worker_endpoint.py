@@ -11,11 +11,11 @@ import pytest
 
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import terms_of
-from adaptor.daemon.spool.endpoint import Postman
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, Desk
 from adaptor.model import CraftedRequest, Request
 from adaptor.protocol.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
-from adaptor.protocol.spool.directory import DirectoryRoom
+from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.seal import Seal
 from tests.daemon.fake_site import LIMITS, FakeSite
@@ -34,21 +34,21 @@ def site(tmp_path: Path) -> FakeSite:
     return made
 
 
-def with_mailbox(site: FakeSite, tmp_path: Path) -> Postman:
-    config = SiteConfig(backend="local", mailbox=str(tmp_path / "mail"))
+def with_spool(site: FakeSite, tmp_path: Path) -> SpoolEndpoint:
+    config = SiteConfig(backend="local", spool=str(tmp_path / "spools"))
     site.state.core.terms["here"] = terms_of(config, LIMITS)
 
     async def hear(_: object) -> None:
         """Nobody writes."""
 
-    site.state.postman = Postman(
-        DirectoryRoom(tmp_path / "mail" / "room"),
+    site.state.spool = SpoolEndpoint(
+        DirectorySpool(tmp_path / "spools" / "spool"),
         Seal("key"),
         hear=hear,
         pilots=list,
         complain=lambda problem: None,
     )
-    return site.state.postman
+    return site.state.spool
 
 
 def greet(site: FakeSite) -> Welcome:
@@ -85,27 +85,27 @@ def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:
     assert lost(site, TIMEOUT + 1)
 
 
-def test_at_a_mailbox_several_heartbeats_and_what_is_on_its_way_are_waited_for(
+def test_at_a_spool_several_heartbeats_and_what_is_on_its_way_are_waited_for(
     site: FakeSite, tmp_path: Path
 ) -> None:
-    postman = with_mailbox(site, tmp_path)
+    endpoint = with_spool(site, tmp_path)
     heartbeat = greet(site).heartbeat
-    postman.heard_until = time.time()
+    endpoint.heard_until = time.time()
     assert not lost(site, 3 * heartbeat + 2 * LATENCY)
     assert lost(site, 8 * heartbeat)
 
 
-def test_while_the_mailbox_cannot_be_used_nobody_is_lost_for_a_while(site: FakeSite, tmp_path: Path) -> None:
-    postman = with_mailbox(site, tmp_path)
+def test_while_the_spool_cannot_be_used_nobody_is_lost_for_a_while(site: FakeSite, tmp_path: Path) -> None:
+    endpoint = with_spool(site, tmp_path)
     greet(site)
-    postman.heard_until = time.time() - 250
+    endpoint.heard_until = time.time() - 250
     assert not lost(site, 250)
-    postman.heard_until = time.time() - 5 * PATIENCE
+    endpoint.heard_until = time.time() - 5 * PATIENCE
     assert lost(site, 2 * PATIENCE)
 
 
 def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_be_there() -> None:
-    terms = terms_of(SiteConfig(backend="local", mailbox="/m"), LIMITS)
+    terms = terms_of(SiteConfig(backend="local", spool="/m"), LIMITS)
     heartbeat = HEARTBEAT + 2 * terms.latency
     assert 3 * heartbeat > heartbeat + 2 * terms.latency, "three heartbeats are a silence"
     assert msgspec.structs.asdict(terms)["latency"] == LATENCY

@@ -83,10 +83,10 @@ def test_the_connection_is_cut_in_a_submit_and_in_the_middle_of_a_bag(
     assert {each["state"] for each in pilots} <= {"running", "completed", "cancelled", "withdrawn"}
 
 
-def test_workers_leave_letters_where_no_tunnel_can_be(
+def test_workers_leave_worker_files_where_no_tunnel_can_be(
     cluster: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
-    configure(lab, cluster, sshd, directory=str(lab.root / "over there"), link="mailbox")
+    configure(lab, cluster, sshd, directory=str(lab.root / "over there"), link="spool")
     lab.bag("echo $ADAPTOR_TASK_ID" for _ in range(20))
     bag = lab.submit("tasks.bag")
     lab.wait(bag)

@@ -61,9 +61,9 @@ def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
 
 def findings(site: SiteConfig) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
-    from adaptor.daemon.spool.check import check_mailbox
+    from adaptor.daemon.spool.check import check_spool
 
-    return [*_scheduler_findings(site), *check_mailbox(site)]
+    return [*_scheduler_findings(site), *check_spool(site)]
 
 
 def _scheduler_findings(site: SiteConfig) -> list[Finding]:

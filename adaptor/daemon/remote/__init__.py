@@ -1,1 +1,1 @@
-"""Sites that are reached over ssh: their machines, and the ways by which their workers reach us."""
+"""Sites behind ssh: their machines, and the routes by which their workers reach the daemon."""

@@ -1,4 +1,4 @@
-"""For `adaptor site check`: whether a distant login node is as the daemon and its workers need it."""
+"""For `adaptor site check`: whether a remote login node has what the daemon and its workers need."""
 
 from __future__ import annotations
 

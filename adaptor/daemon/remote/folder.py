@@ -1,4 +1,4 @@
-"""A distant site's folder on its login node, and the access file in it that its workers read."""
+"""A remote site's folder on its login node, and the access file in it that the site's workers read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.backoff import Backoff
-from adaptor.daemon.remote.routes import Way
+from adaptor.daemon.remote.routes import Route
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import RELAYED_ACCESS, Access
 from backends.machines.base import Machine
@@ -19,15 +19,15 @@ from backends.machines.base import Machine
 log = logging.getLogger(__name__)
 
 _LOOK = 0.5
-"""Seconds between two looks whether the way stands."""
+"""Seconds between two looks at the route."""
 _GRACE = 60.0
-"""Seconds for which workers are borne with after the way stands again."""
-_BEAT = 5.0
-"""Seconds between two signs of life."""
+"""Seconds after a repair of the route for which the daemon extends the workers' timeout."""
+_KEEP_ALIVE = 5.0
+"""Seconds between two calls of `Route.keep_alive`."""
 
 
-class Outpost:
-    """Kept as it should be by `run`, whatever becomes of the connection."""
+class RemoteFolder:
+    """`run` makes the folder and the route of the workers, and makes them again after a loss."""
 
     def __init__(
         self,
@@ -35,86 +35,87 @@ class Outpost:
         folder: Path,
         *,
         access: Callable[[tuple[str, ...]], Access],
-        way: Way,
+        route: Route,
         changed: Callable[[str], None],
     ) -> None:
         """
         Args:
             folder: for everything of this daemon and site; relative to the home directory there.
-            access: what the access file holds for such addresses.
-            way: by which its workers come.
-            changed: is told each new state of `problem`.
+            access: returns the content of the access file for these addresses.
+            route: of the site's workers to the daemon.
+            changed: receives each new value of `problem`.
         """
         self.folder = folder
-        """Absolute once it has been reached."""
+        """Absolute once the login node has been reached."""
         self.problem = "its login node has not been reached yet"
         """Why workers could not reach the daemon; empty: they can."""
         self._machine = machine
         self._access = access
-        self._way = way
+        self._route = route
         self._changed = changed
         self._pause = Backoff(first=1, most=60)
         self._lost_at = time.time()
-        self._stands_since = 0.0
+        self._open_since = 0.0
 
     @property
-    def doubt(self) -> str:
-        """What may be in the way of workers all the same."""
-        return self._way.doubt
+    def caveat(self) -> str:
+        """What may still keep workers from the daemon; empty: nothing known."""
+        return self._route.caveat
 
     @property
     def access(self) -> Path:
         return self.folder / RELAYED_ACCESS
 
     def heard_until(self, now: float) -> float:
-        """Epoch seconds up to which its workers could be heard.
+        """Epoch seconds up to which the daemon could hear the site's workers.
 
-        A while that was lost is given back to them: they have to find the way again.
+        After a repair, workers get the lost time back: they have to connect again.
         """
         if self.problem:
             return self._lost_at
-        stood = now - self._stands_since
-        return self._lost_at + stood if stood < _GRACE else now
+        open_for = now - self._open_since
+        return self._lost_at + open_for if open_for < _GRACE else now
 
     async def run(self) -> None:
-        """Reach it, and again when the tunnel was lost, until cancelled."""
+        """Open the folder and the route, and again after each loss, until cancelled."""
         while True:
             try:
-                await self._reach()
+                await self._open()
                 self._pause.succeeded()
-                self._say("")
-                await self._while_it_stands()
-                self._say("the way of its workers was lost with the connection; it is being made again")
+                self._set_problem("")
+                await self._watch()
+                self._set_problem("the connection and the route of its workers were lost; reconnecting")
             except AdaptorError as error:
                 self._pause.failed(time.time(), str(error))
-                self._say(str(error))
+                self._set_problem(str(error))
             await asyncio.sleep(max(_LOOK, self._pause.until - time.time()))
 
     async def close(self) -> None:
-        await self._way.close()
+        await self._route.close()
 
-    async def _reach(self) -> None:
+    async def _open(self) -> None:
         """Raises AdaptorError."""
         self.folder = await asyncio.to_thread(self._machine.private_folder, self.folder)
-        access = msgspec.json.encode(self._access(await self._way.open(self.folder)))
+        access = msgspec.json.encode(self._access(await self._route.open(self.folder)))
         await asyncio.to_thread(self._machine.write_private, self.access, access)
 
-    async def _while_it_stands(self) -> None:
-        next_beat = 0.0
-        while self._way.alive:
-            if time.monotonic() >= next_beat:
+    async def _watch(self) -> None:
+        """Return when the route is lost."""
+        next_sign = 0.0
+        while self._route.alive:
+            if time.monotonic() >= next_sign:
                 try:
-                    self._way.beat()
+                    self._route.keep_alive()
                 except OSError:
                     return
-                next_beat = time.monotonic() + _BEAT
+                next_sign = time.monotonic() + _KEEP_ALIVE
             await asyncio.sleep(_LOOK)
 
-    def _say(self, problem: str) -> None:
+    def _set_problem(self, problem: str) -> None:
         if problem == self.problem:
             return
         if not problem:
-            self._stands_since = time.time()
+            self._open_since = time.time()
         elif not self.problem:
             self._lost_at = time.time()
         self.problem = problem

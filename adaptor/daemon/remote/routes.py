@@ -1,4 +1,4 @@
-"""How the workers of a distant site reach the daemon: what their access file is to hold, and until when."""
+"""How the workers of a remote site reach the daemon: the addresses for their access file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 
-class Way(Protocol):
+class Route(Protocol):
     async def open(self, folder: Path, /) -> tuple[str, ...]:
         """The addresses for the workers, the likeliest first.
 
@@ -15,28 +15,28 @@ class Way(Protocol):
             folder: the site's folder there, absolute.
 
         Raises:
-            AdaptorError: there is no way at the moment.
+            AdaptorError: the route cannot be opened now.
         """
 
     @property
     def alive(self) -> bool:
-        """Whether the addresses still hold."""
+        """Whether the addresses are still valid."""
 
-    def beat(self) -> None:
-        """A sign of life, now and then, for the other end. Raises OSError: it is gone."""
+    def keep_alive(self) -> None:
+        """Show the other end that the daemon lives. Raises OSError: the other end is gone."""
 
     async def close(self) -> None: ...
 
     @property
-    def doubt(self) -> str:
-        """What may be in the way of workers all the same; empty: nothing is known."""
+    def caveat(self) -> str:
+        """What may still keep workers from the daemon; empty: nothing known."""
 
 
-class Standing:
-    """A way that needs nothing from us: straight to this machine, or through a mailbox."""
+class DirectRoute:
+    """A route that needs nothing from the daemon: straight to this machine, or through a spool."""
 
     alive = True
-    doubt = ""
+    caveat = ""
 
     def __init__(self, addresses: Callable[[], Awaitable[tuple[str, ...]]]) -> None:
         self._addresses = addresses
@@ -44,8 +44,8 @@ class Standing:
     async def open(self, _folder: Path) -> tuple[str, ...]:
         return await self._addresses()
 
-    def beat(self) -> None:
-        """Nobody waits for it."""
+    def keep_alive(self) -> None:
+        """There is no other end."""
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -1,4 +1,4 @@
-"""Founding the outpost of a site that is reached over ssh."""
+"""Sets up the remote folder of a site behind ssh."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from adaptor.config.ssh import SshConfig
 from adaptor.daemon.addresses import site_access
-from adaptor.daemon.remote.folder import Outpost
+from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.remote.routes import Standing, Way
+from adaptor.daemon.remote.routes import DirectRoute, Route
 from adaptor.daemon.remote.tunnel import Tunnel
 from adaptor.daemon.site_state import SiteState
 from adaptor.errors import JournalError
@@ -17,17 +17,17 @@ from adaptor.protocol.keys import Keys
 from backends.machines.distant import Distant
 
 
-def found_outpost(
+def set_up_remote_folder(
     site: SiteState,
     keys: Keys,
     here: Callable[[], tuple[str, ...]],
     stall: Callable[[JournalError], None],
 ) -> None:
-    """Give a distant site its outpost; another site needs none.
+    """Give a site behind ssh its remote folder; other sites need none.
 
     Args:
-        here: where workers find this machine.
-        stall: is told that nothing can be written down.
+        here: returns the addresses by which workers reach this machine.
+        stall: receives the error if the journal cannot be written.
     """
     ssh = site.config.ssh
     if ssh is None or not isinstance(site.machine, Distant):
@@ -41,17 +41,17 @@ def found_outpost(
             except JournalError as error:
                 stall(error)
 
-    site.outpost = Outpost(
+    site.remote_folder = RemoteFolder(
         site.machine,
         # Several daemons may share one account there, and several sites one login node.
         Path(ssh.directory) / f"{site.core.journal.instance}.{site.name}",
         access=lambda addresses: site_access(keys, addresses),
-        way=_way(site, ssh, site.machine, here),
+        route=_route(site, ssh, site.machine, here),
         changed=changed,
     )
 
 
-def _way(site: SiteState, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Way:
+def _route(site: SiteState, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Route:
     if ssh.link == "tunnel":
         return Tunnel(
             machine,
@@ -62,6 +62,6 @@ def _way(site: SiteState, ssh: SshConfig, machine: Distant, here: Callable[[], t
         )
 
     async def addresses() -> tuple[str, ...]:
-        return here() if site.postman is None else (await site.postman.locate(),)
+        return here() if site.spool is None else (await site.spool.locate(),)
 
-    return Standing(addresses)
+    return DirectRoute(addresses)

@@ -1,9 +1,9 @@
-"""The way of a distant site's workers to the daemon: through the ssh connection that is there already.
+"""The route of a remote site's workers through the ssh connection that the daemon has open already.
 
     worker → relay on the login node → loopback there → ssh → loopback here → daemon
 
-The first arrow is needed because sshd (`GatewayPorts no`, the default) lets the far end of a forwarding
-listen on its loopback alone.
+The first arrow is needed because sshd (`GatewayPorts no`, the default) lets the remote end of a forwarding
+listen on the loopback only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from backends.machines.distant import Distant
 
 
 class Tunnel:
-    """Implements `adaptor.daemon.remote.routes.Way`."""
+    """Implements `adaptor.daemon.remote.routes.Route`."""
 
     def __init__(self, machine: Distant, python: str, port: int, host: str | None, timeout: float) -> None:
         """
@@ -39,12 +39,12 @@ class Tunnel:
         self._host = host
         self._timeout = timeout
         self._relay: Talk | None = None
-        self.doubt = ""
+        self.caveat = ""
 
     async def open(self, folder: Path) -> tuple[str, ...]:
-        """See `Way`. Raises SchedulerError: the machine is not reached, or lets no tunnel be made."""
+        """See `Route`. Raises SchedulerError: the machine cannot be reached, or refuses the tunnel."""
         opened = await asyncio.to_thread(self._open, folder)
-        self.doubt = (
+        self.caveat = (
             f"do the nodes reach {opened[0].removeprefix('tcp://')} on their login node? "
             "`ssh.address` may name another address of it"
         )
@@ -52,10 +52,10 @@ class Tunnel:
 
     def _open(self, folder: Path) -> tuple[str, ...]:
         self._end()
-        far_end = self._machine.forward(self._port)
+        remote_port = self._machine.forward(self._port)
         host = () if self._host is None else (self._host,)
         self._relay = self._machine.start(
-            (self._python, "-m", "adaptor.protocol.relay", str(far_end), str(folder), *host)
+            (self._python, "-m", "adaptor.protocol.relay", str(remote_port), str(folder), *host)
         )
         try:
             opened = _opened(self._relay, self._timeout)
@@ -68,8 +68,8 @@ class Tunnel:
     def alive(self) -> bool:
         return self._relay is not None and self._relay.process.poll() is None
 
-    def beat(self) -> None:
-        """Tell the relay that somebody is there. Raises OSError: it is gone."""
+    def keep_alive(self) -> None:
+        """Send the relay a byte. Raises OSError: the relay is gone."""
         if self._relay is not None and self._relay.process.stdin is not None:
             self._relay.process.stdin.write(b"\n")
             self._relay.process.stdin.flush()
@@ -89,7 +89,7 @@ def _opened(relay: Talk, timeout: float) -> Opened:
         opened = msgspec.json.decode(line, type=Opened)
     except msgspec.DecodeError as error:
         said = relay.complaint() or line[:200].decode(errors="replace").strip() or "it has ended"
-        raise SchedulerError(f"the relay for the tunnel does not start: {said}") from error
+        raise SchedulerError(f"the tunnel's relay does not start: {said}") from error
     if opened.version != __version__:
         raise SchedulerError(
             f"the tunnel's relay is version {opened.version} and the daemon {__version__}: make them equal"
@@ -98,7 +98,7 @@ def _opened(relay: Talk, timeout: float) -> Opened:
 
 
 def _line(relay: Talk, timeout: float) -> bytes:
-    """What it prints until the end of the line, or of all."""
+    """The first line of its output, or all output if it ends or times out before."""
     output, line, until = relay.process.stdout, b"", time.monotonic() + timeout
     while output is not None and not line.endswith(b"\n"):
         ready: Sequence[object] = select.select([output], [], [], max(0.0, until - time.monotonic()))[0]

@@ -1,1 +1,1 @@
-"""The daemon's end of the mailboxes."""
+"""The daemon's end of the spools through which workers without a route exchange messages."""

@@ -1,4 +1,4 @@
-"""The daemon's end of a mailbox: it looks for what workers have written, and writes what they are told."""
+"""The daemon's end of a spool: reads what workers have written, and writes the daemon's messages to them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import time
 from collections.abc import Awaitable, Callable, Collection
 
 from adaptor.daemon.server import Message
-from adaptor.daemon.spool.box import Correspondence
-from adaptor.protocol.spool.exchange import Errand, Letter, MailRoom, MailRoomError, Outcome, Post
-from adaptor.protocol.spool.flow import Verdict
-from adaptor.protocol.spool.layout import Box, address_of, parse_letter
+from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
+from adaptor.protocol.spool.flow import Arrival, Incoming, Outgoing
+from adaptor.protocol.spool.layout import Connection, address_of, daemon_file_name, parse_worker_file
 from adaptor.protocol.spool.pace import QUICKEST, SLOWEST, Pace
-from adaptor.protocol.spool.seal import Seal, SealError
+from adaptor.protocol.spool.seal import Envelope, Read, Seal, SealError
 
 log = logging.getLogger(__name__)
 
@@ -24,15 +23,54 @@ _SLOWEST_ALONE = 5.0
 _SWEEP = 30.0
 """Seconds between two sweeps."""
 _LONGEST_PAUSE = 30.0
-"""Seconds until a mailbox that cannot be used is tried again, at most."""
+"""Seconds between two tries of a spool that cannot be used, at most."""
 
 
-class Postman:
-    """One site's mailbox. Its workers are known by the names that their sealed files bear."""
+class Channel:
+    """The messages in both directions over one connection of a worker."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.worker = b""
+        """The worker's name, known from its first file on."""
+        self.incoming = Incoming()
+        self.outgoing = Outgoing()
+
+    @property
+    def due(self) -> bool:
+        """Whether there is a file to write."""
+        return self.outgoing.due(self.incoming.last) is not None
+
+    def judge(self, number: int, envelope: Envelope, now: float) -> Arrival:
+        """What to do with a file of the worker. `now`: monotonic seconds."""
+        self.incoming.begin_at(envelope.oldest)
+        return self.incoming.judge(number, now)
+
+    def take(self, number: int, envelope: Envelope, run: str) -> None:
+        """Note that a file of the worker was read. `run`: the id of this run of the daemon."""
+        self.incoming.took(number)
+        self.worker = envelope.worker.encode()
+        if envelope.read is not None and envelope.read.run == run:
+            self.outgoing.note_read(envelope.read.number)
+
+    def next_file(self, run: str, seal: Seal) -> DaemonFile | None:
+        """The next file for the worker, if one is due."""
+        file = self.outgoing.due(self.incoming.last)
+        if file is None:
+            return None
+        name = daemon_file_name(run, file.number)
+        read = Read(self.connection.name, file.read)
+        envelope = Envelope(self.worker.decode(), file.messages, file.oldest, read)
+        data = seal.close(f"out/{self.connection.name}/{name}", envelope)
+        return DaemonFile(self.connection.name, name, data)
+
+
+class SpoolEndpoint:
+    """One site's spool. Workers are known by the names in their sealed files."""
 
     def __init__(
         self,
-        room: MailRoom,
+        spool: Spool,
         seal: Seal,
         *,
         hear: Callable[[list[Message]], Awaitable[None]],
@@ -41,22 +79,23 @@ class Postman:
     ) -> None:
         """
         Args:
-            hear: takes in what workers say, in order.
-            pilots: those of the site that are in the system.
-            complain: is told once why the mailbox cannot be used.
+            hear: handles the workers' messages, in order.
+            pilots: returns the site's pilots in the system.
+            complain: receives each new reason why the spool cannot be used.
         """
         self.heard_until = time.time()
-        """Epoch seconds up to which all that was written is heard."""
-        self._room = room
+        """Epoch seconds up to which `hear` has had everything that workers wrote."""
+        self._spool = spool
         self._seal = seal
         self._hear = hear
         self._pilots = pilots
         self._complain = complain
-        self._life = secrets.token_hex(4)
-        self._boxes: dict[Box, Correspondence] = {}
-        self._current: dict[bytes, Correspondence] = {}
-        """By worker: the newest of its boxes."""
-        self._done: list[str] = []
+        self._run = secrets.token_hex(4)
+        self._channels: dict[Connection, Channel] = {}
+        self._current: dict[bytes, Channel] = {}
+        """By worker: the channel of its newest connection."""
+        self._taken: list[str] = []
+        """Worker files that the next exchange removes."""
         self._pace = Pace(_SLOWEST_ALONE)
         self._problem = ""
         self._failures = 0
@@ -64,53 +103,53 @@ class Postman:
         self._news = asyncio.Event()
         self._busy = asyncio.Lock()
 
-    def post(self, worker: bytes, data: bytes) -> bool:
-        """Whether the worker is reached by mail; then it will get this with the next errand."""
-        correspondence = self._current.get(worker)
-        if correspondence is None:
+    def send(self, worker: bytes, data: bytes) -> bool:
+        """Queue a message for the next exchange. Returns False if the worker does not use this spool."""
+        channel = self._current.get(worker)
+        if channel is None:
             return False
-        if not correspondence.outgoing.add(data):
-            log.warning("worker %s does not read: something for it is dropped", worker.decode())
+        if not channel.outgoing.add(data):
+            log.warning("worker %s does not read its messages: one is dropped", worker.decode())
         self._news.set()
         return True
 
     async def locate(self) -> str:
-        """The address for the workers' access file. Raises MailRoomError."""
+        """The address for the workers' access file. Raises SpoolError."""
         async with self._busy:
-            return address_of(await asyncio.to_thread(self._room.locate))
+            return address_of(await asyncio.to_thread(self._spool.locate))
 
     async def run(self, may_listen: Callable[[], bool]) -> None:
-        """Go to the mailbox again and again, until cancelled."""
+        """Exchange files again and again, until cancelled."""
         while True:
             try:
                 if may_listen():
                     await self.exchange()
             except Exception:
-                log.exception("an error of the adaptor's own at a mailbox; it is tried again")
+                log.exception("internal error in an exchange with the spool; the daemon tries again")
                 self._failures += 1
             await self._rest()
 
     async def exchange(self) -> None:
-        """Bring what there is, have it heard, and leave the answers."""
+        """Read what workers wrote, have it handled, and write the answers."""
         async with self._busy:
             began = time.time()
-            outcome = await self._run(self._errand(collect=True))
+            outcome = await self._exchange(self._next_exchange(collect=True))
             if outcome is None:
                 return
-            messages = self._take(outcome.letters)
+            messages = self._take(outcome.files)
             if messages:
                 await self._hear(messages)
-            if self._done or self._news.is_set():  # so that answers do not wait for the next look
-                await self._run(self._errand(collect=False))
+            if self._taken or self._news.is_set():  # so that answers do not wait for the next look
+                await self._exchange(self._next_exchange(collect=False))
             if not outcome.more:
                 self.heard_until = began
             self._set_pace(busy=bool(messages) or outcome.more)
 
     async def close(self) -> None:
-        await asyncio.to_thread(self._room.close)
+        await asyncio.to_thread(self._spool.close)
 
     async def _rest(self) -> None:
-        """Until the next look is due, or there is something to write."""
+        """Wait until the next look is due or there is something to write."""
         if self._failures:
             await asyncio.sleep(min(_LONGEST_PAUSE, 2.0 ** min(self._failures, 10)))
             return
@@ -121,92 +160,93 @@ class Postman:
     def _set_pace(self, *, busy: bool) -> None:
         self._pace.slowest = SLOWEST if self._current else _SLOWEST_ALONE
         if busy:
-            self._pace.hurry()
+            self._pace.speed_up()
         else:
-            self._pace.tire()
+            self._pace.slow_down()
 
-    def _errand(self, *, collect: bool) -> Errand:
+    def _next_exchange(self, *, collect: bool) -> Exchange:
         self._news.clear()
         pilots = None
         if collect and time.monotonic() >= self._next_sweep:
             self._next_sweep = time.monotonic() + _SWEEP
             pilots = list(self._pilots())
-            self._forget([box for box in self._boxes if box.pilot not in set(pilots)])
-        posts = [post for each in self._boxes.values() if (post := each.post(self._life, self._seal))]
-        return Errand(done=self._done, posts=posts, pilots=pilots, collect=collect)
+            self._forget([each for each in self._channels if each.pilot not in set(pilots)])
+        files = [file for each in self._channels.values() if (file := each.next_file(self._run, self._seal))]
+        return Exchange(remove=self._taken, write=files, pilots=pilots, collect=collect)
 
-    async def _run(self, errand: Errand) -> Outcome | None:
+    async def _exchange(self, exchange: Exchange) -> Outcome | None:
+        """None: the spool cannot be used."""
         try:
-            outcome = await asyncio.to_thread(self._room.run, errand)
-        except MailRoomError as error:
+            outcome = await asyncio.to_thread(self._spool.run, exchange)
+        except SpoolError as error:
             self._failed(str(error))
             return None
         if self._problem:
-            log.info("the mailbox can be used again")
+            log.info("the spool can be used again")
         self._problem, self._failures = "", 0
-        self._done = []
-        self._posted(errand.posts, frozenset(outcome.gone))
+        self._taken = []
+        self._written(exchange.write, frozenset(outcome.gone))
         for remark in outcome.remarks:
             log.warning("%s", remark)
         return outcome
 
-    def _posted(self, posts: list[Post], gone: frozenset[str]) -> None:
-        by_name = {box.name: each for box, each in self._boxes.items()}
-        for post in posts:
-            correspondence = by_name.get(post.box)
-            if correspondence is not None and post.box not in gone:
-                correspondence.outgoing.written()
-                if correspondence.due:
+    def _written(self, files: list[DaemonFile], gone: frozenset[str]) -> None:
+        by_name = {connection.name: channel for connection, channel in self._channels.items()}
+        for file in files:
+            channel = by_name.get(file.connection)
+            if channel is not None and file.connection not in gone:
+                channel.outgoing.written()
+                if channel.due:
                     self._news.set()
-        self._forget([box for box in self._boxes if box.name in gone])
+        self._forget([connection for connection in self._channels if connection.name in gone])
 
     def _failed(self, problem: str) -> None:
         self._failures += 1
         if problem != self._problem:
             self._problem = problem
-            log.warning("the mailbox cannot be used: %s", problem)
-            self._complain(f"its mailbox cannot be used: {problem}")
+            log.warning("the spool cannot be used: %s", problem)
+            self._complain(f"its spool cannot be used: {problem}")
 
-    def _forget(self, boxes: list[Box]) -> None:
-        for box in boxes:
-            correspondence = self._boxes.pop(box)
-            if self._current.get(correspondence.worker) is correspondence:
-                del self._current[correspondence.worker]
+    def _forget(self, connections: list[Connection]) -> None:
+        for connection in connections:
+            channel = self._channels.pop(connection)
+            if self._current.get(channel.worker) is channel:
+                del self._current[channel.worker]
 
-    def _take(self, letters: list[Letter]) -> list[Message]:
-        """What the letters say, worker by worker in order; they are done with the next errand."""
+    def _take(self, files: list[WorkerFile]) -> list[Message]:
+        """The messages in these files, in order for each worker; the next exchange removes the files."""
         messages: list[Message] = []
-        for letter in letters:
-            parsed = parse_letter(letter.name)
+        for file in files:
+            parsed = parse_worker_file(file.name)
             if parsed is not None:
-                messages += self._open(*parsed, letter)
+                messages += self._open(*parsed, file)
         return messages
 
-    def _open(self, box: Box, number: int, letter: Letter) -> list[Message]:
+    def _open(self, connection: Connection, number: int, file: WorkerFile) -> list[Message]:
         try:
-            envelope = self._seal.open(f"in/{letter.name}", letter.data)
+            envelope = self._seal.open(f"in/{file.name}", file.data)
         except SealError as error:
-            log.warning("passed over and removed: %s", error)
-            self._done.append(letter.name)
+            log.warning("ignored and removed: %s", error)
+            self._taken.append(file.name)
             return []
-        correspondence = self._boxes.setdefault(box, Correspondence(box))
-        verdict = correspondence.judge(number, envelope, time.monotonic())
-        if verdict is Verdict.EARLY:
+        channel = self._channels.setdefault(connection, Channel(connection))
+        arrival = channel.judge(number, envelope, time.monotonic())
+        if arrival is Arrival.EARLY:
             return []
-        self._done.append(letter.name)
-        if verdict is Verdict.PAST:
+        self._taken.append(file.name)
+        if arrival is Arrival.PAST:
             return []
-        correspondence.take(number, envelope, self._life)
-        if not self._is_current(correspondence):
+        channel.take(number, envelope, self._run)
+        if not self._make_current(channel):
             return []
-        return [(correspondence.worker, message) for message in envelope.messages]
+        return [(channel.worker, message) for message in envelope.messages]
 
-    def _is_current(self, correspondence: Correspondence) -> bool:
-        """Whether the worker has not opened another box since; from now on it is answered here."""
-        now = self._current.get(correspondence.worker)
-        if now is not None and now is not correspondence:
-            if now.box.token == correspondence.box.token and now.box.n > correspondence.box.n:
+    def _make_current(self, channel: Channel) -> bool:
+        """Answer the worker on this channel from now on; False if the worker has opened a newer one."""
+        now = self._current.get(channel.worker)
+        if now is not None and now is not channel:
+            if now.connection.token == channel.connection.token and now.connection.n > channel.connection.n:
                 return False
-            self._forget([now.box])
-        self._current[correspondence.worker] = correspondence
+            self._forget([now.connection])
+        self._current[channel.worker] = channel
         return True

@@ -1,1 +1,1 @@
-"""The mailbox: daemon and workers exchange their messages as files in a folder that both see."""
+"""The spool: daemon and workers exchange their messages as files in a folder that both see."""

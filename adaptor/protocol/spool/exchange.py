@@ -1,8 +1,8 @@
-"""What the daemon has done in a mailbox, in one go: taken away, put in, and brought back what is new.
+"""One exchange of files between the daemon and a spool: remove, write, sweep and read in one request.
 
-One errand is one question and one answer, so that a mailbox at the other end of an ssh connection
-costs one round trip. `MailRoom` is who runs errands: here (`mailbox_directory`), or there
-(`mailbox_distant`, which has `python -m adaptor.protocol.spool.remote_server` run them).
+An exchange is one request and one reply, so a spool at the other end of an ssh connection costs one
+round trip. `DirectorySpool` serves a folder of this machine. `RemoteSpool` serves a folder of another
+machine, where `python -m adaptor.protocol.spool.remote_server` carries the exchanges out.
 """
 
 from __future__ import annotations
@@ -15,56 +15,58 @@ import msgspec
 from adaptor.errors import AdaptorError
 
 
-class MailRoomError(AdaptorError):
-    """The mailbox cannot be used now; the errand may have been run in part, and may be run again."""
+class SpoolError(AdaptorError):
+    """The spool cannot be used now. The exchange may be done in part; repeating it does no harm."""
 
 
-class Post(msgspec.Struct, frozen=True, array_like=True):
-    """A file for a worker."""
+class DaemonFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that the daemon writes for one connection of a worker."""
 
-    box: str
+    connection: str
     name: str
     data: bytes
 
 
-class Letter(msgspec.Struct, frozen=True, array_like=True):
-    """A file of a worker."""
+class WorkerFile(msgspec.Struct, frozen=True, array_like=True):
+    """A file that a worker has written for the daemon."""
 
     name: str
     data: bytes
 
 
-class Errand(msgspec.Struct, frozen=True, kw_only=True):
-    """In this order: remove, write, sweep, read."""
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of the daemon, served in this order: remove, write, sweep, read."""
 
-    done: list[str] = []
-    """Letters that were taken in and can go."""
-    posts: list[Post] = []
+    remove: list[str] = []
+    """Names of worker files that the daemon has taken in."""
+    write: list[DaemonFile] = []
     pilots: list[int] | None = None
-    """The pilots in the system, where boxes of all others are to be removed."""
+    """The pilots in the system; connections of all others are removed. None: nothing is swept."""
     collect: bool = True
-    """Whether to bring what workers have written."""
+    """Whether to read what workers have written."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    letters: list[Letter] = []
-    """Sorted by number; all that lie there, those brought before included, unless `more`."""
+    """The reply to an exchange."""
+
+    files: list[WorkerFile] = []
+    """All worker files in the spool, sorted by number, those of earlier replies included (unless `more`)."""
     more: bool = False
-    """Whether some were left for the next time."""
+    """Whether the reply leaves some worker files out for the next exchange."""
     gone: list[str] = []
-    """Boxes among those of `posts` whose worker has removed them."""
+    """Connections in `write` that their worker has removed."""
     remarks: list[str] = []
-    """What was passed over and why, for the log."""
+    """For the log: what was passed over, and why."""
 
 
-class MailRoom(Protocol):
-    """Calls block, and come one at a time. Each may raise MailRoomError."""
+class Spool(Protocol):
+    """Calls block and come one at a time. Each may raise SpoolError."""
 
     def locate(self) -> Path:
-        """The absolute path of the mailbox, as its workers are to be told."""
+        """The absolute path of the spool's folder, as its workers see it."""
 
-    def run(self, errand: Errand) -> Outcome:
-        """In the order that `Errand` says."""
+    def run(self, exchange: Exchange) -> Outcome:
+        """Carry out one exchange, in the order that `Exchange` gives."""
 
     def close(self) -> None:
-        """Nothing more will be asked."""
+        """Release everything; no further call follows."""

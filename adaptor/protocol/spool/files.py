@@ -1,6 +1,6 @@
-"""Files in folders of a shared file system: written in one step, read only if they can be ours.
+"""Files in folders of a shared file system: written in one step, read only if a plain file of ours.
 
-Made for NFS as it is usually mounted: a listing may be out of date by the life of an attribute cache
+Made for NFS as it is usually mounted: a listing may be out of date by the run of an attribute cache
 (30 s and more), no other machine's clock is asked, a file may vanish between listing and opening
 (ESTALE), and a rename whose answer was lost may be reported as failed although it was done.
 """
@@ -21,13 +21,13 @@ _GONE = frozenset({errno.ENOENT, errno.ESTALE})
 
 
 class NotOursError(AdaptorError):
-    """A file that none of us can have written."""
+    """Neither the daemon nor a worker can have written this file."""
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a 0600 file in one step; again under the same name does no harm. Raises OSError.
+    """Write a 0600 file in one step; repeating it does no harm. Raises OSError.
 
-    It is not forced to the disk: what a machine's crash takes is repeated by its sender.
+    No fsync: the sender repeats what a crash of the machine loses.
     """
     temporary = path.with_name(f".{path.name}")
     temporary.unlink(missing_ok=True)
@@ -45,8 +45,8 @@ def write_file(path: Path, data: bytes) -> None:
 def names_in(folder: Path) -> list[str]:
     """The names in a folder as of now. Raises OSError.
 
-    Setting the mode that it has anyway is a question that no cache answers: the file server's reply
-    carries the folder's present state, and an outdated listing is thrown away.
+    Setting the mode that the folder has anyway goes past every cache: the file server's reply carries the
+    folder's present state, and the client drops an outdated listing.
     """
     folder.chmod(0o700)
     return [path.name for path in folder.iterdir()]

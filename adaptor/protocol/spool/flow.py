@@ -1,7 +1,7 @@
-"""The order of files from one writer to one reader, and a limit to how many lie unread. Pure.
+"""Flow control from one writer to one reader: the order of files, and a limit of unread ones. Pure.
 
-The writer numbers its files from 1 and puts all that has gathered into the next one; the reader says
-in its own files how far it has read. Times are monotonic seconds, passed in.
+The writer numbers its files from 1 and puts all waiting messages into the next one; the reader says in
+its own files how far it has read. Times are monotonic seconds, passed in.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ import enum
 import msgspec
 
 UNREAD = 8
-"""Files that may lie unread; what comes then waits in memory."""
+"""Files that may be unread at a time; further messages wait in memory."""
 TARGET = 1024 * 1024
 """Bytes after which a file is full; one message may be larger."""
 MEMORY = 128 * 1024 * 1024
-"""Bytes that wait in memory, at most."""
+"""Bytes of the messages that wait in memory, at most."""
 GAP = 5.0
-"""Seconds to wait for a file that a shared file system shows later than the one behind it."""
+"""Seconds to wait for a missing file: a shared file system may show it later than its successor."""
 
 
 class File(msgspec.Struct, frozen=True):
-    """One file to be written."""
+    """One file to write."""
 
     number: int
     messages: list[bytes]
     oldest: int
     """All files before this one have been read."""
     read: int
-    """The last file of the other side that was read when this one was made."""
+    """The last file of the other side that the writer had read when it made this one."""
 
 
 class Outgoing:
-    """What one writer has for one reader."""
+    """The messages of one writer to one reader."""
 
     def __init__(self) -> None:
         self._waiting: list[bytes] = []
         self._bytes = 0
-        self._in_hand: File | None = None
+        self._next: File | None = None
         self._written = 0
         self._read = 0
-        self._told = 0
-        """How far we have read, as the other side was last told."""
+        self._acknowledged = 0
+        """The last file of the other side that our last file acknowledged."""
 
     @property
     def unread(self) -> range:
-        """Numbers of the files that were written and, as far as is known, not read."""
+        """Numbers of the files that are written and not acknowledged."""
         return range(self._read + 1, self._written + 1)
 
     def add(self, message: bytes) -> bool:
-        """Whether there was room for it."""
+        """Returns False if the memory for waiting messages is full."""
         if self._bytes + len(message) > MEMORY:
             return False
         self._waiting.append(message)
@@ -57,25 +57,25 @@ class Outgoing:
         return True
 
     def due(self, read: int, *, all: bool = False) -> File | None:
-        """The next file, again and again until it is `written`.
+        """The next file to write; the same one until `written` is called.
 
         Args:
-            read: the last file of the other side that we have read; it is told even where there is
-                nothing else to say, so that neither side waits for the other.
-            all: whatever lies unread.
+            read: the last file of the other side that we have read. A file may be due for this number
+                alone, so that neither side waits for the other.
+            all: ignore the limit of unread files.
         """
-        if self._in_hand is None:
-            owed = not self._told <= read < self._told + UNREAD // 2
+        if self._next is None:
+            owed = not self._acknowledged <= read < self._acknowledged + UNREAD // 2
             if owed or (self._waiting and (all or len(self.unread) < UNREAD)):
-                self._in_hand = File(self._written + 1, self._fill(), self._read + 1, read)
-        return self._in_hand
+                self._next = File(self._written + 1, self._fill(), self._read + 1, read)
+        return self._next
 
     def written(self) -> None:
-        """The file that was due is where the reader will find it."""
-        if self._in_hand is not None:
-            self._written = self._in_hand.number
-            self._told = self._in_hand.read
-            self._in_hand = None
+        """The file that was due is in place."""
+        if self._next is not None:
+            self._written = self._next.number
+            self._acknowledged = self._next.read
+            self._next = None
 
     def note_read(self, number: int) -> None:
         """The reader has read up to this file."""
@@ -91,34 +91,34 @@ class Outgoing:
         return messages
 
 
-class Verdict(enum.Enum):
-    """What is to be done with a file that lies there."""
+class Arrival(enum.Enum):
+    """What the reader does with a file that it finds."""
 
     TAKE = "take"
     PAST = "past"
-    """It was taken before, or its place has been given up."""
+    """It was taken before, or the reader no longer waits for it: remove it."""
     EARLY = "early"
-    """One before it is missing: wait a little."""
+    """An earlier one is missing: wait up to GAP."""
 
 
 class Incoming:
-    """Puts the files of one writer into order: each is taken once, none before the one ahead of it."""
+    """Puts the files of one writer into order: takes each once, and none before its predecessor."""
 
     def __init__(self) -> None:
         self.last = 0
         """The number of the file taken last."""
         self._gap_since: float | None = None
 
-    def judge(self, number: int, now: float) -> Verdict:
-        """To be asked in the order of the numbers; what is to be taken is `took` before the next one."""
+    def judge(self, number: int, now: float) -> Arrival:
+        """Call it in the order of the numbers, and `took` after each file that is taken."""
         if number <= self.last:
-            return Verdict.PAST
+            return Arrival.PAST
         if number > self.last + 1 and not self._waited(now):
-            return Verdict.EARLY
-        return Verdict.TAKE
+            return Arrival.EARLY
+        return Arrival.TAKE
 
     def begin_at(self, oldest: int) -> None:
-        """The writer knows that all files before this one were read, by an earlier life of the reader."""
+        """An earlier run of the reader has read all files before this one, as the writer knows."""
         self.last = max(self.last, oldest - 1)
 
     def took(self, number: int) -> None:

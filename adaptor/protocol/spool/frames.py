@@ -1,7 +1,7 @@
-"""Frames over a pair of pipes: four bytes of length (big-endian), then so many bytes.
+"""Frames over a pair of pipes: a length *n* (four bytes, big-endian), then *n* bytes.
 
-Each call has an end in time, because what is behind the pipes may hang for ever. Deadlines are
-monotonic seconds; None waits.
+Each call has a deadline, because the process behind the pipes may hang. Deadlines are monotonic
+seconds; None waits without limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HEAD = struct.Struct(">I")
 
 
 class FrameError(AdaptorError):
-    """The other side is gone, is too slow, or does not speak in frames."""
+    """The other side is gone, is too slow, or does not send frames."""
 
 
 def send(descriptor: int, data: bytes, deadline: float | None = None) -> None:
@@ -36,7 +36,7 @@ def send(descriptor: int, data: bytes, deadline: float | None = None) -> None:
         except BlockingIOError:  # room for less than that
             continue
         except OSError as error:
-            raise FrameError(f"the other side is gone: {error.strerror}") from error
+            raise FrameError(f"the other side has closed the pipe: {error.strerror}") from error
 
 
 def receive(descriptor: int, deadline: float | None = None) -> bytes | None:
@@ -47,7 +47,7 @@ def receive(descriptor: int, deadline: float | None = None) -> bytes | None:
         return None
     (size,) = _HEAD.unpack(head)
     if size > LARGEST:
-        raise FrameError(f"these are no frames: {head!r}")
+        raise FrameError(f"not a frame: {head!r}")
     body = _read(descriptor, size, deadline)
     if len(body) < size:
         raise FrameError("the other side ended in the middle of a frame")
@@ -55,7 +55,7 @@ def receive(descriptor: int, deadline: float | None = None) -> bytes | None:
 
 
 def _read(descriptor: int, size: int, deadline: float | None) -> bytes:
-    """So many bytes; none at the end of what is sent."""
+    """`size` bytes; none if the other side has ended."""
     read = bytearray()
     while len(read) < size:
         _await(descriptor, select.POLLIN, deadline)
@@ -64,7 +64,7 @@ def _read(descriptor: int, size: int, deadline: float | None) -> bytes:
         except BlockingIOError:
             continue
         except OSError as error:
-            raise FrameError(f"the other side is gone: {error.strerror}") from error
+            raise FrameError(f"the other side has closed the pipe: {error.strerror}") from error
         if not chunk and read:
             raise FrameError("the other side ended in the middle of a frame")
         if not chunk:

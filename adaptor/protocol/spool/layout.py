@@ -1,13 +1,13 @@
-"""A mailbox: a folder that daemon and workers share where no connection can be opened between them.
+"""The folders and file names of a spool: a folder that daemon and workers share if no socket is possible.
 
-    <room>/in/<box>.<number>            from workers: all in one folder, so that one look finds everything
-    <room>/out/<box>/<life>.<number>    for one worker: a folder that it makes and removes
+    <spool>/in/<connection>.<number>           from workers: one folder, so that one look finds everything
+    <spool>/out/<connection>/<run>.<number>    for one worker, which makes and removes the folder
 
-A **box** is one connection of one worker: `<pilot>-<token>-<n>`, where n counts the worker's
-connections. A **life** is one run of the daemon. Whoever writes numbers its files from 1 for each box
-(and life), so that no name is ever used twice and no cache of a shared file system can mislead.
+A **connection** is one attempt of a worker to reach the daemon, `<pilot>-<token>-<n>`: the worker draws
+the token once and counts its connections with n. A **run** is one run of the daemon. A writer numbers its
+files from 1 for each connection (and run): no name occurs twice, so no cached listing can mislead.
 
-Workers make nothing but their own `out/<box>`; the room itself is the daemon's.
+Workers make nothing but their own `out/<connection>`; the daemon makes everything else.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pathlib import Path
 
 import msgspec
 
-SCHEME = "mailbox://"
+SCHEME = "spool://"
 LATENCY = 5.0
-"""Seconds that a message may ordinarily take from one side to the other."""
+"""Seconds that a message usually takes, at most, from one side to the other."""
 LARGEST = 65 * 1024 * 1024
-"""Bytes of a file, at most; a larger one is not ours."""
+"""Bytes of a file, at most; neither side writes a larger one."""
 
-_BOX = r"(?P<box>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
-_LETTER = re.compile(_BOX + r"\.(?P<number>\d{8,12})", re.ASCII)
-_BOX_ALONE = re.compile(_BOX, re.ASCII)
-_ANSWER = re.compile(r"(?P<life>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
+_CONNECTION = r"(?P<connection>(?P<pilot>\d{1,18})-(?P<token>[0-9a-f]{8})-(?P<n>\d{1,9}))"
+_WORKER_FILE = re.compile(_CONNECTION + r"\.(?P<number>\d{8,12})", re.ASCII)
+_CONNECTION_ALONE = re.compile(_CONNECTION, re.ASCII)
+_DAEMON_FILE = re.compile(r"(?P<run>[0-9a-f]{8})\.(?P<number>\d{8,12})", re.ASCII)
 
 
-class Box(msgspec.Struct, frozen=True):
+class Connection(msgspec.Struct, frozen=True):
     """One connection of one worker."""
 
     pilot: int
@@ -42,53 +42,53 @@ class Box(msgspec.Struct, frozen=True):
         return f"{self.pilot}-{self.token}-{self.n}"
 
 
-def address_of(room: Path) -> str:
-    """As it stands in an access file."""
-    return f"{SCHEME}{room}"
+def address_of(spool: Path) -> str:
+    """The address of a spool in an access file."""
+    return f"{SCHEME}{spool}"
 
 
-def room_at(address: str) -> Path:
-    """Raises ValueError: it is not the address of a mailbox."""
+def folder_at(address: str) -> Path:
+    """The folder of a spool's address. Raises ValueError: this is no such address."""
     path = Path(address.removeprefix(SCHEME))
     if not address.startswith(SCHEME) or not path.is_absolute():
         raise ValueError(f"{address}: not {SCHEME}/an/absolute/folder")
     return path
 
 
-def inbox(room: Path) -> Path:
-    """The folder of what workers have written."""
-    return room / "in"
+def from_workers(spool: Path) -> Path:
+    """The folder into which all workers write."""
+    return spool / "in"
 
 
-def outbox(room: Path, box: str) -> Path:
-    """The folder of what is written for one worker."""
-    return room / "out" / box
+def for_worker(spool: Path, connection: str) -> Path:
+    """The folder into which the daemon writes for one connection of a worker."""
+    return spool / "out" / connection
 
 
-def letter_name(box: str, number: int) -> str:
-    return f"{box}.{number:08d}"
+def worker_file_name(connection: str, number: int) -> str:
+    return f"{connection}.{number:08d}"
 
 
-def answer_name(life: str, number: int) -> str:
-    return f"{life}.{number:08d}"
+def daemon_file_name(run: str, number: int) -> str:
+    return f"{run}.{number:08d}"
 
 
-def parse_letter(name: str) -> tuple[Box, int] | None:
-    """Box and number of a file in the inbox; None for a name that is not ours."""
-    match = _LETTER.fullmatch(name)
-    return (_box(match), int(match["number"])) if match else None
+def parse_worker_file(name: str) -> tuple[Connection, int] | None:
+    """Connection and number of a file from a worker; None for any other name."""
+    match = _WORKER_FILE.fullmatch(name)
+    return (_connection(match), int(match["number"])) if match else None
 
 
-def parse_answer(name: str) -> tuple[str, int] | None:
-    """Life and number of a file in an outbox; None for a name that is not ours."""
-    match = _ANSWER.fullmatch(name)
-    return (match["life"], int(match["number"])) if match else None
+def parse_daemon_file(name: str) -> tuple[str, int] | None:
+    """The daemon's run and number of a file for a worker; None for any other name."""
+    match = _DAEMON_FILE.fullmatch(name)
+    return (match["run"], int(match["number"])) if match else None
 
 
-def parse_box(name: str) -> Box | None:
-    match = _BOX_ALONE.fullmatch(name)
-    return _box(match) if match else None
+def parse_connection(name: str) -> Connection | None:
+    match = _CONNECTION_ALONE.fullmatch(name)
+    return _connection(match) if match else None
 
 
-def _box(match: re.Match[str]) -> Box:
-    return Box(int(match["pilot"]), match["token"], int(match["n"]))
+def _connection(match: re.Match[str]) -> Connection:
+    return Connection(int(match["pilot"]), match["token"], int(match["n"]))

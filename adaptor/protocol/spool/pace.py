@@ -1,4 +1,4 @@
-"""How long to pause between two looks at a mailbox: short while things move, longer while nothing does."""
+"""The pause between two looks at a spool: short while messages pass, longer while none does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Pace:
         self.slowest = slowest
         self.pause = QUICKEST
 
-    def hurry(self) -> None:
-        """Something was found, or an answer is expected."""
+    def speed_up(self) -> None:
+        """The last look found something, or an answer is expected."""
         self.pause = QUICKEST
 
-    def tire(self) -> None:
-        """Nothing was found."""
+    def slow_down(self) -> None:
+        """The last look found nothing."""
         self.pause = min(self.slowest, self.pause * _GROWTH)

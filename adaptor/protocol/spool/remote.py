@@ -1,4 +1,4 @@
-"""A spool on another machine: `python -m adaptor.protocol.spool.remote_server` runs the exchanges there."""
+"""A spool on another machine: `python -m adaptor.protocol.spool.remote_server` serves the exchanges there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.errors import AdaptorError
-from adaptor.protocol.spool.exchange import Errand, MailRoomError, Outcome
+from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
 from adaptor.protocol.spool.frames import FrameError, receive, send
 from adaptor.protocol.spool.remote_server import Answer, Failed, Greeting, Reply
 
@@ -30,36 +30,36 @@ class Talk(Protocol):
         """The last line of its standard error; empty where there is none."""
 
     def end(self) -> None:
-        """Close the pipes and see it off."""
+        """Close the pipes and wait for its end."""
 
 
-class DistantRoom:
-    """See `MailRoom`. A process that ends or hangs is replaced with the next errand."""
+class RemoteSpool:
+    """See `Spool`. The next exchange replaces a process that has ended or hangs."""
 
     def __init__(self, start: Callable[[], Talk], timeout: float) -> None:
         """
         Args:
             start: starts `remote_server` there; may raise AdaptorError or OSError.
-            timeout: seconds for the start, and for each errand.
+            timeout: seconds for the start, and for each exchange.
         """
         self._start = start
         self._timeout = timeout
         self._talk: Talk | None = None
-        self._room: Path | None = None
+        self._folder: Path | None = None
 
     def locate(self) -> Path:
         self._reach()
-        assert self._room is not None
-        return self._room
+        assert self._folder is not None
+        return self._folder
 
-    def run(self, errand: Errand) -> Outcome:
-        answer = self._ask(self._reach(), errand)
+    def run(self, exchange: Exchange) -> Outcome:
+        answer = self._ask(self._reach(), exchange)
         if isinstance(answer, Answer):
             return answer.outcome
         if isinstance(answer, Failed):
-            raise MailRoomError(answer.message)
+            raise SpoolError(answer.message)
         self.close()
-        raise MailRoomError("the mail room greets in the middle of its work")
+        raise SpoolError("the spool server greets a second time")
 
     def close(self) -> None:
         """End the process."""
@@ -72,25 +72,25 @@ class DistantRoom:
             try:
                 self._talk = self._start()
             except (OSError, AdaptorError) as error:
-                raise MailRoomError(f"the mail room cannot be started: {error}") from error
-            self._room = self._greeted(self._talk)
+                raise SpoolError(f"the spool server cannot be started: {error}") from error
+            self._folder = self._greeted(self._talk)
         return self._talk
 
     def _greeted(self, talk: Talk) -> Path:
         greeting = self._hear(talk, time.monotonic() + self._timeout)
         if isinstance(greeting, Greeting) and greeting.version == __version__:
-            return Path(greeting.room)
+            return Path(greeting.folder)
         self.close()
         if isinstance(greeting, Greeting):
-            raise MailRoomError(
+            raise SpoolError(
                 f"version {greeting.version} is installed there and {__version__} here: make them equal"
             )
-        raise MailRoomError(greeting.message if isinstance(greeting, Failed) else "no greeting")
+        raise SpoolError(greeting.message if isinstance(greeting, Failed) else "no greeting")
 
-    def _ask(self, talk: Talk, errand: Errand) -> Reply:
+    def _ask(self, talk: Talk, exchange: Exchange) -> Reply:
         deadline = time.monotonic() + self._timeout
         try:
-            send(_descriptor(talk.process.stdin), _encode(errand), deadline)
+            send(_descriptor(talk.process.stdin), _encode(exchange), deadline)
         except FrameError as error:
             raise self._lost(talk, error) from error
         return self._hear(talk, deadline)
@@ -104,13 +104,13 @@ class DistantRoom:
         except (FrameError, msgspec.DecodeError) as error:
             raise self._lost(talk, error) from error
 
-    def _lost(self, talk: Talk, error: Exception) -> MailRoomError:
+    def _lost(self, talk: Talk, error: Exception) -> SpoolError:
         try:
             words = talk.complaint()
         except (OSError, ValueError):  # it was ended in the meantime
             words = ""
         self.close()
-        return MailRoomError(f"the mail room does not answer: {error}{f' ({words})' if words else ''}")
+        return SpoolError(f"the spool server does not answer: {error}{f' ({words})' if words else ''}")
 
 
 def _descriptor(pipe: IO[bytes] | None) -> int:

@@ -1,8 +1,8 @@
-"""`python -m adaptor.protocol.spool.remote_server FOLDER`: runs a distant daemon's errands in a mailbox here.
+"""`python -m adaptor.protocol.spool.remote_server FOLDER`: serves a spool of this machine to a remote daemon.
 
-The daemon starts it over ssh and talks to it through its standard input and output, in frames of
-`mailbox_frames`: it greets, then answers each errand, and ends when its input does. The daemon keeps
-the keys: what passes through here is sealed already.
+The daemon starts it over ssh and talks to it through its standard input and output in frames (see
+`frames`): it greets, answers each exchange, and ends when its input ends. It needs no key: the daemon
+and the workers seal their files themselves.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.protocol.spool.directory import DirectoryRoom
-from adaptor.protocol.spool.exchange import Errand, MailRoomError, Outcome
+from adaptor.protocol.spool.directory import DirectorySpool
+from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
 from adaptor.protocol.spool.frames import FrameError, receive, send
 
 
@@ -22,12 +22,12 @@ class Greeting(msgspec.Struct, frozen=True, tag=True):
     """The first frame."""
 
     version: str
-    room: str
-    """The absolute path of the mailbox, as its workers are to be told."""
+    folder: str
+    """The absolute path of the spool."""
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The mailbox cannot be used now."""
+    """The spool cannot be used now."""
 
     message: str
 
@@ -38,40 +38,40 @@ class Answer(msgspec.Struct, frozen=True, tag=True):
 
 Reply = Greeting | Failed | Answer
 
-_errand = msgspec.msgpack.Decoder(Errand)
+_exchange = msgspec.msgpack.Decoder(Exchange)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def serve(room: Path, reading: int, writing: int) -> None:
-    """Greet, then run errands until the input ends. Raises FrameError."""
+def serve(folder: Path, reading: int, writing: int) -> None:
+    """Greet, then serve exchanges until the input ends. Raises FrameError."""
     try:
-        here = DirectoryRoom(room)
-    except MailRoomError as error:
+        spool = DirectorySpool(folder)
+    except SpoolError as error:
         send(writing, _encode(Failed(str(error))))
         return
-    send(writing, _encode(Greeting(__version__, str(room))))
+    send(writing, _encode(Greeting(__version__, str(folder))))
     while (data := receive(reading)) is not None:
-        send(writing, _encode(_answer(here, data)))
+        send(writing, _encode(_answer(spool, data)))
 
 
-def _answer(room: DirectoryRoom, data: bytes) -> Reply:
+def _answer(spool: DirectorySpool, data: bytes) -> Reply:
     try:
-        return Answer(room.run(_errand.decode(data)))
-    except MailRoomError as error:
+        return Answer(spool.run(_exchange.decode(data)))
+    except SpoolError as error:
         return Failed(str(error))
     except msgspec.DecodeError as error:
-        return Failed(f"an errand that is not understood ({error}); is version {__version__} the daemon's?")
+        return Failed(f"cannot decode the exchange: {error}; does the daemon run version {__version__}, too?")
 
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m adaptor.protocol.spool.remote_server FOLDER", file=sys.stderr)
         return 2
-    room = Path(arguments[0]).expanduser().absolute()
+    folder = Path(arguments[0]).expanduser().absolute()
     try:
-        serve(room, sys.stdin.fileno(), sys.stdout.fileno())
+        serve(folder, sys.stdin.fileno(), sys.stdout.fileno())
     except FrameError as error:
-        print(f"mailroom: {error}", file=sys.stderr)
+        print(f"spool server: {error}", file=sys.stderr)
         return 1
     return 0
 

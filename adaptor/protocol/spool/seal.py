@@ -1,11 +1,11 @@
-"""What a file of a mailbox holds, and the seal that says who wrote it.
+"""The content of a spool's file, and the seal that authenticates its writer.
 
-A file is 32 bytes of HMAC-SHA-256 over its place in the room and its content, then the content. The
-key is derived from the workers' secret key, which daemon and workers have from keys and access file:
-a torn file, a file of another daemon, and one that was copied to another place are all turned away.
+A file is 32 bytes of HMAC-SHA-256 over its path in the spool and its content, then the content. The
+key derives from the workers' secret key, which the daemon has from its keys and the workers from their
+access file: a torn file, a file of another daemon and a file copied to another path do not verify.
 
-The content is not encrypted: workers read their key from an access file on the same kind of shared
-folder, so whoever can read the mailbox in spite of its modes (0700, 0600) can read that key as well.
+The content is not encrypted: workers read their key from an access file in the same kind of shared
+folder, so who can read the spool in spite of its modes (0700, 0600) can read that key as well.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _SIZE = hashlib.sha256().digest_size
 
 
 class SealError(AdaptorError):
-    """A file is torn, or was not written by our daemon or its workers for this place."""
+    """A file is torn, or neither our daemon nor its workers wrote it to this path."""
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True):
-    """Up to where the writer has read what the other side has written."""
+    """The last file of the other side that the writer has read."""
 
-    life: str
+    run: str
     number: int
 
 
 class Envelope(msgspec.Struct, frozen=True, array_like=True):
-    """One file: several messages, in order."""
+    """The content of one file: several messages, in order."""
 
     worker: str
     messages: list[bytes]
     oldest: int
-    """The number of the oldest file of this writer that may not be read yet."""
+    """The number of the oldest file of this writer that the reader may not have read."""
     read: Read | None = None
 
 
@@ -48,24 +48,24 @@ _encode = msgspec.msgpack.Encoder().encode
 class Seal:
     def __init__(self, secret: str) -> None:
         """`secret`: the workers' secret key."""
-        self._key = hmac.digest(secret.encode(), b"request adaptor mailbox 1", "sha256")
+        self._key = hmac.digest(secret.encode(), b"request adaptor spool 1", "sha256")
 
-    def close(self, place: str, envelope: Envelope) -> bytes:
-        """The file's bytes. `place`: its path inside the room."""
+    def close(self, path: str, envelope: Envelope) -> bytes:
+        """The file's bytes. `path`: its path in the spool, such as `in/7-0123abcd-1.00000001`."""
         content = _encode(envelope)
-        return self._seal(place, content) + content
+        return self._seal(path, content) + content
 
-    def open(self, place: str, data: bytes) -> Envelope:
-        """Raises SealError: it is torn, or not ours."""
+    def open(self, path: str, data: bytes) -> Envelope:
+        """The envelope in a file. Raises SealError: the file is torn, or not ours."""
         content = data[_SIZE:]
-        if not hmac.compare_digest(data[:_SIZE], self._seal(place, content)):
-            raise SealError(f"{place}: torn, or sealed with another key")
+        if not hmac.compare_digest(data[:_SIZE], self._seal(path, content)):
+            raise SealError(f"{path}: incomplete, or sealed with another key")
         try:
             return _decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:  # another version wrote it
-            raise SealError(f"{place}: not understood: {error}") from error
+            raise SealError(f"{path}: cannot be decoded: {error}") from error
 
-    def _seal(self, place: str, content: bytes) -> bytes:
-        seal = hmac.new(self._key, place.encode() + b"\0", "sha256")
+    def _seal(self, path: str, content: bytes) -> bytes:
+        seal = hmac.new(self._key, path.encode() + b"\0", "sha256")
         seal.update(content)
         return seal.digest()

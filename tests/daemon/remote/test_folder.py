@@ -1,4 +1,4 @@
-"""A distant site's folder and access file, while machine and way come and go."""
+"""A remote site's folder and access file, while machine and route fail and recover."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from adaptor.daemon.remote import folder as module
-from adaptor.daemon.remote.folder import Outpost
+from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.protocol.access import Access, read_access
 from backends.base import SchedulerError
 from backends.machines.here import Here
 
 
-class FakeWay:
+class FakeRoute:
     """Stands until it is told to fall."""
 
-    doubt = "is it far?"
+    caveat = "is it open?"
 
     def __init__(self) -> None:
         self.opened = 0
@@ -36,7 +36,7 @@ class FakeWay:
         self.alive = True
         return (f"tcp://login:{self.opened}",)
 
-    def beat(self) -> None:
+    def keep_alive(self) -> None:
         self.beats += 1
         if self.gone:
             raise BrokenPipeError
@@ -47,21 +47,21 @@ class FakeWay:
 
 class Scene:
     def __init__(self, folder: Path) -> None:
-        self.way = FakeWay()
+        self.route = FakeRoute()
         self.told: list[str] = []
-        self.outpost = Outpost(
+        self.remote_folder = RemoteFolder(
             Here(),
-            folder / "far",
+            folder / "there",
             access=lambda addresses: Access(
                 addresses=addresses, server_key="s", public_key="p", secret_key="k"
             ),
-            way=self.way,
+            route=self.route,
             changed=self.told.append,
         )
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        return read_access(self.outpost.access).addresses
+        return read_access(self.remote_folder.access).addresses
 
     async def until(self, condition: Callable[[], object]) -> None:
         while not condition():
@@ -69,10 +69,10 @@ class Scene:
 
     def play(self, act: Callable[[], Awaitable[None]]) -> None:
         async def all_of_it() -> None:
-            running = asyncio.create_task(self.outpost.run())
+            running = asyncio.create_task(self.remote_folder.run())
             await asyncio.wait_for(act(), 30)
             running.cancel()
-            await self.outpost.close()
+            await self.remote_folder.close()
 
         asyncio.run(all_of_it())
 
@@ -80,71 +80,71 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setattr(module, "_LOOK", 0.01)
-    monkeypatch.setattr(module, "_BEAT", 0.02)
+    monkeypatch.setattr(module, "_KEEP_ALIVE", 0.02)
     return Scene(tmp_path)
 
 
 def test_until_it_is_reached_there_is_a_problem(scene: Scene) -> None:
-    assert "has not been reached yet" in scene.outpost.problem
+    assert "has not been reached yet" in scene.remote_folder.problem
 
     async def act() -> None:
-        await scene.until(lambda: not scene.outpost.problem)
+        await scene.until(lambda: not scene.remote_folder.problem)
         assert scene.addresses == ("tcp://login:1",)
-        assert scene.outpost.doubt == "is it far?"
+        assert scene.remote_folder.caveat == "is it open?"
         assert scene.told == [""]
 
     scene.play(act)
 
 
-def test_a_way_that_fails_is_tried_again_and_told_once(scene: Scene) -> None:
-    scene.way.failures = [SchedulerError("ssh far: no route")]
+def test_a_route_that_fails_is_tried_again_and_told_once(scene: Scene) -> None:
+    scene.route.failures = [SchedulerError("ssh far: no route")]
 
     async def act() -> None:
-        await scene.until(lambda: not scene.outpost.problem)
+        await scene.until(lambda: not scene.remote_folder.problem)
         assert scene.told == ["ssh far: no route", ""]
 
     scene.play(act)
 
 
 @pytest.mark.parametrize("how", ["it is seen to fall", "nobody is there for a sign of life"])
-def test_a_way_that_was_lost_is_made_again_with_new_addresses(scene: Scene, how: str) -> None:
+def test_a_route_that_was_lost_is_made_again_with_new_addresses(scene: Scene, how: str) -> None:
     async def act() -> None:
-        await scene.until(lambda: scene.way.beats > 2)
+        await scene.until(lambda: scene.route.beats > 2)
         if how == "it is seen to fall":
-            scene.way.alive = False
+            scene.route.alive = False
         else:
-            scene.way.gone = True
-        await scene.until(lambda: scene.outpost.problem)
-        scene.way.gone = False
-        await scene.until(lambda: not scene.outpost.problem)
+            scene.route.gone = True
+        await scene.until(lambda: scene.remote_folder.problem)
+        scene.route.gone = False
+        await scene.until(lambda: not scene.remote_folder.problem)
         assert scene.addresses[0] != "tcp://login:1"
-        assert "was lost with the connection" in scene.told[1]
+        assert "were lost; reconnecting" in scene.told[1]
 
     scene.play(act)
 
 
 def test_what_a_loss_has_taken_is_given_back_to_the_workers(scene: Scene) -> None:
     async def act() -> None:
-        await scene.until(lambda: not scene.outpost.problem)
-        scene.way.failures = [SchedulerError("no route")]
-        scene.way.alive = False
-        await scene.until(lambda: scene.outpost.problem)
-        lost = scene.outpost.heard_until(0.0)
-        assert scene.outpost.heard_until(lost + 100) == lost
-        await scene.until(lambda: not scene.outpost.problem)
+        await scene.until(lambda: not scene.remote_folder.problem)
+        scene.route.failures = [SchedulerError("no route")]
+        scene.route.alive = False
+        await scene.until(lambda: scene.remote_folder.problem)
+        lost = scene.remote_folder.heard_until(0.0)
+        assert scene.remote_folder.heard_until(lost + 100) == lost
+        await scene.until(lambda: not scene.remote_folder.problem)
         stood = time.time()
-        assert lost + 5 <= scene.outpost.heard_until(stood + 5) < stood + 5
-        assert scene.outpost.heard_until(stood + 100) == stood + 100
+        assert lost + 5 <= scene.remote_folder.heard_until(stood + 5) < stood + 5
+        assert scene.remote_folder.heard_until(stood + 100) == stood + 100
 
     scene.play(act)
 
 
 def test_a_folder_that_is_open_to_others_is_not_used(scene: Scene) -> None:
-    scene.outpost.folder.mkdir(mode=0o755)
+    scene.remote_folder.folder.mkdir(mode=0o755)
 
     async def act() -> None:
         await scene.until(lambda: scene.told)
         assert "is open to other users" in scene.told[0]
-        assert scene.way.opened == 0
+        assert scene.route.opened == 0
 
     scene.play(act)

@@ -1,4 +1,4 @@
-"""The postman: who is answered where, what is passed over, and a mailbox that cannot be used."""
+"""The endpoint: who is answered where, what is ignored, and a spool that cannot be used."""
 
 from __future__ import annotations
 
@@ -8,43 +8,49 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.spool.endpoint import Postman
-from adaptor.protocol.spool.directory import DirectoryRoom
-from adaptor.protocol.spool.exchange import Errand, MailRoomError, Outcome
-from adaptor.protocol.spool.layout import Box, inbox, letter_name, outbox, parse_answer
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
+from adaptor.protocol.spool.directory import DirectorySpool
+from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
+from adaptor.protocol.spool.layout import (
+    Connection,
+    for_worker,
+    from_workers,
+    parse_daemon_file,
+    worker_file_name,
+)
 from adaptor.protocol.spool.seal import Envelope, Read, Seal
 
 SEAL = Seal("the workers' key")
 WORKER = b"7-n1-42"
 
 
-class Failing(DirectoryRoom):
-    """A mailbox that can be put out of use."""
+class Failing(DirectorySpool):
+    """A spool that can be put out of use."""
 
     problem = ""
 
-    def run(self, errand: Errand) -> Outcome:
+    def run(self, exchange: Exchange) -> Outcome:
         if self.problem:
-            raise MailRoomError(self.problem)
-        return super().run(errand)
+            raise SpoolError(self.problem)
+        return super().run(exchange)
 
 
-class Office:
-    """A postman with a folder, and a pen to write as workers do."""
+class Scene:
+    """An endpoint with a folder, and a pen to write as workers do."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.room = Failing(folder)
+        self.spool = Failing(folder)
         self.heard: list[tuple[bytes, bytes]] = []
         self.complaints: list[str] = []
         self.pilots = [7]
         self.answer: bytes | None = None
-        """What every message is answered with, before the letters are done."""
-        self.postman = self.hire()
+        """What every message is answered with, before the files are done."""
+        self.endpoint = self.make_endpoint()
 
-    def hire(self) -> Postman:
-        return Postman(
-            self.room,
+    def make_endpoint(self) -> SpoolEndpoint:
+        return SpoolEndpoint(
+            self.spool,
             SEAL,
             hear=self._hear,
             pilots=lambda: self.pilots,
@@ -55,16 +61,16 @@ class Office:
         self.heard += batch
         if self.answer is not None:
             for worker, _ in batch:
-                self.postman.post(worker, self.answer)
+                self.endpoint.send(worker, self.answer)
 
-    def box(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> Box:
-        box = Box(pilot, token, n)
-        outbox(self.folder, box.name).mkdir(exist_ok=True)
-        return box
+    def connection(self, n: int = 1, token: str = "0123abcd", pilot: int = 7) -> Connection:
+        connection = Connection(pilot, token, n)
+        for_worker(self.folder, connection.name).mkdir(exist_ok=True)
+        return connection
 
     def write(
         self,
-        box: Box,
+        connection: Connection,
         number: int,
         *words: bytes,
         worker: bytes = WORKER,
@@ -72,173 +78,173 @@ class Office:
         read: Read | None = None,
         seal: Seal = SEAL,
     ) -> None:
-        name = letter_name(box.name, number)
+        name = worker_file_name(connection.name, number)
         envelope = Envelope(worker.decode(), list(words), oldest, read)
-        (inbox(self.folder) / name).write_bytes(seal.close(f"in/{name}", envelope))
+        (from_workers(self.folder) / name).write_bytes(seal.close(f"in/{name}", envelope))
 
     def exchange(self) -> list[bytes]:
         """What was heard this time."""
         before = len(self.heard)
-        asyncio.run(self.postman.exchange())
+        asyncio.run(self.endpoint.exchange())
         return [word for _, word in self.heard[before:]]
 
-    def answers(self, box: Box) -> list[bytes]:
-        """What lies in a box, in order."""
+    def answers(self, connection: Connection) -> list[bytes]:
+        """What lies in a connection, in order."""
         words = []
-        for path in sorted(outbox(self.folder, box.name).iterdir()):
-            assert parse_answer(path.name)
-            words += SEAL.open(f"out/{box.name}/{path.name}", path.read_bytes()).messages
+        for path in sorted(for_worker(self.folder, connection.name).iterdir()):
+            assert parse_daemon_file(path.name)
+            words += SEAL.open(f"out/{connection.name}/{path.name}", path.read_bytes()).messages
         return words
 
-    def letters(self) -> list[str]:
-        return [path.name for path in inbox(self.folder).iterdir()]
+    def files(self) -> list[str]:
+        return [path.name for path in from_workers(self.folder).iterdir()]
 
 
 @pytest.fixture
-def office(tmp_path: Path) -> Office:
-    return Office(tmp_path / "mail" / "room")
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "spools" / "spool")
 
 
-def test_what_comes_is_heard_once_answered_and_removed(office: Office) -> None:
-    box = office.box()
-    office.answer = b"welcome"
-    office.write(box, 1, b"hello", b"report")
-    assert office.exchange() == [b"hello", b"report"]
-    assert office.heard[0][0] == WORKER
-    assert office.answers(box) == [b"welcome"] * 2, "without waiting for the next look"
-    assert office.letters() == []
-    assert office.exchange() == []
+def test_what_comes_is_heard_once_answered_and_removed(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.answer = b"welcome"
+    scene.write(connection, 1, b"hello", b"report")
+    assert scene.exchange() == [b"hello", b"report"]
+    assert scene.heard[0][0] == WORKER
+    assert scene.answers(connection) == [b"welcome"] * 2, "without waiting for the next look"
+    assert scene.files() == []
+    assert scene.exchange() == []
 
 
-def test_only_workers_that_wrote_are_reached_by_mail(office: Office) -> None:
-    assert not office.postman.post(WORKER, b"x")
-    office.write(office.box(), 1, b"hello")
-    office.exchange()
-    assert office.postman.post(WORKER, b"x")
-    assert not office.postman.post(b"7-n2-1", b"x")
+def test_only_workers_that_wrote_are_reached(scene: Scene) -> None:
+    assert not scene.endpoint.send(WORKER, b"x")
+    scene.write(scene.connection(), 1, b"hello")
+    scene.exchange()
+    assert scene.endpoint.send(WORKER, b"x")
+    assert not scene.endpoint.send(b"7-n2-1", b"x")
 
 
-def test_letters_are_heard_in_order_though_the_listing_lags(office: Office) -> None:
-    box = office.box()
-    office.write(box, 1, b"1")
-    office.write(box, 3, b"3")
-    assert office.exchange() == [b"1"]
-    office.write(box, 2, b"2")
-    assert office.exchange() == [b"2", b"3"]
+def test_worker_files_are_heard_in_order_though_the_listing_lags(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.write(connection, 1, b"1")
+    scene.write(connection, 3, b"3")
+    assert scene.exchange() == [b"1"]
+    scene.write(connection, 2, b"2")
+    assert scene.exchange() == [b"2", b"3"]
 
 
-def test_a_letter_that_appears_again_is_not_heard_again(office: Office) -> None:
-    box = office.box()
+def test_a_file_that_appears_again_is_not_heard_again(scene: Scene) -> None:
+    connection = scene.connection()
     for number in (1, 2):
-        office.write(box, number, b"%d" % number)
-    office.exchange()
-    office.write(box, 1, b"1")
-    assert office.exchange() == []
-    office.exchange()
-    assert office.letters() == []
+        scene.write(connection, number, b"%d" % number)
+    scene.exchange()
+    scene.write(connection, 1, b"1")
+    assert scene.exchange() == []
+    scene.exchange()
+    assert scene.files() == []
 
 
-def test_a_restarted_daemon_goes_on_in_the_middle(office: Office) -> None:
-    box = office.box()
-    office.write(box, 1, b"1")
-    office.exchange()
-    office.postman = office.hire()
-    office.write(box, 2, b"2", oldest=2, read=Read("89abcdef", 5))
-    assert office.exchange() == [b"2"]
-    office.postman.post(WORKER, b"say hello")
-    office.exchange()
-    assert office.answers(box) == [b"say hello"]
+def test_a_restarted_daemon_goes_on_in_the_middle(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.write(connection, 1, b"1")
+    scene.exchange()
+    scene.endpoint = scene.make_endpoint()
+    scene.write(connection, 2, b"2", oldest=2, read=Read("89abcdef", 5))
+    assert scene.exchange() == [b"2"]
+    scene.endpoint.send(WORKER, b"say hello")
+    scene.exchange()
+    assert scene.answers(connection) == [b"say hello"]
 
 
-def test_the_newest_box_of_a_worker_counts(office: Office) -> None:
-    old, new = office.box(1), office.box(2)
-    office.write(old, 1, b"hello")
-    office.exchange()
-    office.postman.post(WORKER, b"for the old one")
-    office.write(new, 1, b"hello again")
-    assert office.exchange() == [b"hello again"]
-    office.write(old, 2, b"late")
-    assert office.exchange() == []
-    office.postman.post(WORKER, b"for the new one")
-    office.exchange()
-    assert office.answers(new) == [b"for the new one"]
-    assert b"for the new one" not in office.answers(old)
+def test_the_newest_connection_of_a_worker_counts(scene: Scene) -> None:
+    old, new = scene.connection(1), scene.connection(2)
+    scene.write(old, 1, b"hello")
+    scene.exchange()
+    scene.endpoint.send(WORKER, b"for the old one")
+    scene.write(new, 1, b"hello again")
+    assert scene.exchange() == [b"hello again"]
+    scene.write(old, 2, b"late")
+    assert scene.exchange() == []
+    scene.endpoint.send(WORKER, b"for the new one")
+    scene.exchange()
+    assert scene.answers(new) == [b"for the new one"]
+    assert b"for the new one" not in scene.answers(old)
 
 
-def test_what_was_meant_for_a_box_that_is_gone_is_dropped(office: Office) -> None:
-    box = office.box()
-    office.write(box, 1, b"hello")
-    office.exchange()
-    outbox(office.folder, box.name).rmdir()
-    assert office.postman.post(WORKER, b"x")
-    office.exchange()
-    assert not office.postman.post(WORKER, b"y"), "until it is heard again"
+def test_what_was_meant_for_a_connection_that_is_gone_is_dropped(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.write(connection, 1, b"hello")
+    scene.exchange()
+    for_worker(scene.folder, connection.name).rmdir()
+    assert scene.endpoint.send(WORKER, b"x")
+    scene.exchange()
+    assert not scene.endpoint.send(WORKER, b"y"), "until it is heard again"
 
 
-def test_unread_files_are_few_and_nothing_is_lost(office: Office) -> None:
-    box = office.box()
-    office.write(box, 1, b"hello")
-    office.exchange()
+def test_unread_files_are_few_and_nothing_is_lost(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.write(connection, 1, b"hello")
+    scene.exchange()
     for number in range(30):
-        office.postman.post(WORKER, b"%d" % number)
-        office.exchange()
-    lie = sorted(outbox(office.folder, box.name).iterdir())
+        scene.endpoint.send(WORKER, b"%d" % number)
+        scene.exchange()
+    lie = sorted(for_worker(scene.folder, connection.name).iterdir())
     assert len(lie) <= 8
-    said = office.answers(box)
+    said = scene.answers(connection)
     for path in lie:
         path.unlink()
-    life, last = parse_answer(lie[-1].name) or ("", 0)
-    office.write(box, 2, b"report", read=Read(life, last))
-    office.exchange()
-    office.exchange()
-    assert said + office.answers(box) == [b"%d" % number for number in range(30)]
+    run, last = parse_daemon_file(lie[-1].name) or ("", 0)
+    scene.write(connection, 2, b"report", read=Read(run, last))
+    scene.exchange()
+    scene.exchange()
+    assert said + scene.answers(connection) == [b"%d" % number for number in range(30)]
 
 
 @pytest.mark.parametrize("data", [b"", b"torn", SEAL.close("in/elsewhere", Envelope("7-n1-42", [b"x"], 1))])
-def test_torn_and_foreign_letters_are_removed_with_a_warning(
-    office: Office, data: bytes, caplog: pytest.LogCaptureFixture
+def test_torn_and_foreign_worker_files_are_removed_with_a_warning(
+    scene: Scene, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    box = office.box()
-    (inbox(office.folder) / letter_name(box.name, 1)).write_bytes(data)
-    office.write(office.box(1, "ffffffff"), 1, b"forged", seal=Seal("another key"))
-    assert office.exchange() == []
-    assert caplog.text.count("passed over") == 2
-    office.exchange()
-    assert office.letters() == []
-    assert not office.postman.post(WORKER, b"x")
+    connection = scene.connection()
+    (from_workers(scene.folder) / worker_file_name(connection.name, 1)).write_bytes(data)
+    scene.write(scene.connection(1, "ffffffff"), 1, b"forged", seal=Seal("another key"))
+    assert scene.exchange() == []
+    assert caplog.text.count("ignored and removed") == 2
+    scene.exchange()
+    assert scene.files() == []
+    assert not scene.endpoint.send(WORKER, b"x")
 
 
-def test_a_mailbox_that_fails_is_complained_of_once_and_nothing_is_lost(office: Office) -> None:
-    box = office.box()
-    office.write(box, 1, b"hello")
-    office.exchange()
-    office.postman.post(WORKER, b"answer")
-    office.room.problem = "stale file handle"
-    heard_until = office.postman.heard_until
+def test_a_spool_that_fails_is_complained_of_once_and_nothing_is_lost(scene: Scene) -> None:
+    connection = scene.connection()
+    scene.write(connection, 1, b"hello")
+    scene.exchange()
+    scene.endpoint.send(WORKER, b"answer")
+    scene.spool.problem = "stale file handle"
+    heard_until = scene.endpoint.heard_until
     for _ in range(3):
-        assert office.exchange() == []
-    assert office.complaints == ["its mailbox cannot be used: stale file handle"]
-    assert office.postman.heard_until == heard_until
-    office.room.problem = ""
-    office.write(box, 2, b"report")
-    assert office.exchange() == [b"report"]
-    assert office.answers(box) == [b"answer"]
-    assert office.postman.heard_until > heard_until
-    office.room.problem = "stale file handle"
-    office.exchange()
-    assert len(office.complaints) == 2
+        assert scene.exchange() == []
+    assert scene.complaints == ["its spool cannot be used: stale file handle"]
+    assert scene.endpoint.heard_until == heard_until
+    scene.spool.problem = ""
+    scene.write(connection, 2, b"report")
+    assert scene.exchange() == [b"report"]
+    assert scene.answers(connection) == [b"answer"]
+    assert scene.endpoint.heard_until > heard_until
+    scene.spool.problem = "stale file handle"
+    scene.exchange()
+    assert len(scene.complaints) == 2
 
 
-def test_what_ended_pilots_left_is_swept_and_forgotten(office: Office) -> None:
-    box = office.box(pilot=8)
-    office.pilots = [7, 8]
-    office.write(box, 1, b"hello", worker=b"8-n1-1")
-    office.exchange()
-    office.pilots = [7]
-    office.postman._next_sweep = 0.0
-    office.exchange()
-    assert not outbox(office.folder, box.name).exists()
-    assert not office.postman.post(b"8-n1-1", b"x")
+def test_what_ended_pilots_left_is_swept_and_forgotten(scene: Scene) -> None:
+    connection = scene.connection(pilot=8)
+    scene.pilots = [7, 8]
+    scene.write(connection, 1, b"hello", worker=b"8-n1-1")
+    scene.exchange()
+    scene.pilots = [7]
+    scene.endpoint._next_sweep = 0.0
+    scene.exchange()
+    assert not for_worker(scene.folder, connection.name).exists()
+    assert not scene.endpoint.send(b"8-n1-1", b"x")
 
 
 async def soon(condition: Callable[[], object]) -> None:
@@ -248,7 +254,7 @@ async def soon(condition: Callable[[], object]) -> None:
         await asyncio.sleep(0.02)
 
 
-def test_it_looks_again_and_again_and_stays_away_while_nothing_can_be_written_down(office: Office) -> None:
+def test_it_looks_again_and_again_and_stays_away_while_nothing_can_be_written_down(scene: Scene) -> None:
     asked: list[bool] = []
     open = False
 
@@ -256,37 +262,37 @@ def test_it_looks_again_and_again_and_stays_away_while_nothing_can_be_written_do
         asked.append(open)
         return open
 
-    async def scene() -> None:
+    async def play() -> None:
         nonlocal open
-        office.write(office.box(), 1, b"hello")
-        running = asyncio.create_task(office.postman.run(may_listen))
+        scene.write(scene.connection(), 1, b"hello")
+        running = asyncio.create_task(scene.endpoint.run(may_listen))
         await soon(lambda: len(asked) >= 2)
-        assert office.heard == []
+        assert scene.heard == []
         open = True
-        await soon(lambda: office.heard)
-        office.postman.post(WORKER, b"answer")
-        await soon(lambda: office.answers(office.box()))
+        await soon(lambda: scene.heard)
+        scene.endpoint.send(WORKER, b"answer")
+        await soon(lambda: scene.answers(scene.connection()))
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(scene())
-    assert office.answers(office.box()) == [b"answer"]
+    asyncio.run(play())
+    assert scene.answers(scene.connection()) == [b"answer"]
 
 
-def test_an_error_of_our_own_does_not_end_it(office: Office, caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
+def test_an_error_of_our_own_does_not_end_it(scene: Scene, caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
         async def fail(_: object) -> None:
             raise RuntimeError("a mistake")
 
-        hear, office.postman._hear = office.postman._hear, fail
-        running = asyncio.create_task(office.postman.run(lambda: True))
-        office.write(office.box(), 1, b"hello")
+        hear, scene.endpoint._hear = scene.endpoint._hear, fail
+        running = asyncio.create_task(scene.endpoint.run(lambda: True))
+        scene.write(scene.connection(), 1, b"hello")
         await soon(lambda: "a mistake" in caplog.text)
-        office.postman._hear = hear
-        office.write(office.box(), 2, b"report")
-        await soon(lambda: office.heard)
+        scene.endpoint._hear = hear
+        scene.write(scene.connection(), 2, b"report")
+        await soon(lambda: scene.heard)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
-    asyncio.run(scene())
-    assert office.heard == [(WORKER, b"report")]
+    asyncio.run(play())
+    assert scene.heard == [(WORKER, b"report")]

@@ -1,7 +1,7 @@
 """Any order of writing, reading, delayed listings, crashes and restarts: nothing is lost, all is in order.
 
-The worker's transport and the daemon's postman are the real ones, on real files; only their clock is
-the test's. A daemon may be killed at any moment, also between having heard a letter and removing it.
+The worker's transport and the daemon's endpoint are the real ones, on real files; only their clock is
+the test's. A daemon may be killed at any moment, also between having heard a file and removing it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from adaptor.daemon.spool import endpoint as postman
-from adaptor.daemon.spool.endpoint import Postman
+from adaptor.daemon.spool import endpoint as endpoint_module
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.protocol.access import Access
-from adaptor.protocol.spool.directory import DirectoryRoom
-from adaptor.protocol.spool.layout import address_of, inbox
+from adaptor.protocol.spool.directory import DirectorySpool
+from adaptor.protocol.spool.layout import address_of, from_workers
 from adaptor.protocol.spool.seal import Seal
-from adaptor.worker import spool_transport as mailbox_transport
-from adaptor.worker.spool_transport import MailboxWay
+from adaptor.worker import spool_transport
+from adaptor.worker.spool_transport import SpoolConnector
 from adaptor.worker.transport import Transport
 
 WORKER = "7-n1-42"
@@ -48,36 +48,36 @@ class Killed(BaseException):
     """The daemon ends here and now."""
 
 
-class MailboxMachine(RuleBasedStateMachine):
+class SpoolMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
         self._patches = [
-            mock.patch.object(mailbox_transport, "time", self.clock),
-            mock.patch.object(postman, "time", self.clock),
+            mock.patch.object(spool_transport, "time", self.clock),
+            mock.patch.object(endpoint_module, "time", self.clock),
         ]
         for patch in self._patches:
             patch.start()
         self.folder = Path(tempfile.mkdtemp())
-        self.room = self.folder / "mail" / "room"
+        self.spool = self.folder / "spools" / "spool"
         self._wakeup, self._signal = os.pipe()
         self.remarks: list[str] = []
-        self.way = MailboxWay(WORKER, self._wakeup, self.remarks.append)
+        self.connector = SpoolConnector(WORKER, self._wakeup, self.remarks.append)
         self.said: list[bytes] = []
         """By the worker, on its present connection."""
         self.heard: list[bytes] = []
         """By the daemon, of that connection, in all its lives."""
-        self.heard_in_life: list[bytes] = []
-        """By the daemon's present life."""
+        self.heard_in_run: list[bytes] = []
+        """By the daemon's present run."""
         self.posted: list[bytes] = []
-        """For that connection, by the daemon's present life."""
+        """For that connection, by the daemon's present run."""
         self.received: list[bytes] = []
         self.count = 0
         self.kept: dict[Path, bytes] = {}
-        """Letters as they lay there."""
+        """Files as they lay there."""
         self.killed_when_hearing = False
         self.lagging = False
-        self.postman = self._hire()
+        self.endpoint = self._make_endpoint()
         self.transport = self._connect()
 
     def teardown(self) -> None:
@@ -88,16 +88,16 @@ class MailboxMachine(RuleBasedStateMachine):
         os.close(self._signal)
         shutil.rmtree(self.folder)
 
-    def _hire(self) -> Postman:
+    def _make_endpoint(self) -> SpoolEndpoint:
         async def hear(batch: list[tuple[bytes, bytes]]) -> None:
             words = [word for _, word in batch if word in self.said]
             self.heard += words
-            self.heard_in_life += words
+            self.heard_in_run += words
             if self.killed_when_hearing:
                 raise Killed
 
-        return Postman(
-            DirectoryRoom(self.room),
+        return SpoolEndpoint(
+            DirectorySpool(self.spool),
             Seal("key"),
             hear=hear,
             pilots=lambda: [7],
@@ -106,7 +106,7 @@ class MailboxMachine(RuleBasedStateMachine):
 
     def _connect(self) -> Transport:
         access = Access(addresses=(), server_key="", public_key="", secret_key="key")
-        return self.way.connect(access, address_of(self.room))
+        return self.connector.connect(access, address_of(self.spool))
 
     def _word(self) -> bytes:
         self.count += 1
@@ -120,12 +120,13 @@ class MailboxMachine(RuleBasedStateMachine):
             word = self._word()
             assert self.transport.send(word)
             self.said.append(word)
-        self.kept = {path: path.read_bytes() for path in inbox(self.room).iterdir()}
+        self.kept = {path: path.read_bytes() for path in from_workers(self.spool).iterdir()}
 
     @rule()
     def the_daemon_says_something(self) -> None:
         word = self._word()
-        if self.postman.post(WORKER.encode(), word) and self.heard_in_life:  # else it goes to an earlier box
+        sent = self.endpoint.send(WORKER.encode(), word)
+        if sent and self.heard_in_run:  # else it goes to an earlier connection
             self.posted.append(word)
 
     @rule(seconds=st.floats(0.01, 3.0))
@@ -136,7 +137,7 @@ class MailboxMachine(RuleBasedStateMachine):
     @rule()
     def the_daemon_looks(self) -> None:
         self.lagging = False
-        asyncio.run(self.postman.exchange())
+        asyncio.run(self.endpoint.exchange())
 
     @rule()
     def letters_appear_again(self) -> None:
@@ -150,26 +151,26 @@ class MailboxMachine(RuleBasedStateMachine):
         """It lacks one of the files that are there; the next one shows all."""
         self.lagging = True
         self.the_worker_says_something(2, 0.2)
-        lacking = DirectoryRoom._letters
+        lacking = DirectorySpool._worker_files
 
-        def letters(room: DirectoryRoom, remarks: list[str]) -> list[str]:
-            names = lacking(room, remarks)
+        def worker_files(spool: DirectorySpool, remarks: list[str]) -> list[str]:
+            names = lacking(spool, remarks)
             return names[:hidden] + names[hidden + 1 :]
 
-        with mock.patch.object(DirectoryRoom, "_letters", letters):
-            asyncio.run(self.postman.exchange())
+        with mock.patch.object(DirectorySpool, "_worker_files", worker_files):
+            asyncio.run(self.endpoint.exchange())
 
     @rule()
     def the_daemon_is_restarted(self) -> None:
-        self.postman = self._hire()
-        self.heard_in_life, self.posted, self.received = [], [], []
+        self.endpoint = self._make_endpoint()
+        self.heard_in_run, self.posted, self.received = [], [], []
         self._drop_answers()
 
     @rule()
     def the_daemon_is_killed_when_it_has_heard_and_not_removed(self) -> None:
         self.killed_when_hearing = True
         with contextlib.suppress(Killed):
-            asyncio.run(self.postman.exchange())
+            asyncio.run(self.endpoint.exchange())
         self.killed_when_hearing = False
         self.the_daemon_is_restarted()
 
@@ -177,11 +178,11 @@ class MailboxMachine(RuleBasedStateMachine):
     def the_worker_connects_anew(self) -> None:
         self.transport.close(0)
         self.transport = self._connect()
-        self.said, self.heard, self.heard_in_life, self.posted, self.received = [], [], [], [], []
+        self.said, self.heard, self.heard_in_run, self.posted, self.received = [], [], [], [], []
         self.kept = {}
 
     def _drop_answers(self) -> None:
-        """What the life before has written is read now, so that what follows is of this one."""
+        """What the run before has written is read now, so that what follows is of this one."""
         self._settle_worker()
         self.received = []
 
@@ -204,28 +205,28 @@ class MailboxMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_life_of_the_daemon_hears_anything_twice(self) -> None:
-        assert len(self.heard_in_life) == len(set(self.heard_in_life))
+        assert len(self.heard_in_run) == len(set(self.heard_in_run))
 
     @invariant()
     def few_files_lie_there(self) -> None:
-        assert len([path for path in self.room.rglob("*") if path.is_file()]) <= 2 * 8 + 2
+        assert len([path for path in self.spool.rglob("*") if path.is_file()]) <= 2 * 8 + 2
         assert not self.remarks
 
     @rule()
     def in_the_end_everything_arrives(self) -> None:
         for _ in range(40):
             self._settle_worker()
-            asyncio.run(self.postman.exchange())
+            asyncio.run(self.endpoint.exchange())
             if set(self.said) <= set(self.heard) and self.received == self.posted:
                 break
         assert set(self.said) <= set(self.heard)
         assert self.received == self.posted
 
 
-MailboxMachine.TestCase.settings = settings(
+SpoolMachine.TestCase.settings = settings(
     max_examples=60,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-TestMailboxMachine = MailboxMachine.TestCase
+TestSpoolMachine = SpoolMachine.TestCase

@@ -1,11 +1,11 @@
-"""The key `mailbox` of a site."""
+"""The key `spool` of a site."""
 
 from __future__ import annotations
 
 import pytest
 
 from adaptor.config.schema import parse_config
-from adaptor.daemon.spool.setup import latency_of, mailbox_of
+from adaptor.daemon.spool.setup import latency_of, spool_of
 from adaptor.errors import ConfigError
 
 SITE = "sites:\n  x:\n    backend: slurm\n"
@@ -13,34 +13,34 @@ SITE = "sites:\n  x:\n    backend: slurm\n"
 
 def test_there_is_none_unless_it_is_asked_for() -> None:
     (site,) = parse_config(SITE, "f").sites.values()
-    assert mailbox_of(site) is None
+    assert spool_of(site) is None
     assert latency_of(site) == 0
 
 
 @pytest.mark.parametrize("path", ["/scratch/me/mail", "~/mail"])
 def test_a_folder_here(path: str) -> None:
-    (site,) = parse_config(f"{SITE}    mailbox: {path}\n", "f").sites.values()
-    assert mailbox_of(site) == path
+    (site,) = parse_config(f"{SITE}    spool: {path}\n", "f").sites.values()
+    assert spool_of(site) == path
     assert latency_of(site) > 0
 
 
 def test_a_folder_there() -> None:
-    ssh = "    ssh: {host: login, link: mailbox}\n"
+    ssh = "    ssh: {host: login, link: spool}\n"
     (site,) = parse_config(SITE + ssh, "f").sites.values()
-    assert mailbox_of(site) == ".adaptor/mailbox"
-    (site,) = parse_config(f"{SITE}{ssh}    mailbox: /scratch/mail\n", "f").sites.values()
-    assert mailbox_of(site) == "/scratch/mail"
+    assert spool_of(site) == ".adaptor/spool"
+    (site,) = parse_config(f"{SITE}{ssh}    spool: /scratch/mail\n", "f").sites.values()
+    assert spool_of(site) == "/scratch/mail"
 
 
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        ("    mailbox: mail\n", "not an absolute path"),
-        ("    mailbox: /m\n    ssh: {host: login}\n", "write ssh.link: mailbox"),
-        ("    mailbox: [1]\n", "mailbox"),
+        ("    spool: mail\n", "not an absolute path"),
+        ("    spool: /m\n    ssh: {host: login}\n", "write ssh.link: spool"),
+        ("    spool: [1]\n", "spool"),
     ],
 )
 def test_what_cannot_be_is_an_error_with_its_line(lines: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem) as caught:
         parse_config(SITE + lines, "f")
-    assert str(caught.value).startswith("f:4: sites.x.mailbox")
+    assert str(caught.value).startswith("f:4: sites.x.spool")

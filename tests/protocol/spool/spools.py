@@ -1,4 +1,4 @@
-"""Mail rooms for tests: in this process, and behind a process that is talked to."""
+"""Spools for tests: in this process, and behind a process that is talked to."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from adaptor.protocol.spool.layout import Box, inbox, letter_name
-from adaptor.protocol.spool.remote import DistantRoom
+from adaptor.protocol.spool.layout import Connection, from_workers, worker_file_name
+from adaptor.protocol.spool.remote import RemoteSpool
 
-BOX = Box(7, "0123abcd", 1)
+CONNECTION = Connection(7, "0123abcd", 1)
 
 
 class LocalTalk:
@@ -37,10 +37,10 @@ class LocalTalk:
 
 
 class Talks:
-    """Starts mail rooms for one folder and remembers them."""
+    """Starts spools for one folder and remembers them."""
 
-    def __init__(self, room: Path) -> None:
-        self.words = [sys.executable, "-m", "adaptor.protocol.spool.remote_server", str(room)]
+    def __init__(self, spool: Path) -> None:
+        self.words = [sys.executable, "-m", "adaptor.protocol.spool.remote_server", str(spool)]
         self.started: list[LocalTalk] = []
 
     def start(self) -> LocalTalk:
@@ -48,12 +48,12 @@ class Talks:
         return self.started[-1]
 
 
-def distant(room: Path, timeout: float = 30.0) -> DistantRoom:
-    return DistantRoom(Talks(room).start, timeout)
+def distant(spool: Path, timeout: float = 30.0) -> RemoteSpool:
+    return RemoteSpool(Talks(spool).start, timeout)
 
 
-def put_letter(room: Path, data: bytes, number: int = 1, box: Box = BOX) -> str:
-    """Write as a worker does; the letter's name."""
-    name = letter_name(box.name, number)
-    (inbox(room) / name).write_bytes(data)
+def put_worker_file(spool: Path, data: bytes, number: int = 1, connection: Connection = CONNECTION) -> str:
+    """Write as a worker does; the file's name."""
+    name = worker_file_name(connection.name, number)
+    (from_workers(spool) / name).write_bytes(data)
     return name

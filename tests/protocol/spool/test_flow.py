@@ -1,4 +1,4 @@
-"""Order and limits of a mailbox's files, without files: what is put in comes out once and in order."""
+"""Order and limits of a spool's files, without files: what is put in comes out once and in order."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.spool import flow
-from adaptor.protocol.spool.flow import GAP, TARGET, UNREAD, Incoming, Outgoing, Verdict
+from adaptor.protocol.spool.flow import GAP, TARGET, UNREAD, Arrival, Incoming, Outgoing
 
 
 def write_all(outgoing: Outgoing) -> list[list[bytes]]:
@@ -129,21 +129,21 @@ def test_memory_is_limited() -> None:
 def test_a_gap_is_waited_for_and_then_given_up() -> None:
     incoming = Incoming()
     incoming.took(1)
-    assert incoming.judge(3, 100.0) is Verdict.EARLY
-    assert incoming.judge(3, 100.0 + GAP / 2) is Verdict.EARLY
-    assert incoming.judge(2, 100.0 + GAP / 2) is Verdict.TAKE
+    assert incoming.judge(3, 100.0) is Arrival.EARLY
+    assert incoming.judge(3, 100.0 + GAP / 2) is Arrival.EARLY
+    assert incoming.judge(2, 100.0 + GAP / 2) is Arrival.TAKE
     incoming.took(2)
-    assert incoming.judge(4, 200.0) is Verdict.EARLY, "a new gap is waited for anew"
-    assert incoming.judge(4, 200.0 + GAP) is Verdict.TAKE
+    assert incoming.judge(4, 200.0) is Arrival.EARLY, "a new gap is waited for anew"
+    assert incoming.judge(4, 200.0 + GAP) is Arrival.TAKE
     incoming.took(4)
-    assert incoming.judge(3, 300.0) is Verdict.PAST
+    assert incoming.judge(3, 300.0) is Arrival.PAST
 
 
 def test_a_reader_that_was_restarted_begins_where_the_writer_says() -> None:
     incoming = Incoming()
     incoming.begin_at(5)
-    assert incoming.judge(6, 100.0) is Verdict.EARLY
-    assert incoming.judge(5, 100.0) is Verdict.TAKE
+    assert incoming.judge(6, 100.0) is Arrival.EARLY
+    assert incoming.judge(5, 100.0) is Arrival.TAKE
     incoming.took(5)
     incoming.begin_at(3)
     assert incoming.last == 5, "a file that was delayed does not lead back"
@@ -155,21 +155,21 @@ def test_whatever_a_listing_shows_each_file_is_taken_once_and_in_order(listings:
     taken = []
     for now, shown in enumerate(listings):
         for number in sorted(shown):
-            if incoming.judge(number, now * 0.01) is Verdict.TAKE:
+            if incoming.judge(number, now * 0.01) is Arrival.TAKE:
                 incoming.took(number)
                 taken.append(number)
     assert taken == list(range(1, len(taken) + 1))
 
 
-def test_the_pace_slows_down_to_its_limit_and_hurries_again() -> None:
+def test_the_pace_slows_down_to_its_limit_and_speeds_up_again() -> None:
     from adaptor.protocol.spool.pace import QUICKEST, Pace
 
     pace = Pace(slowest=1.0)
     pauses = [pace.pause]
     for _ in range(20):
-        pace.tire()
+        pace.slow_down()
         pauses.append(pace.pause)
     assert pauses == sorted(pauses)
     assert pauses[-1] == 1.0
-    pace.hurry()
+    pace.speed_up()
     assert pace.pause == QUICKEST

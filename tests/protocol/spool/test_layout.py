@@ -1,4 +1,4 @@
-"""Names in a mailbox: what we write we read again, and nothing else counts as ours."""
+"""Names in a spool: what we write we read again, and nothing else counts as ours."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.spool.layout import (
-    Box,
+    Connection,
     address_of,
-    answer_name,
-    letter_name,
-    parse_answer,
-    parse_box,
-    parse_letter,
-    room_at,
+    daemon_file_name,
+    folder_at,
+    parse_connection,
+    parse_daemon_file,
+    parse_worker_file,
+    worker_file_name,
 )
 
 tokens = st.text("0123456789abcdef", min_size=8, max_size=8)
@@ -24,15 +24,15 @@ numbers = st.integers(1, 10**12 - 1)
 
 
 @given(st.integers(0, 10**18 - 1), tokens, st.integers(1, 10**9 - 1), numbers)
-def test_letters_are_found_again(pilot: int, token: str, n: int, number: int) -> None:
-    box = Box(pilot, token, n)
-    assert parse_box(box.name) == box
-    assert parse_letter(letter_name(box.name, number)) == (box, number)
+def test_worker_files_are_found_again(pilot: int, token: str, n: int, number: int) -> None:
+    connection = Connection(pilot, token, n)
+    assert parse_connection(connection.name) == connection
+    assert parse_worker_file(worker_file_name(connection.name, number)) == (connection, number)
 
 
 @given(tokens, numbers)
-def test_answers_are_found_again(life: str, number: int) -> None:
-    assert parse_answer(answer_name(life, number)) == (life, number)
+def test_answers_are_found_again(run: str, number: int) -> None:
+    assert parse_daemon_file(daemon_file_name(run, number)) == (run, number)
 
 
 @pytest.mark.parametrize(
@@ -53,21 +53,21 @@ def test_answers_are_found_again(life: str, number: int) -> None:
     ],
 )
 def test_other_names_are_not_ours(name: str) -> None:
-    assert parse_letter(name) is None
-    assert parse_answer(name) is None
+    assert parse_worker_file(name) is None
+    assert parse_daemon_file(name) is None
 
 
 @pytest.mark.parametrize("name", ["", "..", "x", "1-2-3", "1-01234567-1/..", "1-01234567-1\n"])
 def test_other_folders_are_not_ours(name: str) -> None:
-    assert parse_box(name) is None
+    assert parse_connection(name) is None
 
 
 def test_addresses(tmp_path: Path) -> None:
     odd = tmp_path / "with spaces, #, ? and %"
-    assert room_at(address_of(odd)) == odd
+    assert folder_at(address_of(odd)) == odd
 
 
-@pytest.mark.parametrize("address", ["mailbox://relative", "tcp://here:1", "/plain", "mailbox://"])
+@pytest.mark.parametrize("address", ["spool://relative", "tcp://here:1", "/plain", "spool://"])
 def test_addresses_that_are_none(address: str) -> None:
-    with pytest.raises(ValueError, match="not mailbox://"):
-        room_at(address)
+    with pytest.raises(ValueError, match="not spool://"):
+        folder_at(address)

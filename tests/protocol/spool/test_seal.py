@@ -1,4 +1,4 @@
-"""The seal of a mailbox's files: only what was written with our key, for this place, is opened."""
+"""The seal of a spool's files: only what was written with our key, for this place, is opened."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def test_a_file_of_another_key_or_place_is_turned_away() -> None:
 def test_a_file_of_another_version_is_said_so() -> None:
     seal = Seal("key")
     content = b"\x93\x01\x02\x03"
-    with pytest.raises(SealError, match="not understood"):
+    with pytest.raises(SealError, match="cannot be decoded"):
         seal.open("in/x", seal._seal("in/x", content) + content)

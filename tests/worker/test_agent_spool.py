@@ -1,4 +1,4 @@
-"""The real worker at a mailbox: what lies there after it, what it passes over, and a mailbox that is gone."""
+"""The real worker at a spool: what lies there after it, what it passes over, and a spool that is gone."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from adaptor.protocol.messages import Leaving, Orders, Welcome
-from adaptor.protocol.spool.layout import SCHEME, inbox
+from adaptor.protocol.spool.layout import SCHEME, from_workers
 from tests.worker.fake_daemon import Harness, key, task
-from tests.worker.mail_daemon import MailDaemon
+from tests.worker.spool_daemon import SpoolDaemon
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> MailDaemon:
-    return MailDaemon(tmp_path)
+def daemon(tmp_path: Path) -> SpoolDaemon:
+    return SpoolDaemon(tmp_path)
 
 
 @pytest.fixture
-def harness(daemon: MailDaemon, tmp_path: Path) -> Iterator[Harness]:
+def harness(daemon: SpoolDaemon, tmp_path: Path) -> Iterator[Harness]:
     made = Harness(tmp_path, daemon)
     try:
         yield made
@@ -28,51 +28,51 @@ def harness(daemon: MailDaemon, tmp_path: Path) -> Iterator[Harness]:
         made.stop()
 
 
-def boxes(daemon: MailDaemon) -> list[Path]:
-    return list((daemon.room / "out").iterdir())
+def folders(daemon: SpoolDaemon) -> list[Path]:
+    return list((daemon.spool / "out").iterdir())
 
 
 def log(harness: Harness) -> str:
     return (harness.pilot / "worker-n1.log").read_text()
 
 
-def test_nothing_lies_there_after_a_worker_has_left(harness: Harness, daemon: MailDaemon) -> None:
+def test_nothing_lies_there_after_a_worker_has_left(harness: Harness, daemon: SpoolDaemon) -> None:
     worker = harness.started()
-    assert f"welcomed at {SCHEME}{daemon.room}" in log(harness)
+    assert f"welcomed at {SCHEME}{daemon.spool}" in log(harness)
     harness.lease(task(1, "true"))
     harness.result(key(1))
-    (box,) = boxes(daemon)
-    assert box.stat().st_mode & 0o777 == 0o700
+    (folder,) = folders(daemon)
+    assert folder.stat().st_mode & 0o777 == 0o700
     worker.send_signal(signal.SIGTERM)
     assert harness.exit_code(worker) == 0
     daemon.serve(0)
-    assert boxes(daemon) == []
-    assert list(inbox(daemon.room).iterdir()) == []
+    assert folders(daemon) == []
+    assert list(from_workers(daemon.spool).iterdir()) == []
 
 
-def test_the_farewell_of_a_worker_that_could_not_wait_is_heard(harness: Harness, daemon: MailDaemon) -> None:
+def test_the_farewell_of_a_worker_that_could_not_wait_is_heard(harness: Harness, daemon: SpoolDaemon) -> None:
     worker = harness.started()
     harness.lease(task(1, "sleep 300"))
     harness.running(key(1))
-    postman, daemon.postman = daemon.postman, None
+    endpoint, daemon.endpoint = daemon.endpoint, None
     worker.send_signal(signal.SIGTERM)
     assert harness.exit_code(worker) == 0
-    daemon.postman = postman
+    daemon.endpoint = endpoint
     daemon.until(lambda: daemon.goodbyes)
     assert daemon.goodbyes[-1].why is Leaving.SIGNAL
     assert key(1) in daemon.results
 
 
-def test_while_the_daemon_is_away_few_files_gather(harness: Harness, daemon: MailDaemon) -> None:
+def test_while_the_daemon_is_away_few_files_gather(harness: Harness, daemon: SpoolDaemon) -> None:
     daemon.welcome = Welcome(heartbeat=0.05, idle_timeout=60, grace_time=2, patience=60)
     harness.started()
     daemon.close()
     daemon.until(lambda: log(harness).count("seeking it anew"))
-    daemon.until(lambda: len(list(inbox(daemon.room).iterdir())) == 1, seconds=10)
-    assert len(boxes(daemon)) == 1
+    daemon.until(lambda: len(list(from_workers(daemon.spool).iterdir())) == 1, seconds=10)
+    assert len(folders(daemon)) == 1
 
 
-def test_a_daemon_that_is_soon_back_is_met_without_seeking(harness: Harness, daemon: MailDaemon) -> None:
+def test_a_daemon_that_is_soon_back_is_met_without_seeking(harness: Harness, daemon: SpoolDaemon) -> None:
     harness.started()
     daemon.close()
     daemon.open()
@@ -83,17 +83,17 @@ def test_a_daemon_that_is_soon_back_is_met_without_seeking(harness: Harness, dae
     daemon.until(lambda: daemon.hellos)
     harness.lease(task(1, "true"))
     assert harness.result(key(1)).exit_code == 0
-    assert len(boxes(daemon)) == 1
+    assert len(folders(daemon)) == 1
     assert "seeking" not in log(harness)
 
 
 def test_leases_for_a_connection_that_was_given_up_are_not_taken(
-    harness: Harness, daemon: MailDaemon
+    harness: Harness, daemon: SpoolDaemon
 ) -> None:
     """The daemon has given them to somebody else when it hears the new Hello, which does not name them."""
     daemon.welcome = Welcome(heartbeat=0.3, idle_timeout=60, grace_time=2, patience=60)
     harness.started()
-    (first,) = boxes(daemon)
+    (first,) = folders(daemon)
     daemon.close()
     daemon.until(lambda: log(harness).count("seeking it anew"))
     assert not first.exists()
@@ -104,42 +104,42 @@ def test_leases_for_a_connection_that_was_given_up_are_not_taken(
 
 
 def test_torn_and_foreign_files_are_passed_over_with_a_line_in_the_log(
-    harness: Harness, daemon: MailDaemon
+    harness: Harness, daemon: SpoolDaemon
 ) -> None:
     harness.started()
-    (box,) = boxes(daemon)
-    (box / "notes.txt").write_text("somebody's")
-    (box / "89abcdef.00000001").write_bytes(b"torn")
+    (folder,) = folders(daemon)
+    (folder / "notes.txt").write_text("somebody's")
+    (folder / "89abcdef.00000001").write_bytes(b"torn")
     daemon.until(lambda: "torn" in log(harness))
     harness.lease(task(1, "true"))
     assert harness.result(key(1)).exit_code == 0
     assert log(harness).count("'notes.txt' is not the daemon's") == 1
-    assert (box / "notes.txt").exists()
+    assert (folder / "notes.txt").exists()
 
 
-def test_a_mailbox_that_disappears_is_a_lost_daemon(harness: Harness, daemon: MailDaemon) -> None:
+def test_a_spool_that_disappears_is_a_lost_daemon(harness: Harness, daemon: SpoolDaemon) -> None:
     daemon.welcome = Welcome(heartbeat=0.3, idle_timeout=60, grace_time=2, patience=0.5)
     worker = harness.started()
     harness.lease(task(1, "sleep 1"))
     harness.running(key(1))
     daemon.close()
-    daemon.room.rename(daemon.room.with_name("elsewhere"))
+    daemon.spool.rename(daemon.spool.with_name("elsewhere"))
     assert harness.exit_code(worker) == 0
     assert "No such file" in log(harness)
     assert "no answer from the daemon" in log(harness)
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
 
 
-def test_a_mailbox_that_is_not_there_is_told(harness: Harness, daemon: MailDaemon) -> None:
-    daemon.write_access(["mailbox:///no/such/room", "carrier-pigeon://tower"])
+def test_a_spool_that_is_not_there_is_told(harness: Harness, daemon: SpoolDaemon) -> None:
+    daemon.write_access(["spool:///no/such/spool", "unknown://tower"])
     worker = harness.start(ADAPTOR_REACH_TIMEOUT=0.5)
     assert harness.exit_code(worker) == 75
     sentence = (harness.pilot / "unreachable-n1.txt").read_text()
-    assert "mailbox:///no/such/room" in sentence
-    assert "carrier-pigeon" in sentence
+    assert "spool:///no/such/spool" in sentence
+    assert "unknown" in sentence
 
 
-def test_a_box_that_was_swept_away_is_opened_again(harness: Harness, daemon: MailDaemon) -> None:
+def test_a_connection_that_was_swept_away_is_opened_again(harness: Harness, daemon: SpoolDaemon) -> None:
     daemon.welcome = Welcome(heartbeat=0.3, idle_timeout=60, grace_time=2, patience=60)
     harness.started()
     daemon.hellos.clear()
@@ -152,8 +152,8 @@ def test_a_box_that_was_swept_away_is_opened_again(harness: Harness, daemon: Mai
     assert harness.result(key(1)).exit_code == 0
 
 
-def test_the_way_may_change_from_a_socket_to_a_mailbox(harness: Harness, daemon: MailDaemon) -> None:
-    daemon.write_access(["tcp://127.0.0.1:9", f"{SCHEME}{daemon.room}"])
+def test_the_transport_may_change_from_a_socket_to_a_spool(harness: Harness, daemon: SpoolDaemon) -> None:
+    daemon.write_access(["tcp://127.0.0.1:9", f"{SCHEME}{daemon.spool}"])
     harness.started()
     daemon.send(Orders())
     harness.lease(task(1, "true"))

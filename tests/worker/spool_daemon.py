@@ -1,4 +1,4 @@
-"""The fake daemon behind a mailbox: a real postman in a real folder, and no socket."""
+"""The fake daemon behind a spool: a real endpoint in a real folder, and no socket."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from adaptor.daemon.spool.endpoint import Postman
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.protocol.messages import ToWorker, decode_from_worker, encode
-from adaptor.protocol.spool.directory import DirectoryRoom
+from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import address_of
 from adaptor.protocol.spool.seal import Seal
 from tests.worker.fake_daemon import FakeDaemon
 
 
-class MailDaemon(FakeDaemon):
-    """Workers that are told the mailbox's address come to it; see `FakeDaemon`."""
+class SpoolDaemon(FakeDaemon):
+    """Workers that are told the spool's address come to it; see `FakeDaemon`."""
 
     def __init__(self, folder: Path) -> None:
-        self.room = folder / "mail" / "room"
-        self.postman: Postman | None = None
+        self.spool = folder / "spools" / "spool"
+        self.endpoint: SpoolEndpoint | None = None
         self.pilots = [7]
         self._loop = asyncio.new_event_loop()
         super().__init__(folder)
 
     def open(self, port: int = 0) -> None:
-        """A new life of the daemon at the same mailbox."""
+        """A new run of the daemon at the same spool."""
 
         async def hear(batch: list[tuple[bytes, bytes]]) -> None:
             for self._peer, data in batch:
                 self._take(decode_from_worker(data))
 
-        self.postman = self.hire(hear)
-        self.write_access([address_of(self.room)])
+        self.endpoint = self.make_endpoint(hear)
+        self.write_access([address_of(self.spool)])
 
-    def hire(self, hear: Callable[[list[tuple[bytes, bytes]]], Awaitable[None]]) -> Postman:
+    def make_endpoint(self, hear: Callable[[list[tuple[bytes, bytes]]], Awaitable[None]]) -> SpoolEndpoint:
         def complain(problem: str) -> None:
             raise AssertionError(problem)
 
-        return Postman(
-            DirectoryRoom(self.room),
+        return SpoolEndpoint(
+            DirectorySpool(self.spool),
             Seal(self._worker[1].decode()),
             hear=hear,
             pilots=lambda: self.pilots,
@@ -48,7 +48,7 @@ class MailDaemon(FakeDaemon):
         )
 
     def close(self) -> None:
-        self.postman = None
+        self.endpoint = None
 
     def end(self) -> None:
         self.close()
@@ -59,11 +59,11 @@ class MailDaemon(FakeDaemon):
         self.send_raw(encode(message))
 
     def send_raw(self, data: bytes) -> None:
-        assert self.postman is not None
+        assert self.endpoint is not None
         assert self._peer is not None, "no worker has said anything"
-        self.postman.post(self._peer, data)
+        self.endpoint.send(self._peer, data)
 
     def serve(self, seconds: float) -> None:
-        if self.postman is not None:
-            self._loop.run_until_complete(self.postman.exchange())
+        if self.endpoint is not None:
+            self._loop.run_until_complete(self.endpoint.exchange())
         time.sleep(seconds)

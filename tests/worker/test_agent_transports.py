@@ -1,4 +1,4 @@
-"""The real worker works the same whichever way leads to its daemon: a socket, or a mailbox."""
+"""The real worker works the same over either transport: a socket, or a spool."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Welcome, encode
 from tests.worker.fake_daemon import Harness, key, task
-from tests.worker.mail_daemon import MailDaemon
+from tests.worker.spool_daemon import SpoolDaemon
 
 QUICK = Welcome(heartbeat=0.5, idle_timeout=60, grace_time=2, patience=60)
 
 
-@pytest.fixture(params=["socket", "mailbox"])
+@pytest.fixture(params=["socket", "spool"])
 def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    made = Harness(tmp_path, MailDaemon(tmp_path) if request.param == "mailbox" else None)
+    made = Harness(tmp_path, SpoolDaemon(tmp_path) if request.param == "spool" else None)
     try:
         yield made
     finally:
