@@ -121,6 +121,12 @@ class Bag:
         _discard(self.live, task, attempt)
         self.adrift.setdefault(task, set()).add(attempt)
 
+    def take(self, position: int) -> int:
+        """Take the task at this position off the queue."""
+        task = self.waiting[position]
+        del self.waiting[position]
+        return task
+
     def put_back(self, task: int, *, first: bool) -> None:
         """A task without live attempts waits again, at the head of the queue or at its end."""
         self._move(task, TaskState.WAITING)

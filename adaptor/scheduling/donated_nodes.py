@@ -22,30 +22,27 @@ def donated_need(books: Books, bag: Bag, site: str, task: int) -> float:
 def take_for_donated(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
     """Take the first waiting task that is likely to finish on a donated node: (task, seconds it needs).
 
-    One that was preempted too often is left for formal requests; where its bag knows none, it comes
-    after all others.
+    Held tasks (`fitting.held`) of a mixed bag are left for formal requests. Those of a transparent bag,
+    which has no other place for them, are taken where no other waiting task fits: the node would be idle
+    otherwise, and the donation counts on them when it chooses nodes (`donation_demand`).
     """
     rules, last = books.rules(worker.site), books.sites[worker.site].last
-    longest = _room(books, bag, worker, now)
+    longest, other = _room(books, bag, worker, now), None
     if longest <= 0:
         return None
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
-    others, spare = bag.spec.allocation != "transparent", None
-    for position, task in enumerate(islice(bag.waiting, _odd(books, bag, worker.site) + 1)):
+    for position, task in enumerate(islice(bag.waiting, odd_tasks(books, bag, worker.site) + 1)):
         fate = bag.preempted_of(task)
         kept = held(fate.times, rules)
-        others = others or not kept
-        if fate.ran > longest or (kept and (others or spare is not None)):
+        if fate.ran > longest or (kept and (other is not None or bag.spec.allocation != "transparent")):
             continue
         need = donated_need(books, bag, worker.site, task)
         if need > longest or need + last >= worker.too_long:
             continue
         if not kept:
-            return _take(bag, position), need + last
-        spare = position, need
-    if spare is None or others:
-        return None
-    return _take(bag, spare[0]), spare[1] + last
+            return bag.take(position), need + last
+        other = position, need
+    return None if other is None else (bag.take(other[0]), other[1] + last)
 
 
 def fits_donated(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
@@ -63,15 +60,9 @@ def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
     return min(longest, worker.time_left(now) - books.sites[worker.site].last)
 
 
-def _odd(books: Books, bag: Bag, site: str) -> int:
-    """How many tasks may need more than the others."""
+def odd_tasks(books: Books, bag: Bag, site: str) -> int:
+    """How many tasks of a bag, at most, need more than the others: they were cut or preempted."""
     return len(books.learner(bag.id, site).cut_tasks) + len(bag.preempted)
-
-
-def _take(bag: Bag, position: int) -> int:
-    task = bag.waiting[position]
-    del bag.waiting[position]
-    return task
 
 
 def donation_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
@@ -85,7 +76,7 @@ def donation_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
         return None
     needs = (
         donated_need(books, bag, site, task)
-        for task in islice(bag.waiting, _odd(books, bag, site) + 1)
+        for task in islice(bag.waiting, odd_tasks(books, bag, site) + 1)
         if task not in kept
     )
     return DonationDemand(

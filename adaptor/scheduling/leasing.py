@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from itertools import islice
 
+from adaptor.donation.fitting import held
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import take_for_donated
+from adaptor.scheduling.donated_nodes import odd_tasks, take_for_donated
 from adaptor.scheduling.endgame import feed_the_end
 from adaptor.scheduling.state import Books
 from adaptor.scheduling.workers import Worker
@@ -64,18 +65,23 @@ def _lease_next(books: Books, worker: Worker, processors: int, memory: int, now:
 def _take_fitting(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
     """Take the first waiting task that can finish before the pilot ends: (task, seconds it needs).
 
-    Only tasks that were cut or preempted before need more than the others, so only those are looked past.
+    In a pilot of a formal request, tasks that are held for it go first: the others may run on donated
+    nodes too. Only tasks that were cut or preempted before need more than the others, so only those are
+    looked past.
     """
     if worker.pilot in books.donated:
         return take_for_donated(books, bag, worker, now)
-    odd = len(books.learner(bag.id, worker.site).cut_tasks) + len(bag.preempted)
-    time_left = worker.time_left(now)
-    for position, task in enumerate(islice(bag.waiting, odd + 1)):
+    rules, time_left, other = books.rules(worker.site), worker.time_left(now), None
+    for position, task in enumerate(islice(bag.waiting, odd_tasks(books, bag, worker.site) + 1)):
+        first = not bag.preempted or held(bag.preempted_of(task).times, rules)
+        if other is not None and not first:
+            continue
         needs = books.needs(bag, worker.site, task)
         if needs <= time_left and needs < worker.too_long:
-            del bag.waiting[position]
-            return task, needs
-    return None
+            if first:
+                return bag.take(position), needs
+            other = position, needs
+    return None if other is None else (bag.take(other[0]), other[1])
 
 
 def _keep_for(books: Books, bag: Bag, worker: Worker) -> bool:

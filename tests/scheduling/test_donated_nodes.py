@@ -1,20 +1,23 @@
-"""Lent nodes: which tasks are started there, and what becomes of those that lose their node."""
+"""Donated nodes: which tasks are started there, and what becomes of those that lose their node."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.donation.fitting import room
 from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import Leaving
 from adaptor.scheduling.donation_facts import DonatedNode
-from tests.scheduling.broker_world import World
+from tests.donation.survival import survival
+from tests.scheduling.broker_world import TERMS, World
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def outcomes(world: World) -> list[str]:
 
 
 def preempt(world: World, id: str, after: float) -> None:
-    """A lent node is taken by a local job."""
+    """A donated node is taken by a local job."""
     world.now += after
     world.leave(world.players[id], Leaving.SIGNAL)
 
@@ -124,6 +127,53 @@ def test_in_a_transparent_bag_it_comes_after_all_others(world: World) -> None:
     assert {key.task for key in player.running} == {0}
 
 
+def test_a_held_task_of_a_transparent_bag_runs_where_no_other_fits(world: World) -> None:
+    bag = world.submit(2, allocation="transparent")
+    for number in range(3):  # task 0 is preempted three times, after 1 s each
+        preempt(world, world.join(f"w{number}", donated=node(world)).id, after=1)
+    other = world.join("other", donated=node(world))
+    assert {key.task for key in other.running} == {1}
+    preempt(world, "other", after=500)
+    short = world.join("short", donated=node(world, until=world.now + 100))
+    assert {key.task for key in short.running} == {0}, "task 1 needs more than 500 s"
+    assert world.states(bag) == ["leased", "waiting"]
+
+
+def test_a_held_task_is_the_first_in_a_formal_pilot(world: World) -> None:
+    """It has no other place, while the others may run on donated nodes too."""
+    world.submit(3)
+    for number in range(3):
+        preempt(world, world.join(f"w{number}", donated=node(world)).id, after=1)
+    other = world.join("other", donated=node(world))
+    assert {key.task for key in other.running} == {1}
+    preempt(world, "other", after=1)
+    formal = world.join("formal")
+    assert {key.task for key in formal.running} == {0}, "though task 1 was put back after it"
+    world.finish(formal)
+    assert {key.task for key in formal.running} == {1}
+
+
+def test_a_held_task_that_does_not_fit_into_a_formal_pilot_lets_others_pass(world: World) -> None:
+    world.submit(2)
+    for number in range(3):
+        preempt(world, world.join(f"w{number}", donated=node(world)).id, after=500)
+    formal = world.join("formal", time_left=300)
+    assert {key.task for key in formal.running} == {1}
+
+
+def test_with_choose_all_no_task_is_held_or_too_long(world: World) -> None:
+    """The rule of De Rose 2008, §3: an idle node is used, whatever is likely."""
+    world.terms["site"] = msgspec.structs.replace(TERMS, donation=DonationRules(choose="all"))
+    world.restart()
+    world.submit(1)
+    for number in range(9):
+        player = world.join(f"w{number}", donated=node(world, until=world.now + 10))
+        assert player.running
+        preempt(world, player.id, after=500)
+    (demand,) = world.broker.donation_demands("site")
+    assert demand.wanted.waiting == 1
+
+
 def test_a_node_that_fell_silent_counts_like_one_that_was_taken(world: World) -> None:
     world.submit(1)
     for number in range(3):
@@ -177,5 +227,5 @@ def test_whatever_is_started_fits_before_what_is_planned(
         probability = 0.5 if allocation == "mixed" else 0.1
         estimate = world.broker.books.learner(1, "site").estimate
         assert estimate <= planned
-        assert IdleLearner().hazard.survival(age, estimate) >= probability - 1e-6
+        assert survival(IdleLearner().hazard, age, estimate) >= probability - 1e-6
     world.close()
