@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.config.yaml_lines import Fail
-from adaptor.donation.situation import DonationRules, Hours
+from adaptor.donation.situation import Choice, DonationRules, Hours
 from adaptor.node_agent.runtime import RUNTIME_DIRECTORY
 from adaptor.units import Duration
 
@@ -37,6 +37,8 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agent: where each node keeps what `adaptor reclaim` needs, on a disk of its own."""
     reclaim_timeout: Duration = Duration(5)
     """Agent: the longest time that a local job is held up until its node is free."""
+    choose: Choice = "likely"
+    """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
     max_nodes: int | None = None
     """Nodes lent at any instant; None: as many as there are."""
     reserve_nodes: int = 0
@@ -57,6 +59,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def rules(self) -> DonationRules:
         """As the decision needs them."""
         return DonationRules(
+            choose=self.choose,
             max_nodes=self.max_nodes,
             reserve_nodes=self.reserve_nodes,
             useful_time=float(self.useful_time),

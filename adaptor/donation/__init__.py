@@ -1,1 +1,1 @@
-"""Decides which idle nodes are lent preemptibly, for how long, and when they are taken back (pure)."""
+"""Decides which idle nodes bags use preemptibly, for how long, and when they leave them (pure)."""

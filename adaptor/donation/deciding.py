@@ -1,8 +1,8 @@
-"""One step of the donation at a site: which nodes to lend and which to take back. Pure.
+"""One step of the donation at a site: which donated nodes to use and which to leave. Pure.
 
-It keeps as many nodes lent as are idle now and until a useful time from now, for tasks that are
-likely to finish there, within the rules (De Rose §3: "priority to local users"). What a local job
-wants is taken back at once, whatever runs there.
+It uses as many nodes as are idle now and until a useful time from now, for tasks that are likely to
+finish there, within the rules (De Rose §3: "priority to local users"). What a local job wants is given
+back at once, whatever runs there. With `choose: all` it uses every idle node, as the paper does.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from adaptor.units import format_duration
 
 
 def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:
-    """What to do now: what is taken back first, then what is lent, then why no more is.
+    """What to do now: first the nodes to leave, then those to use, then why no more are used.
 
-    Of nodes that would do, those are lent that stay idle for the longest: planned last, idle for the
-    longest, then the last by position (schedulers fill nodes from the front). Of leases that are too
-    many, the youngest are taken back, where the least work is lost.
+    Of nodes that would do, the step uses those that stay idle for the longest: planned last, idle for
+    the longest, then the last by position (schedulers fill nodes from the front). Of used nodes that are
+    too many, it leaves those that were taken into use last, where the least work is lost.
 
     Args:
         hazard: of this site's nodes, from its `IdleLearner`.
@@ -49,6 +49,9 @@ def _waiting(view: DonationView) -> int:
     return sum(demand.waiting for demand in view.demands if demand.allocation != "explicit")
 
 
+_CLOSED = "outside the hours in which idle nodes may be used"
+
+
 class _Step:
     def __init__(self, view: DonationView, nodes: Sequence[NodeView], hazard: Hazard) -> None:
         self._view, self._rules, self._now, self._hazard = view, view.rules, view.now, hazard
@@ -57,68 +60,71 @@ class _Step:
         self._least = {
             each.allocation: least_probability(each.allocation, view.rules) for each in self._demands
         }
-        self._back: dict[str, list[str]] = defaultdict(list)
-        self._lent: list[NodeView] = []
+        self._leave: dict[str, list[str]] = defaultdict(list)
+        """Names of nodes to leave, by the reason."""
+        self._used: list[NodeView] = []
         self._idle: list[tuple[float, float, int, NodeView]] = []
-        """The best to lend comes first."""
+        """The best to use comes first."""
         self._room: dict[Allocation, dict[float, float]] = {each: {} for each in self._least}
         """By the instants since when nodes are idle: seconds of the longest task."""
         for position, node in enumerate(nodes):
             if node.donated is not None:
-                self._keep_or_take(node, node.donated)
+                self._keep_or_leave(node, node.donated)
             elif node.use is NodeUse.IDLE:
                 self._idle.append((-node.planned, node.since, -position, node))
 
     def decisions(self) -> list[DonationDecision]:
         self._trim()
-        lends, why_not = self._lend()
-        found: list[DonationDecision] = [LeaveNodes(tuple(nodes), why) for why, nodes in self._back.items()]
-        return [*found, *lends, *([UseNoMore(why_not)] if why_not else [])]
+        uses, why_not = self._use()
+        found: list[DonationDecision] = [LeaveNodes(tuple(nodes), why) for why, nodes in self._leave.items()]
+        return [*found, *uses, *([UseNoMore(why_not)] if why_not else [])]
 
-    def _keep_or_take(self, node: NodeView, lease: DonatedUse) -> None:
-        """What ends a lease whatever the others do."""
+    def _keep_or_leave(self, node: NodeView, ours: DonatedUse) -> None:
+        """What ends the use of a node whatever the others do."""
         if node.use is NodeUse.TAKEN:
-            self._back["a local job takes it"].append(node.name)
+            self._leave["a local job takes it"].append(node.name)
         elif node.use is NodeUse.AWAY:
-            self._back["down, drained, reserved or unknown to the scheduler"].append(node.name)
+            self._leave["down, drained, reserved or unknown to the scheduler"].append(node.name)
         elif self._closes <= self._now:
-            self._back["outside the hours in which nodes may be lent"].append(node.name)
-        elif not lease.busy and not self._any_fits(node):
-            self._back["no task is left that may run there"].append(node.name)
+            self._leave[_CLOSED].append(node.name)
+        elif not ours.busy and not self._any_fits(node):
+            self._leave["no task is left that may run there"].append(node.name)
         else:
-            self._lent.append(node)
+            self._used.append(node)
 
     def _trim(self) -> None:
-        """Leases beyond max_nodes, and those that the reserve wants back."""
+        """Leave what exceeds max_nodes, and what the reserve lacks."""
         most, reserve = self._rules.max_nodes, self._rules.reserve_nodes
-        over = len(self._lent) - most if most is not None else 0
+        over = len(self._used) - most if most is not None else 0
         short = reserve - len(self._idle)
-        self._lent.sort(key=lambda node: node.donated.since if node.donated else 0.0)
+        self._used.sort(key=lambda node: node.donated.since if node.donated else 0.0)
         for count, why in ((over, f"max_nodes is {most}"), (short, f"reserve_nodes is {reserve}")):
-            for _ in range(min(count, len(self._lent))):
-                self._back[why].append(self._lent.pop().name)
+            for _ in range(min(count, len(self._used))):
+                self._leave[why].append(self._used.pop().name)
 
-    def _lend(self) -> tuple[list[UseNodes], str]:
-        """The leases, and why there are not more although tasks wait."""
+    def _use(self) -> tuple[list[UseNodes], str]:
+        """The nodes to use, and why there are not more although tasks wait."""
         if not self._demands:
             return [], ""
         if self._closes <= self._now:
-            return [], "outside the hours in which nodes may be lent"
-        least = self._now + self._rules.useful_time
-        useful = [place for place in self._idle if -place[0] > least] if self._closes > least else []
-        useful.sort()
+            return [], _CLOSED
+        useful = sorted(place for place in self._idle if self._is_useful(place[-1]))
         allowed = len(self._idle) - self._rules.reserve_nodes
         if self._rules.max_nodes is not None:
-            allowed = min(allowed, self._rules.max_nodes - len(self._lent))
+            allowed = min(allowed, self._rules.max_nodes - len(self._used))
         nodes = [place[-1] for place in useful]
         chosen, left = self._choose(nodes, allowed)
-        return self._leases(chosen), self._why_not(len(chosen), nodes, allowed) if left > 0 else ""
+        return self._uses(chosen), self._why_not(len(chosen), nodes, allowed) if left > 0 else ""
+
+    def _is_useful(self, node: NodeView) -> bool:
+        """Whether the node stays ours for the useful time, as far as the plan and the hours say."""
+        return self._rules.choose == "all" or self._end(node) - self._now > self._rules.useful_time
 
     def _choose(self, nodes: list[NodeView], allowed: int) -> tuple[list[NodeView], int]:
         """The nodes on which waiting tasks fit, as many as they need, and how many tasks are left."""
         left = [demand.waiting for demand in self._demands]
-        for node in self._lent:
-            # Idle processors that are lent already come first.
+        for node in self._used:
+            # Idle processors of nodes in use come first.
             self._give(node, left, node.donated.busy if node.donated else 0)
         waiting = sum(left)
         chosen: list[NodeView] = []
@@ -161,20 +167,26 @@ class _Step:
         )
 
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
-        room_since = self._room[demand.allocation]
-        longest = room_since.get(node.since)
+        """Whether the shortest task of a demand ends before the node's time does, and likely in idle time."""
+        until_end = self._end(node) - self._now
+        in_time = until_end > 0 and demand.needs <= until_end
+        return in_time and self._is_likely(node, demand)
+
+    def _is_likely(self, node: NodeView, demand: DonationDemand) -> bool:
+        """Whether it ends before a local job takes the node, with the probability that the rules want."""
+        known = self._room[demand.allocation]
+        longest = known.get(node.since)
         if longest is None:  # nodes come free together, when a job ends
             least = self._least[demand.allocation]
-            longest = room_since[node.since] = room(self._hazard, self._now - node.since, math.inf, least)
-        end = node.planned if node.planned < self._closes else self._closes
-        until_planned = end - self._now
-        return until_planned > 0 < longest and longest >= demand.needs <= until_planned
+            longest = known[node.since] = room(self._hazard, self._now - node.since, math.inf, least)
+        return longest > 0 and demand.needs <= longest
 
     def _end(self, node: NodeView) -> float:
-        return node.planned if node.planned < self._closes else self._closes
+        """When the node's time ends: with the hours, or when a job is planned there."""
+        return self._closes if self._rules.choose == "all" else min(node.planned, self._closes)
 
-    def _leases(self, nodes: list[NodeView]) -> list[UseNodes]:
-        """One decision for all nodes that are lent until the same time."""
+    def _uses(self, nodes: list[NodeView]) -> list[UseNodes]:
+        """One decision for all nodes that are used until the same time."""
         if not nodes:
             return []
         by_end: dict[float, list[str]] = defaultdict(list)
@@ -187,22 +199,24 @@ class _Step:
         ]
 
     def _how_long(self, end: float) -> str:
-        return "nothing is planned there" if math.isinf(end) else f"for {format_duration(end - self._now)}"
+        if not math.isinf(end):
+            return f"for {format_duration(end - self._now)}"
+        return "all are used (choose: all)" if self._rules.choose == "all" else "nothing is planned there"
 
     def _why(self, nodes: list[NodeView]) -> str:
-        """What is common to all leases of a step."""
+        """What is common to all nodes of a step."""
         age = self._now - max(node.since for node in nodes)
         half = self._hazard.longest(age, 0.5)
         return (
             f"of those idle for {format_duration(age)} half stay so for {format_duration(half)} more; "
-            f"{counted(sum(each.waiting for each in self._demands), 'task')} may run on lent nodes"
+            f"{counted(sum(each.waiting for each in self._demands), 'task')} may run on donated nodes"
         )
 
     def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes
         useful, narrowest = len(nodes), min(demand.processors_per_task for demand in self._demands)
         if chosen >= allowed and chosen < useful:
-            full = most is not None and len(self._lent) + chosen >= most
+            full = most is not None and len(self._used) + chosen >= most
             return f"max_nodes is {most}" if full else f"reserve_nodes is {self._rules.reserve_nodes}"
         if nodes and not chosen and max(node.processors for node in nodes) < narrowest:
             return f"a task needs {counted(narrowest, 'processor')}, and no idle node has so many"

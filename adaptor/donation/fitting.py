@@ -1,18 +1,22 @@
-"""Which tasks may be started on a lent node, and which are better kept for formal requests."""
+"""Which tasks may be started on a donated node, and which are better kept for formal requests."""
 
 from __future__ import annotations
+
+import math
 
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import Allocation, DonationRules
 
 
 def least_probability(allocation: Allocation, rules: DonationRules) -> float:
-    """With which a task of such a bag must finish before its node is taken; above 1: never there."""
+    """With which a task must finish before its node is taken, to start there; above 1: never, 0: always."""
+    if rules.choose == "all" and allocation != "explicit":
+        return 0.0
     return {"explicit": 2.0, "mixed": rules.fit, "transparent": rules.last_fit}[allocation]
 
 
 def room(hazard: Hazard, age: float, until_planned: float, probability: float) -> float:
-    """The estimated seconds of the longest task that may be started on a lent node; 0: none.
+    """The estimated seconds of the longest task that may be started on a donated node; 0: none.
 
     Args:
         age: seconds since the node became idle.
@@ -21,16 +25,18 @@ def room(hazard: Hazard, age: float, until_planned: float, probability: float) -
     """
     if probability > 1.0:
         return 0.0
+    if probability <= 0.0:
+        return math.inf
     return max(0.0, min(until_planned, hazard.longest(age, probability)))
 
 
 def held(preempted: int, rules: DonationRules) -> bool:
-    """Whether a task was preempted so often that a lent node is no place for it.
+    """Whether a task was preempted so often that donated nodes are kept for others.
 
-    In a `mixed` bag it waits for a pilot of a formal request. In a `transparent` one it has no other
-    place: it goes on after all others.
+    In a `mixed` bag it waits for a pilot of a formal request, and is the first to be started there. A
+    `transparent` bag has no such pilots: it is started where no other waiting task fits.
     """
-    return preempted >= rules.patience
+    return rules.choose == "likely" and preempted >= rules.patience
 
 
 def known_need(estimate: float | None, ran: float) -> float:

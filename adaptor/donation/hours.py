@@ -11,7 +11,7 @@ DAY = 86400.0
 
 
 def closes(hours: Sequence[Hours], now: float, midnight: float) -> float:
-    """Until when nodes may be lent from `now` on: `math.inf` where always, `now` where they may not."""
+    """Until when nodes may be used from `now` on: `math.inf` where always, `now` where they may not."""
     if not hours:
         return math.inf
     end = now

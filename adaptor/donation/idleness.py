@@ -30,11 +30,6 @@ class Hazard(msgspec.Struct, frozen=True):
     rates: tuple[float, ...]
     """The hazard in each piece, per second."""
 
-    def survival(self, age: float, more: float) -> float:
-        """The probability that a node that has been idle for `age` seconds stays so for `more`."""
-        age = max(0.0, age)
-        return math.exp(self._up_to(age) - self._up_to(age + more))
-
     def longest(self, age: float, probability: float) -> float:
         """The seconds for which a node of this age stays idle with at least this probability.
 

@@ -1,7 +1,7 @@
 """What the donation is told of a site, and what it decides. Frozen types, no behaviour.
 
-Transparent allocation (De Rose et al. 2008, §3): what local users leave idle is lent to bags, and given
-back the moment a local job wants it. Times are epoch seconds (in replay: of the trace), durations
+Transparent allocation (De Rose et al. 2008, §3): bags use the nodes that local users leave idle, and give
+them back the moment a local job wants them. Times are epoch seconds (in replay: of the trace), durations
 seconds.
 """
 
@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import enum
 import math
+from typing import Literal
 
 import msgspec
 
 from adaptor.model import Allocation as Allocation
+
+Choice = Literal["likely", "all"]
+"""Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
 
 
 class Hours(msgspec.Struct, frozen=True):
@@ -25,16 +29,19 @@ class Hours(msgspec.Struct, frozen=True):
 class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
     """What the operator, or the user, of a site allows."""
 
+    choose: Choice = "likely"
+    """`all` is the paper's own rule: neither what is planned on a node nor how long nodes stay idle
+    counts, so `useful_time`, `fit`, `last_fit` and `patience` are without effect."""
     max_nodes: int | None = None
-    """Nodes lent at any instant; None: as many as there are."""
+    """Nodes used at any instant; None: as many as there are."""
     reserve_nodes: int = 0
-    """Idle nodes that are always left unlent, so that a small local job finds one untouched."""
+    """Idle nodes that are never used, so that a small local job finds one untouched."""
     useful_time: float = 600.0
-    """A node that is planned for a job within so many seconds is not worth a lease."""
+    """A node that is planned for a job within this number of seconds is not used."""
     hours: tuple[Hours, ...] = ()
-    """When nodes may be lent; empty: always."""
+    """When idle nodes may be used; empty: always."""
     fit: float = 0.5
-    """Least probability with which a task must finish before its node is taken back, to be started there."""
+    """Least probability with which a task must finish before its node is taken, to be started there."""
     last_fit: float = 0.1
     """The same for tasks that have no other place (bags with `allocation: transparent`): to be tried ten
     times at the most, in expectation."""
@@ -43,7 +50,7 @@ class DonationRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeUse(enum.Enum):
-    """What local users and the operator do with a node; our own leases do not count."""
+    """What local users and the operator do with a node; our own use does not count."""
 
     IDLE = "idle"
     TAKEN = "taken"
@@ -53,7 +60,7 @@ class NodeUse(enum.Enum):
 
 
 class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that is lent."""
+    """Our use of a donated node."""
 
     since: float
     holder: str = ""
@@ -78,7 +85,10 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
-    """Waiting tasks of one kind that may run on lent nodes; held ones (see `Patience`) are not among them."""
+    """Waiting tasks of one kind that may run on donated nodes.
+
+    Tasks of a `mixed` bag that are held for formal requests (`fitting.held`) are not among them.
+    """
 
     waiting: int
     processors_per_task: int = 1
@@ -94,7 +104,7 @@ class DonationView(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     nodes: tuple[NodeView, ...] | None
-    """None while the scheduler does not answer: nothing is lent then, and nothing is taken back."""
+    """None while the scheduler does not answer: no node is taken into use then, and none is left."""
     rules: DonationRules
     demands: tuple[DonationDemand, ...] = ()
     midnight: float = 0.0
@@ -111,14 +121,14 @@ class UseNodes(msgspec.Struct, frozen=True):
 
 
 class LeaveNodes(msgspec.Struct, frozen=True):
-    """End the leases of these nodes, at once; what runs there is aborted and waits again."""
+    """End the use of these nodes, at once; what runs there is aborted and waits again."""
 
     nodes: tuple[str, ...]
     reason: str
 
 
 class UseNoMore(msgspec.Struct, frozen=True):
-    """Nothing more is lent for now although tasks wait."""
+    """No more nodes are used for now although tasks wait."""
 
     reason: str
 

@@ -31,6 +31,7 @@ def test_nothing_is_lent_unless_a_site_says_so() -> None:
 def test_all_that_can_be_said_of_jobs_that_yield() -> None:
     found = donation(
         "{mode: preemptible, partition: scavenger, account: free, qos: low, extra_args: [--nice=100], "
+        "choose: all, "
         "max_nodes: 8, reserve_nodes: 2, useful_time: 5m, max_tr: 2h, hours: ['19:00-07:30', 12:00-13:00], "
         "fit: 0.7, last_fit: 1, patience: 5}"
     )
@@ -38,6 +39,7 @@ def test_all_that_can_be_said_of_jobs_that_yield() -> None:
     assert found.extra_args == ("--nice=100",)
     assert found.max_tr == 7200
     assert found.rules() == DonationRules(
+        choose="all",
         max_nodes=8,
         reserve_nodes=2,
         useful_time=300.0,

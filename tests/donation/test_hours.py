@@ -1,4 +1,4 @@
-"""Hours of the day in which nodes may be lent."""
+"""Hours of the day in which nodes may be used."""
 
 from __future__ import annotations
 
