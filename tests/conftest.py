@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from hypothesis import settings
+
+from tests.examples import register_profiles
 
 pytest_plugins = ["tests.clusters.fixtures"]
 
-# A developer's runs search on, each with other examples; a change is judged by the same ones every time.
-settings.register_profile("adaptor", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("adaptor")
+register_profiles()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

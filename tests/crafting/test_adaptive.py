@@ -6,7 +6,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import availability, schedule
@@ -14,6 +14,7 @@ from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import SiteRules, Situation
 from adaptor.model import FOREVER, CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.units import round_up
+from tests.examples import examples
 
 from .crafting_strategies import situations
 
@@ -191,7 +192,7 @@ def inserted(queue: QueueState, crafted: list[CraftedRequest]) -> QueueState:
     return msgspec.structs.replace(queue, pending=(*ours, *queue.pending))
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(situations(planned=True))
 def test_the_requests_fit_into_the_profile_together(given: Situation) -> None:
     profile = availability(given.queue)
@@ -200,7 +201,7 @@ def test_the_requests_fit_into_the_profile_together(given: Situation) -> None:
         profile.take(each.predicted_start, each.request.tr, each.request.p)
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(situations())
 def test_no_job_of_the_queue_starts_later_because_of_ours(given: Situation) -> None:
     before = schedule(given.queue).starts
@@ -209,7 +210,7 @@ def test_no_job_of_the_queue_starts_later_because_of_ours(given: Situation) -> N
         assert after[job] <= start
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(situations(planned=True))
 def test_the_limits_and_the_rules_hold(given: Situation) -> None:
     crafted = adaptive(given)

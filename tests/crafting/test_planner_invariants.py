@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PilotView, SiteView, Withdraw, Withhold
 from adaptor.model import PendingJob, PilotState, RunningJob
+from tests.examples import examples
 
 from .planner_views import views
 
@@ -35,7 +36,7 @@ def check(view: SiteView) -> None:
         assert withdrawn == queued
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(views())
 def test_limits_and_reasons_hold(view: SiteView) -> None:
     check(view)
@@ -59,7 +60,7 @@ def acted(view: SiteView) -> SiteView:
     return msgspec.structs.replace(view, pilots=tuple(pilots), queue=queue)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(views())
 def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: SiteView) -> None:
     """With one demand; several may settle differently once a pilot is there that serves them all."""
@@ -69,7 +70,7 @@ def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: SiteView) 
         assert not isinstance(decision, Withdraw) or decision.pilot in before
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(views())
 def test_the_number_of_steps_until_nothing_more_is_done_is_small(view: SiteView) -> None:
     """No request is issued and withdrawn for ever while nothing else changes."""
@@ -112,7 +113,7 @@ def fated(view: SiteView, fates: list[str], waiting: int, seconds: int) -> SiteV
     return msgspec.structs.replace(view, now=now, pilots=tuple(pilots), queue=queue, demands=demands)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(views(), st.lists(st.tuples(FATES, st.integers(0, 30), st.integers(0, 40)), max_size=8))
 def test_the_limits_hold_step_after_step(view: SiteView, future: list[tuple[list[str], int, int]]) -> None:
     for fates, waiting, seconds in future:

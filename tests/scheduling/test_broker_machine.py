@@ -5,12 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import Ending, Leaving
+from tests.examples import examples
 from tests.scheduling.broker_world import Player, World
 
 
@@ -145,7 +146,7 @@ class BrokerMachine(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-BrokerMachine.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+BrokerMachine.TestCase.settings = examples(
+    150, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )
 TestBrokerMachine = BrokerMachine.TestCase

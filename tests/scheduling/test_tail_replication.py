@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bag_spec import BagSpec
@@ -18,6 +18,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import Books, Meter
 from adaptor.scheduling.tail_replication import Copy, copies, stop_unpaid_copies
 from adaptor.scheduling.workers import Worker
+from tests.examples import examples
 from tests.scheduling.broker_world import TERMS, Player, World
 
 SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
@@ -127,7 +128,7 @@ def start(books: Books, bag: Bag, at: Worker, started: float) -> AttemptKey:
     return key
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     runtimes=st.lists(st.floats(1, 500), min_size=1, max_size=20),
     running=st.lists(st.floats(0, 900), min_size=1, max_size=8),

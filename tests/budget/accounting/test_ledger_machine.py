@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -16,6 +15,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import OverBudgetError
 from adaptor.model import Request
 from tests.budget.accounting.spending import above_budget
+from tests.examples import examples
 
 SITES = ("hpc", "other")
 BAGS = (1, 2, 3)
@@ -131,5 +131,5 @@ class LedgerMachine(RuleBasedStateMachine):
         assert 0 <= wasted == sum(self.ledger.at_site(each).wasted for each in SITES) <= charged
 
 
-LedgerMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+LedgerMachine.TestCase.settings = examples(200, stateful_step_count=30)
 TestLedgerMachine = LedgerMachine.TestCase

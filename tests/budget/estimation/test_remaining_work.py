@@ -9,11 +9,12 @@ import statistics
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.forecast import estimate
 from adaptor.budget.estimation.remaining_work import DRAWS, possible_rests
+from tests.examples import examples
 
 UNIT = 3300.0
 
@@ -63,7 +64,7 @@ def test_very_long_tasks_count_for_the_residual_only_as_long_as_is_said() -> Non
 seconds = st.integers(0, 50_000).map(float)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(
     st.lists(seconds, min_size=2, max_size=50), st.lists(seconds, max_size=60), st.integers(0, 100_000)
 )  # fmt: skip

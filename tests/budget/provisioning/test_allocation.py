@@ -7,7 +7,7 @@ import math
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
@@ -19,8 +19,9 @@ from adaptor.budget.provisioning.milp_columns import columns
 from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 from adaptor.experiments.ricciardi import equations as paper
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
-some = settings(max_examples=60, deadline=None)
+some = examples(60)
 
 
 def sound(found, tasks, sites):
@@ -72,7 +73,7 @@ def test_too_dear_says_what_is_needed():
     assert fastest(1000, sites, caught.value.needed_credits).cost <= caught.value.needed_credits * (1 + 1e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.data())
 def test_the_program_finds_what_trying_all_finds(data):
     sites = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
@@ -12,6 +12,7 @@ from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import Held
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
 
 def capacity(plan, sites):
@@ -40,7 +41,7 @@ def cost(plan, sites):
     return total
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(offers(held=True), st.floats(0.5, 500), st.floats(0.5, 10))
 def test_the_rest_is_done_within_the_money(sites, tasks, share):
     budget = share * tasks * min(each.cost_per_task for each in sites)

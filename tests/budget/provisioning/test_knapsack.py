@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning import knapsack
 from adaptor.budget.provisioning.knapsack import Item, frontier, relaxed_value
+from tests.examples import examples
 
 
 @st.composite
@@ -36,7 +37,7 @@ def all_of(kinds):
         )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(items(), min_size=1, max_size=3), st.floats(0, 150))
 def test_the_best_of_a_budget_is_that_of_trying_all(kinds, budget):
     affordable = [value for _, cost, value in all_of(kinds) if cost <= budget]
@@ -52,7 +53,7 @@ def test_the_best_of_a_budget_is_that_of_trying_all(kinds, budget):
         assert kind.least <= count <= kind.most
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(items(), min_size=1, max_size=3))
 def test_rows_are_real_and_undominated(kinds):
     found = frontier(kinds)

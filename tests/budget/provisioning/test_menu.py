@@ -6,13 +6,14 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.menu import CHOICES, curve, menu, within
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
 SITES = [
     site("slow", 1.0, 8, 900.0, charging_unit=3600.0),
@@ -20,7 +21,7 @@ SITES = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(offers(), st.integers(1, 2000))
 def test_more_money_is_never_slower(sites, tasks):
     lines = sorted(menu(tasks, sites, 30), key=lambda line: line.budget)
@@ -34,7 +35,7 @@ def test_more_money_is_never_slower(sites, tasks):
             assert line.configuration.processors.get(each.name, 0) <= each.processors
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(offers(), st.integers(1, 2000))
 def test_a_curve_falls(sites, tasks):
     found = curve(tasks, sites)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
@@ -12,6 +12,7 @@ from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.replanning import TOLERANCE, Left, replan
 from adaptor.budget.provisioning.site_offers import Held
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
 NEAR = site("near", price=1.0, processors=8, mean=100.0)
 FAR = site("far", price=3.0, processors=8, mean=100.0)
@@ -55,7 +56,7 @@ def test_where_nothing_would_do_the_chosen_slots_stay():
     assert replan(left(seconds=10.0), [NEAR], {"near": 8}) is None, "they are all there are"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(
     offers(held=True),
     st.floats(1, 500),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.allocation import least_time
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.steering import Aim, Progress, steer
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
 SITES = [site("cheap", mean=300.0), site("dear", price=2.0, mean=200.0)]
 
@@ -38,7 +39,7 @@ def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_possible():
     assert "late" in step.reason
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(offers(), st.integers(1, 500), st.floats(0.5, 3.0), st.floats(0, 50), st.floats(0, 50))
 def test_never_more_than_what_is_left(sites, tasks, share, spent, committed):
     least = tasks * min(each.cost_per_task for each in sites)

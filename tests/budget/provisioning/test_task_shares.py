@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import part_tasks
 from tests.budget.provisioning.offer_strategies import offers, site
+from tests.examples import examples
 
 CHEAP = site("cheap 1", price=1.0, processors=10, mean=600.0)
 FAST = site("fast 1", price=6.0, processors=10, mean=300.0)
@@ -22,7 +23,7 @@ def at(waiting=120, now=0.0, spent=0.0, committed=0.0):
     return Progress(now=now, waiting=waiting, spent=spent, committed=committed)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     offers(),
     st.integers(1, 2000),

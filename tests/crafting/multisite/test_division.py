@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.coverage import joint_coverage
@@ -28,6 +28,7 @@ from adaptor.crafting.situation import (
 )
 from adaptor.model import Request
 from tests.crafting.planner_views import queued, running, views
+from tests.examples import examples
 
 from .division_sites import NOW, bag, site, situations, standing
 
@@ -233,7 +234,7 @@ def test_the_planner_withholds_with_the_reason_and_withdraws_late_pilots() -> No
     assert plan(view, part) == [Withdraw(7, part.late[7]), Withhold(part.reason)]
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(situations())
 def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
     drawn: tuple[Sites, tuple[Group, ...]],
@@ -267,7 +268,7 @@ def _most(each: Standing, demand: Demand) -> int:
     return shape.slots(shape.widest) * max(1, shape.rounds(each.view.rules.limits.max_tr))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(situations(), st.integers(1, 10))
 def test_a_site_that_gets_faster_never_gets_fewer_tasks(
     drawn: tuple[Sites, tuple[Group, ...]], factor: int
@@ -284,7 +285,7 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
     assert divide({**sites, name: slower}, (group,))[name].uncovered[0] <= slow
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(views().filter(lambda view: view.queue is not None and view.heuristic == "adaptive"))
 def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: SiteView) -> None:
     alone = msgspec.structs.replace(view, demands=view.demands[:1])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.multisite.waits import WaitLearner
+from tests.examples import examples
 
 from .simulated_sites import STEP, Site, World
 
@@ -47,7 +48,7 @@ def test_two_equal_sites_take_half_as_long() -> None:
     assert seconds(IDLE, replace(IDLE, name="far"), tasks=480) <= seconds(IDLE, tasks=480) / 2 + 60 + STEP
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     st.lists(
         st.builds(

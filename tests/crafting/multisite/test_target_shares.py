@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.multisite.division import divide
 from adaptor.crafting.multisite.site_status import Standing
 from adaptor.crafting.multisite.target_shares import Wish
 from adaptor.crafting.situation import Group
+from tests.examples import examples
 
 from .division_sites import bag, site, situations
 
@@ -50,7 +51,7 @@ def test_what_a_site_cannot_do_is_left_for_later_requests() -> None:
     assert found == {"near": [0], "far": [16 * 60]}
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(situations(), st.lists(st.integers(0, 150), min_size=3, max_size=3))
 def test_nobody_gets_more_than_the_wish_nor_than_it_may_ask_for(
     drawn: tuple[dict[str, Standing], tuple[Group, ...]], wanted: list[int]

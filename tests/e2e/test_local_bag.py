@@ -1,0 +1,25 @@
+"""One bag on this machine from the first command to the last: what `make quick` runs of the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.lab import Lab, exactly_one_result_each
+
+
+def test_a_bag_runs_to_its_end_and_says_what_it_took(lab: Lab) -> None:
+    lab.configure(
+        """
+        sites:
+          here:
+            backend: local
+            processors: 2
+            limits: {max_pending_requests: 2, max_proc: 2, max_tr: 1h}
+        """
+    )
+    lab.bag(f"echo {number}" for number in range(20))
+    lab.run("run", "tasks.bag")
+    exactly_one_result_each(lab, 1, 20)
+    assert [Path(task["stdout"]).read_text() for task in lab.results()] == [f"{n}\n" for n in range(20)]
+    assert lab.status()["done"] == 20
+    assert lab.ask("report", "1")["requests"]

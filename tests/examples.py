@@ -1,0 +1,28 @@
+"""With how many examples a property is tried: the profiles of hypothesis, and numbers that follow them.
+
+`search`, the usual one, and `quick` try other examples in each run. `ci` tries the same ones every time, so
+that a change is judged by what it changes.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import settings
+
+_USUAL = 100
+
+
+def register_profiles() -> None:
+    """Load `ci` where $CI is set, else `search`; `pytest --hypothesis-profile=NAME` loads another."""
+    # No deadline: the machine may be busy.
+    settings.register_profile("search", max_examples=_USUAL, deadline=None)
+    settings.register_profile("quick", max_examples=_USUAL // 5, deadline=None)
+    settings.register_profile("ci", max_examples=_USUAL, deadline=None, derandomize=True)
+    settings.load_profile("ci" if "CI" in os.environ else "search")
+
+
+def examples(count: int, **others: Any) -> settings:
+    """Settings with `count` examples in the usual profile, and as many times fewer as another has fewer."""
+    return settings(max_examples=max(1, count * settings().max_examples // _USUAL), **others)
