@@ -95,13 +95,13 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     p: int
     tr: int
     node: str
-    """The node that it lends; empty: a formal request."""
+    """The donated node; empty: a formal request."""
     submitted: float
     predicted_start: float | None
     started: float | None
     ended: float | None
-    yielded: float | None
-    """Seconds in which a lent node was given back when it was wanted; None: it was not, or not known."""
+    reclaim_time: float | None
+    """Seconds until a donated node was free for a local job; None: no reclaim, or not known."""
     reason: str
     """Why it was issued."""
     end_reason: str
@@ -132,8 +132,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """The sums of a report."""
 
     requests: int
-    leases: int = 0
-    """Nodes that were lent without a formal request."""
+    donations: int = 0
+    """Nodes that were donated, without a formal request."""
     paid: float
     """Processor-seconds held by pilots."""
     used: float
@@ -183,28 +183,29 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
     """Known to the running daemon only."""
 
 
-class LendingView(msgspec.Struct, frozen=True, kw_only=True):
-    """What was lent without formal requests, and what became of it."""
+class DonationView(msgspec.Struct, frozen=True, kw_only=True):
+    """Donated nodes of a site, or of a bag, and what they were used for."""
 
     nodes: int
-    """Lent now."""
-    leases: int
-    """Since the journal began, or of a bag."""
-    lent: float
-    """Processor-seconds: of a site what its leases held, of a bag what its tasks held of them."""
+    """Donated now."""
+    donations: int
+    """Since the journal began, or for a bag; a node counts each time that it is donated."""
+    held: float
+    """Processor-seconds: of a site all that donated nodes held, of a bag what its tasks held there."""
     used: float
     """Of attempts that were recorded as a result."""
     lost: float
     """Of attempts that were aborted because their node was wanted."""
     reclaims: int
-    """Leases that ended because a local job wanted the node."""
+    """Donations that ended because a local job needed the node."""
     latency: float | None
-    """Seconds in which they gave way, the median; None: there was none, or it is not known."""
+    """Seconds until such a node was free, the median; None: no reclaim, or not known."""
     slowest: float | None
+    """The longest of these times, seconds."""
     idle: int | None = None
-    """Idle nodes that are not lent, as last seen; None: not known."""
+    """Idle nodes that are not donated, as last seen; None: not known."""
     reason: str = ""
-    """Why no more are lent although tasks wait; empty: none wait, or nothing stands in the way."""
+    """Why no more nodes are donated although tasks wait; empty: no task waits, or nothing prevents it."""
 
 
 class BagReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,8 +216,8 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     totals: Totals
     credits: CreditLine | None = None
     """None: it has cost nothing yet and has no budget."""
-    lending: LendingView | None = None
-    """None: none of its tasks ever ran on a lent node."""
+    donation: DonationView | None = None
+    """None: none of its tasks ever ran on a donated node."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,8 +244,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of own requests that run."""
     late: float | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
-    lending: LendingView | None = None
-    """None: nothing was ever lent there, and nothing is to be."""
+    donation: DonationView | None = None
+    """None: no node was ever donated there, and none is to be."""
 
 
 class FreeStep(msgspec.Struct, frozen=True):

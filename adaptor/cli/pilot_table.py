@@ -47,7 +47,7 @@ def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
 
 
 def _place(pilot: views.PilotRecord) -> str:
-    """The site; of a lease the node too, which is what it is about."""
+    """The site; of a donated node the node too."""
     site = printable(pilot.site, 10)
     return f"{site}/{printable(pilot.node, 12)}" if pilot.node else site
 

@@ -15,7 +15,7 @@ from adaptor.errors import UsageError
 from adaptor.journal.database import guarded
 from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
-from adaptor.views import LendingView, SiteView, SlotsView
+from adaptor.views import DonationView, SiteView, SlotsView
 
 
 def site_view(site: SiteState) -> SiteView:
@@ -35,7 +35,7 @@ def site_view(site: SiteState) -> SiteView:
         since=site.problem_since,
         held=sum(pilot.request.p for pilot in running),
         late=site.waits.worst(time.time()),
-        lending=_lending(site),
+        donation=_donation(site),
     )
 
 
@@ -47,7 +47,7 @@ def _observed(site: SiteState) -> float | None:
     return max(read, default=None)
 
 
-def _lending(site: SiteState) -> LendingView | None:
+def _donation(site: SiteState) -> DonationView | None:
     journal = site.core.journal
     with guarded(journal.path):
         told = donation_of_site(journal.connection, site.name, time.time())

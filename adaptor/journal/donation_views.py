@@ -10,15 +10,15 @@ import msgspec
 
 from adaptor.journal.pilot_rows import held_by_attempts
 from adaptor.model import AttemptOutcome, PilotState
-from adaptor.views import LendingView
+from adaptor.views import DonationView
 
-NOTHING_DONATED = LendingView(
-    nodes=0, leases=0, lent=0.0, used=0.0, lost=0.0, reclaims=0, latency=None, slowest=None
+NOTHING_DONATED = DonationView(
+    nodes=0, donations=0, held=0.0, used=0.0, lost=0.0, reclaims=0, latency=None, slowest=None
 )
 _LOST = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 
 
-def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingView | None:
+def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> DonationView | None:
     """All donated nodes that a site has used, those in use included; None: it never used one."""
     rows = db.execute(
         "SELECT id, state, reclaim_time, p * MAX(0, COALESCE(ended, ?) - started) FROM pilot"
@@ -32,7 +32,7 @@ def donation_of_site(db: sqlite3.Connection, site: str, now: float) -> LendingVi
     return _view(uses, sum(use.held or 0.0 for use in uses), *held)
 
 
-def donation_of_bag(db: sqlite3.Connection, bag: int) -> LendingView | None:
+def donation_of_bag(db: sqlite3.Connection, bag: int) -> DonationView | None:
     """What the tasks of a bag held of donated nodes; None: none ever ran there."""
     rows = db.execute(
         "SELECT id, state, reclaim_time, 0 FROM pilot WHERE donated_node <> ''"
@@ -56,13 +56,13 @@ class _Use(msgspec.Struct, frozen=True):
     """Processor-seconds."""
 
 
-def _view(uses: Sequence[_Use], lent: float, used: float, lost: float) -> LendingView:
+def _view(uses: Sequence[_Use], held: float, used: float, lost: float) -> DonationView:
     reclaimed = [use for use in uses if use.state == PilotState.PREEMPTED.value]
     times = [use.reclaim_time for use in reclaimed if use.reclaim_time is not None]
-    return LendingView(
+    return DonationView(
         nodes=sum(use.state == PilotState.RUNNING.value for use in uses),
-        leases=len(uses),
-        lent=lent,
+        donations=len(uses),
+        held=held,
         used=used,
         lost=lost,
         reclaims=len(reclaimed),

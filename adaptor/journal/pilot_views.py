@@ -61,7 +61,7 @@ class _PilotRow(msgspec.Struct):
     predicted_start: float | None
     started: float | None
     ended: float | None
-    yielded: float | None
+    reclaim_time: float | None
     reason: str
     end_reason: str
     freed: int

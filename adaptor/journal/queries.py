@@ -80,7 +80,7 @@ def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
         requests=requests,
         totals=Totals(
             requests=sum(not each.node for each in requests),
-            leases=sum(bool(each.node) for each in requests),
+            donations=sum(bool(each.node) for each in requests),
             paid=used + wasted,
             used=used,
             wasted=wasted,
@@ -88,7 +88,7 @@ def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
         credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
-        lending=donation_of_bag(db, bag_id),
+        donation=donation_of_bag(db, bag_id),
     )
 
 

@@ -163,7 +163,7 @@ def pilot_view(id: int = 1, **changes: Any) -> PilotRecord:
         "p": 6,
         "tr": 600,
         "node": "",
-        "yielded": None,
+        "reclaim_time": None,
         "submitted": 1_700_000_000.0,
         "predicted_start": 1_700_000_000.0,
         "started": 1_700_000_005.0,

@@ -245,8 +245,8 @@ def test_a_daemon_that_does_not_end_is_told(cli: Cli, serve: Serve, monkeypatch:
     server = serve({control.Stop: control.Stopping()})  # Its process is this one.
     outcome = cli("daemon", "stop")
     assert outcome.code == 1
-    assert f"on {socket.gethostname()}) was told to end and still runs" in outcome.err
+    assert f"on {socket.gethostname()}) does not end; it still runs" in outcome.err
     elsewhere = daemon_view()
     fields = {field: getattr(elsewhere, field) for field in elsewhere.__struct_fields__}
     server.answers[control.GetDaemon] = control.Daemon(type(elsewhere)(**{**fields, "host": "login2"}))
-    assert "on login2) was told to end and still runs" in cli("daemon", "stop").err
+    assert "on login2) does not end; it still runs" in cli("daemon", "stop").err

@@ -114,6 +114,6 @@ def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
     lab.wait()
     exactly_one_result_each(lab, 1, 40)
     assert states(lending) == {"idle"}
-    lending_told = lab.ask("report", "1")["lending"]
-    assert lending_told["reclaims"] >= 2
-    assert lending_told["latency"] is not None
+    donation = lab.ask("report", "1")["donation"]
+    assert donation["reclaims"] >= 2
+    assert donation["latency"] is not None

@@ -38,7 +38,7 @@ def test_a_local_job_gets_lent_nodes_within_the_grace_time(slurm: ThrowawaySlurm
     lab.wait()
     exactly_one_result_each(lab, 1, 48)
     requests = lab.ask("report", "1")["requests"]
-    assert all(pilot["yielded"] is not None for pilot in requests if pilot["state"] == "preempted")
+    assert all(pilot["reclaim_time"] is not None for pilot in requests if pilot["state"] == "preempted")
     ends = {pilot["node"]: pilot["state"] for pilot in requests if pilot["state"] == "preempted"}
     taken = (lab.work / "nodes").read_text().split()
     assert set(ends) == set(taken)
@@ -68,6 +68,6 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     until(lambda: (lab.work / "one").exists() and (lab.work / "two").exists(), "both jobs have run")
     lab.wait(timeout=200)
     exactly_one_result_each(lab, 1, 40)
-    told = lab.ask("site", "list")[0]["lending"]
+    told = lab.ask("site", "list")[0]["donation"]
     assert told["reclaims"] >= 2
     assert told["used"] >= 40 * 5

@@ -58,8 +58,8 @@ def test_lent_used_and_lost_time_and_how_fast_nodes_were_given_back(world: World
     world.journal.connection.execute("UPDATE pilot SET ended = NULL WHERE state = 'running'")
     told = donation_of_site(world.journal.connection, "site", world.now)
     assert told is not None
-    assert told.lent == pytest.approx(2 * (15 + 25 + 35 + 100), abs=0.1)
-    assert (told.nodes, told.leases, told.reclaims) == (1, 4, 3)
+    assert told.held == pytest.approx(2 * (15 + 25 + 35 + 100), abs=0.1)
+    assert (told.nodes, told.donations, told.reclaims) == (1, 4, 3)
     assert (told.latency, told.slowest) == (1.0, 1.5)
     # Of the two tasks of each node one finished and one, or its successor, lost its node.
     assert told.used == pytest.approx(60, abs=0.1)
@@ -67,4 +67,4 @@ def test_lent_used_and_lost_time_and_how_fast_nodes_were_given_back(world: World
     of_bag = donation_of_bag(world.journal.connection, bag)
     assert of_bag is not None
     assert (of_bag.used, of_bag.lost) == (told.used, told.lost)
-    assert of_bag.lent == told.used + told.lost
+    assert of_bag.held == told.used + told.lost

@@ -6,7 +6,7 @@ import click
 
 from adaptor import views
 from adaptor.cli.credit_words import credit_line
-from adaptor.cli.donation_words import lent_words
+from adaptor.cli.donation_words import used_words
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
@@ -39,8 +39,8 @@ def report(selector: str, as_json: bool) -> None:
         click.echo(line)
     for line in totals(found.totals):
         click.echo(line)
-    if found.lending is not None:
-        click.echo(f"on lent nodes: {lent_words(found.lending)}")
+    if found.donation is not None:
+        click.echo(f"on donated nodes: {used_words(found.donation)}")
     if found.credits is not None:
         click.echo(credit_line(found.credits))
 
@@ -48,10 +48,10 @@ def report(selector: str, as_json: bool) -> None:
 def totals(sums: views.Totals) -> list[str]:
     """The sums in at most three lines."""
     share = f" ({100 * sums.used / sums.paid:.0f} %)" if sums.paid else ""
-    of = plural(sums.requests, "request") if sums.requests or not sums.leases else ""
-    leases = plural(sums.leases, "lease") if sums.leases else ""
+    requests = plural(sums.requests, "request") if sums.requests or not sums.donations else ""
+    donations = plural(sums.donations, "donated node") if sums.donations else ""
     lines = [
-        f"{' and '.join(filter(None, (of, leases)))}: paid {duration(sums.paid)} of processor time,"
+        f"{' and '.join(filter(None, (requests, donations)))}: paid {duration(sums.paid)} of processor time,"
         f" used {duration(sums.used)}{share}, wasted {duration(sums.wasted)}",
         f"in processor-seconds: paid {sums.paid:,.0f}, used {sums.used:,.0f}, wasted {sums.wasted:,.0f}",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from adaptor import views
-from adaptor.cli.donation_words import lending_lines
+from adaptor.cli.donation_words import donation_lines
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, printable
 
@@ -50,7 +50,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
 
 
 def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
-    """A title and a line for each site, with its problem and what is lent below."""
+    """A title and a line for each site, with its problem and its donated nodes below."""
     table = layout(_TITLES, [_row(site) for site in sites])
     yield next(table)
     for site, line in zip(sites, table, strict=True):
@@ -58,8 +58,8 @@ def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
         if site.problem:
             since = f" (since {clock(site.since)})" if site.since is not None else ""
             yield f"  problem{since}: {printable(site.problem)}"
-        if site.lending is not None:
-            yield from (f"  {words}" for words in lending_lines(site.lending))
+        if site.donation is not None:
+            yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
 def _row(site: views.SiteView) -> tuple[str, ...]:
