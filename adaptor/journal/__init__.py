@@ -1,1 +1,1 @@
-"""The journal in SQLite: schema, rows, recovery, and what it tells a user."""
+"""The journal in SQLite: its format and migrations, rows, recovery, and the answers for users."""

@@ -1,4 +1,4 @@
-"""Bags and their tasks as the journal tells them."""
+"""Bags and their tasks as users see them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,22 @@ _BAG_COLUMNS = (
 
 
 def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
-    known = [id for (id,) in db.execute("SELECT id FROM bag")]
-    chosen = select(selector, known)
-    marks = ",".join("?" * len(chosen))
-    rows = db.execute(f"SELECT {_BAG_COLUMNS} FROM bag WHERE id IN ({marks}) ORDER BY id", chosen)  # noqa: S608
-    return [_bag_view(row) for row in rows]
+    """The bags of a selector, in the order of their numbers.
+
+    Raises:
+        UsageError: it is no selector.
+        UnknownBagError: it names a bag that is not there.
+    """
+    chosen = select(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
+    if not chosen:
+        return []
+    # A range and not a list of ids: SQLite limits the parameters of a statement, in old versions to 999.
+    rows = db.execute(
+        f"SELECT {_BAG_COLUMNS} FROM bag WHERE id BETWEEN ? AND ? ORDER BY id",  # noqa: S608
+        (chosen[0], chosen[-1]),
+    )
+    wanted = set(chosen)
+    return [_bag_view(row) for row in rows if row[0] in wanted]
 
 
 def _bag_view(row: tuple[object, ...]) -> BagView:

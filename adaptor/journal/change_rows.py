@@ -1,4 +1,4 @@
-"""What the broker has changed, as rows of the journal."""
+"""Write the changes of the broker as rows of the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from adaptor.scheduling.changes import (
 
 
 def write_changes(db: sqlite3.Connection, changes: Changes, now: float) -> None:
-    """Write a step of the broker down, in a transaction of the journal."""
+    """Write one step of the broker; the caller has begun a transaction."""
     _write_attempts(db, changes.attempts)
     db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
     for bag, tally in changes.tallies.items():
@@ -60,7 +60,7 @@ _ATTEMPT_STATEMENTS: dict[type, str] = {
 
 
 def _write_attempts(db: sqlite3.Connection, attempts: list[AttemptChange]) -> None:
-    """In their order; those of one kind that stand together in one go."""
+    """Keep their order; write neighbours of the same kind together."""
     for kind, together in groupby(attempts, key=type):
         db.executemany(_ATTEMPT_STATEMENTS[kind], map(_attempt_row, together))
 

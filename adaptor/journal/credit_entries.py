@@ -16,12 +16,12 @@ _unpack: msgspec.msgpack.Decoder[Entry] = msgspec.msgpack.Decoder(Entry)
 
 
 def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
-    """To be called in a transaction of the journal."""
+    """Write one entry; the caller has begun a transaction."""
     db.execute("INSERT INTO credit (entry) VALUES (?)", (_pack(entry),))
 
 
 def read_entries(journal: Journal) -> list[Entry]:
-    """In the order in which they were written. Raises JournalError."""
+    """All entries, in the order in which they were written. Raises JournalError."""
     with guarded(journal.path):
         return entries(journal.connection)
 
@@ -31,7 +31,7 @@ def entries(db: sqlite3.Connection) -> list[Entry]:
 
 
 def budgets_of_bags(written: Iterable[Entry]) -> dict[int, int]:
-    """The budgets of bags, in millionths of a credit."""
+    """By bag: its present budget, in millionths of a credit."""
     return {
         entry.budget.bag: entry.budget.amount
         for entry in written

@@ -1,4 +1,4 @@
-"""The ledger as a user is shown it."""
+"""The ledger as users see it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adaptor.views import CreditLine, CreditsView, SitePrice
 
 
 def credits_view(ledger: Ledger, bags: Collection[int], now: float, *, priced: bool) -> CreditsView:
-    """All sites and these bags. `priced`: the ledger knows the prices, which only a running daemon's does."""
+    """All sites and these bags; `priced`: with prices, which only a running daemon's ledger has."""
     sites = sorted(ledger.sites)
     return CreditsView(
         sites=[line for site in sites for line in _site_lines(ledger, site, now)],
@@ -33,7 +33,7 @@ def bag_line(ledger: Ledger, bag: int) -> CreditLine:
 
 
 def _site_lines(ledger: Ledger, site: str, now: float) -> Iterator[CreditLine]:
-    """Since the journal began; then for the period that has begun, where a budget is one of periods."""
+    """One line since the journal began, then one for the present period of each budget that has periods."""
     known = ledger.at_site(site)
     balances = ledger.budgets_at(site, now)
     whole = next((each for each in balances if each.budget.calendar is None), None)

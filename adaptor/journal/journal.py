@@ -1,4 +1,4 @@
-"""The journal: what was acknowledged survives `kill -9` of anything. Written by the daemon alone."""
+"""The journal, which only the daemon writes: what was acknowledged survives `kill -9` of anything."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskI
 
 class Journal:
     def __init__(self, directory: Path) -> None:
-        """Raises JournalError: it cannot be opened."""
+        """Raises JournalError: the file cannot be opened, or not be migrated to the present format."""
         self.path = directory / FILE
         self.connection: sqlite3.Connection = open_for_writing(directory)
 
     @property
     def instance(self) -> str:
-        """Names this journal for ever, in the tags of its pilots."""
+        """The name of this journal in the tags of its pilots; it never changes."""
         with guarded(self.path):
             return f"{self.connection.execute('PRAGMA application_id').fetchone()[0]:08x}"
 
@@ -50,7 +50,7 @@ class Journal:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing. Raises JournalError, and then nothing is written."""
+        """Write all that the block writes, or nothing. Raises JournalError: nothing is written."""
         with guarded(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -121,7 +121,7 @@ class Journal:
     def write(
         self, changes: Changes, now: float, also: Callable[[sqlite3.Connection], None] | None = None
     ) -> None:
-        """Write a step of the broker down. Raises JournalError, and then nothing is written.
+        """Write one step of the broker. Raises JournalError: nothing is written.
 
         `also` is called at the end of the same transaction.
         """
@@ -156,7 +156,7 @@ class Journal:
         return pilot
 
     def pilots_in_system(self) -> list[PilotRow]:
-        """Those that count towards max_pending_requests."""
+        """The pilots that count towards max_pending_requests."""
         with guarded(self.path):
             return pilots_in_system(self.connection)
 
@@ -184,7 +184,7 @@ class Journal:
             )
 
     def idleness(self, site: str) -> Idleness | None:
-        """What was learned of a site's idle periods; None: nothing."""
+        """What was learned of the idle periods of a site's nodes; None: nothing."""
         with guarded(self.path):
             row = self.connection.execute("SELECT known FROM idleness WHERE site = ?", (site,)).fetchone()
         return None if row is None else msgspec.msgpack.decode(row[0], type=Idleness)
@@ -199,7 +199,7 @@ class Journal:
             return waits(self.connection, site, limit)
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
-        """A pilot has given processors back."""
+        """Record that a pilot has given processors back at this time."""
         with self.transaction() as db:
             db.execute(
                 "UPDATE pilot SET freed = freed + ?, freed_at_sum = freed_at_sum + ? WHERE id = ?",
@@ -207,7 +207,7 @@ class Journal:
             )
 
     def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
-        """The scheduler's word for how a pilot ended, for its attempts that were merely lost."""
+        """Give the lost attempts of a pilot the scheduler's word for how it ended."""
         with self.transaction() as db:
             db.execute(
                 "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ?",
@@ -226,7 +226,7 @@ class Journal:
         pilot: int | None = None,
         replacing: int | None = None,
     ) -> int:
-        """Keep a decision with its reason, for `adaptor why`; its row, which a later one may replace."""
+        """Keep a decision with its reason for `adaptor why`; the row, which a later decision may replace."""
         with self.transaction() as db:
             if replacing is not None:
                 db.execute("DELETE FROM decision WHERE id = ?", (replacing,))

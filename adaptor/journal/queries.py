@@ -1,4 +1,4 @@
-"""What the journal tells a user, the daemon running or not."""
+"""Answer users' questions from the journal, whether the daemon runs or not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READING = (
     control.GetBags | control.GetTasks | control.GetPilots | control.GetReport | control.GetWhy
     | control.GetCredits
 )  # fmt: skip
-"""The questions that the journal alone can answer."""
+"""The questions that the journal can answer alone."""
 
 
 def answer_offline(directory: Path, question: control.Question, now: float) -> control.Answer:
@@ -30,7 +30,7 @@ def answer_offline(directory: Path, question: control.Question, now: float) -> c
 
     Raises:
         JournalError: there is no journal, or it is in use.
-        UsageError: the question names something that is not there.
+        UsageError: the question needs a running daemon, or names something that is not there.
     """
     if not isinstance(question, READING):
         raise UsageError("this needs a running daemon; start it with: adaptor daemon start")
@@ -59,7 +59,7 @@ def answer(db: sqlite3.Connection, question: READING, now: float) -> control.Ans
 
 
 def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
-    """Every request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
+    """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
     (bag,) = bags(db, str(bag_id))
     until = bag.ended if bag.ended is not None else float("inf")
     requests = pilots(

@@ -1,4 +1,4 @@
-"""The broker as the journal tells it: after a restart, a crash, or an outage of the disk."""
+"""Rebuild the broker from the journal: after a restart, a crash, or an outage of the disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from adaptor.scheduling.workers import Held, Worker
 
 
 def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
-    """Unfinished bags with what was learned of them, and the workers that are expected to call.
+    """The broker with all unfinished bags, what was learned of them, and the workers that held their tasks.
 
     A worker that held leases is entered as `awaited`: its tasks stay with it until it says Hello, or
     until it has been silent for too long.
@@ -79,7 +79,7 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
 
 
 def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
-    """Those that workers hold, and those that were given up and may have a result all the same."""
+    """Read the attempts that workers hold, and those that were given up but may still have a result."""
     told = (AttemptOutcome.DONE.value, AttemptOutcome.FAILED.value, AttemptOutcome.SUPERSEDED.value)
     rows = db.execute(
         "SELECT task, number, outcome FROM attempt WHERE bag = ?"
@@ -94,7 +94,7 @@ def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
 
 
 def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
-    """Teach the learners again what the attempts of the bag have shown."""
+    """Teach the learners the runtimes of the bag's attempts again."""
     attempts = db.execute(
         "SELECT pilot.site, attempt.task, attempt.outcome, attempt.wall FROM attempt"
         " JOIN pilot ON pilot.id = attempt.pilot"
@@ -112,7 +112,7 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
 
 
 def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
-    """How often tasks that are unfinished lost a donated node."""
+    """Count how often each unfinished task has lost a donated node."""
     rows = db.execute(
         "SELECT attempt.task, COUNT(*), MAX(COALESCE(attempt.wall, attempt.ended - attempt.started, 0))"
         " FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
@@ -145,7 +145,7 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
 
 
 def _recall_copies(books: Books) -> None:
-    """Of the attempts of a task all but the first are replicas, which are not to cost another unit."""
+    """Mark all attempts of a task but the first as replicas: they must not begin another charging unit."""
     for worker in books.workers.values():
         for key in worker.held:
             live = books.bags[key.bag].live.get(key.task, ())

@@ -1,21 +1,16 @@
-"""The journal survives, is private, and says so when it cannot be used."""
+"""Transactions, names and decisions of the journal."""
 
 from __future__ import annotations
 
-import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from adaptor.errors import JournalError
-from adaptor.journal.database import FILE
+from adaptor.errors import JournalError, UnknownBagError
 from adaptor.journal.journal import Journal
+from adaptor.journal.recovery import load_bag
 from tests.scheduling.broker_world import World
-
-
-def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
-    Journal(tmp_path).close()
-    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -30,19 +25,6 @@ def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
         fail_half_way()
     assert journal.connection.execute("SELECT COUNT(*) FROM decision").fetchone() == (0,)
     journal.close()
-
-
-def test_no_second_writer(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    with pytest.raises(JournalError, match="locked"):
-        Journal(tmp_path)
-    journal.close()
-
-
-def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("this is not a database, it only has its name\n" * 100)
-    with pytest.raises(JournalError, match="cannot be used"):
-        Journal(tmp_path)
 
 
 def test_each_journal_has_a_name_of_its_own_and_keeps_it(tmp_path: Path) -> None:
@@ -62,3 +44,11 @@ def test_a_decision_may_take_the_place_of_an_earlier_one(tmp_path: Path) -> None
     rows = world.journal.connection.execute("SELECT time, text FROM decision").fetchall()
     assert rows == [(2.0, "2 tasks wait")]
     world.close()
+
+
+def test_a_bag_that_is_not_there(tmp_path: Path) -> None:
+    with closing(Journal(tmp_path)) as journal:
+        with pytest.raises(UnknownBagError, match="there is no bag 3"):
+            journal.bag_spec(3)
+        with pytest.raises(UnknownBagError, match="there is no bag 3"):
+            load_bag(journal, 3)

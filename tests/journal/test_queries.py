@@ -26,41 +26,6 @@ def ask(world: World, question: control.Question) -> control.Answer:
     return answer(world.journal.connection, question, world.now)  # type: ignore[arg-type]
 
 
-def test_a_bag_in_numbers(world: World) -> None:
-    bag = world.submit(4, retries=1)
-    player = world.join("w", processors=2)
-    world.finish(player, took=3)
-    world.finish(player, exit_code=1, took=3)
-    told = ask(world, control.GetBags("last"))
-    assert isinstance(told, control.Bags)
-    (view,) = told.bags
-    assert (view.id, view.state, view.tasks, view.done, view.retried) == (bag, "running", 4, 1, 1)
-    assert view.waiting + view.running == 3
-    assert view.mean_runtime == 3.0
-
-
-@pytest.mark.parametrize(("exit_code", "state"), [(0, "done"), (1, "failed")])
-def test_the_state_of_a_bag_that_has_ended(world: World, exit_code: int, state: str) -> None:
-    world.submit(1, retries=0)
-    world.finish(world.join("w"), exit_code=exit_code)
-    told = ask(world, control.GetBags("all"))
-    assert isinstance(told, control.Bags)
-    assert [view.state for view in told.bags] == [state]
-    assert told.bags[0].ended is not None
-
-
-def test_tasks_by_state_and_page(world: World) -> None:
-    bag = world.submit(5)
-    player = world.join("w")
-    world.finish(player)
-    done = ask(world, control.GetTasks(bag, states=["done"]))
-    assert isinstance(done, control.Tasks)
-    assert [(task.task, task.exit_code, task.attempts) for task in done.tasks] == [(0, 0, 1)]
-    page = ask(world, control.GetTasks(bag, after=1, limit=2))
-    assert isinstance(page, control.Tasks)
-    assert [task.task for task in page.tasks] == [2, 3]
-
-
 def test_a_report_counts_used_wasted_and_what_was_given_back(world: World) -> None:
     world.submit(2)
     player = world.join("w", processors=2)
