@@ -1,0 +1,29 @@
+"""`cancel` and `retry`: which bags they mean, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.daemon import process
+from adaptor.protocol import control
+from tests.cli.fake_control import bag_view
+from tests.cli.invoking import Cli, Serve
+
+
+@pytest.mark.parametrize(
+    ("command", "question", "words"),
+    [("cancel", control.Cancel, "2 tasks cancelled"), ("retry", control.Retry, "2 tasks put back")],
+)
+def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
+    server = serve({control.GetBags: control.Bags([bag_view(3)]), question: control.Changed(2)})
+    assert cli(command, "3").out == f"bag 3: {words}\n"
+    server.answers[control.GetBags] = control.Bags([bag_view(3), bag_view(5)])
+    assert cli(command, "3-9", "--json").value == {"bags": [3, 5], "tasks": 2}
+    assert server.asked(question)[-1].bags == [3, 5]
+
+
+def test_a_wrong_selector_starts_no_daemon(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "start", lambda *_, **__: pytest.fail("a daemon was started"))
+    outcome = cli("cancel", "9")
+    assert outcome.code == 2
+    assert "there is no bag 9" in outcome.err

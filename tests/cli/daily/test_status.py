@@ -1,0 +1,63 @@
+"""`status`: bags, pilots and what stalls the daemon; as text and as JSON."""
+
+from __future__ import annotations
+
+from adaptor.protocol import control
+from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
+from tests.cli.invoking import Cli, Serve
+
+
+def test_status(cli: Cli, serve: Serve) -> None:
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view(), running_bag(8, name="bad\x1b[2Jname", sites=["hpc"])]),
+            control.GetPilots: control.Pilots([pilot_view(state="running", note="no worker yet")]),
+        }
+    )
+    outcome = cli("status")
+    assert outcome.code == 0
+    assert outcome.lines[0].split()[:4] == ["bag", "name", "state", "done"]
+    assert outcome.lines[1].split()[:4] == ["7", "render", "done", "10/10"]
+    assert "\x1b" not in outcome.lines[2]
+    assert outcome.lines[3].endswith("1 pilot: 1 running (6 processors)")
+    assert outcome.lines[4] == "pilot 1: no worker yet"
+
+
+def test_status_as_json(cli: Cli, serve: Serve) -> None:
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view()]),
+            control.GetPilots: control.Pilots([pilot_view(predicted_start=None)]),
+        }
+    )
+    value = cli("status", "--json").value
+    assert value["bags"][0]["submitted"] == "2023-11-14T22:13:20.000Z"
+    assert value["bags"][0]["running"] == 0
+    assert value["pilots"][0]["tr"] == 600.0
+    assert isinstance(value["pilots"][0]["tr"], float)
+    assert value["pilots"][0]["predicted_start"] is None
+    assert value["daemon"]["workers"] == 2
+
+
+def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
+    outcome = cli("status")
+    assert outcome.code == 0
+    assert "no bags" in outcome.out
+    assert "no daemon is running" in outcome.err
+    assert cli("status", "--json").value == {"bags": [], "daemon": None, "pilots": []}
+    assert cli("pilot", "list", "--json").value == []
+    assert cli("why", "--json").value == []
+
+
+def test_status_of_a_daemon_that_stalls(cli: Cli, serve: Serve) -> None:
+    view = daemon_view()
+    stalled = type(view)(**{**{f: getattr(view, f) for f in view.__struct_fields__}, "stalled": "disk full"})
+    serve(
+        {
+            control.GetBags: control.Bags([]),
+            control.GetPilots: control.Pilots([]),
+            control.GetDaemon: control.Daemon(stalled),
+        }
+    )
+    assert "daemon stalled: disk full" in cli("status").out
+    assert "stalled: disk full" in cli("daemon", "status").out

@@ -1,0 +1,70 @@
+"""`daemon`: status, start, run and stop."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from adaptor.cli import daemon_process
+from adaptor.daemon import process
+from adaptor.protocol import control
+from tests.cli.fake_control import daemon_view
+from tests.cli.invoking import Cli, Serve
+
+
+def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[bool] = []
+
+    def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+        started.append(until_idle)
+        serve({})
+
+    monkeypatch.setattr(process, "start", start)
+    assert cli("daemon", "status").code == 1
+    outcome = cli("daemon", "start", "--until-idle")
+    assert outcome.out.startswith("started: daemon on ")
+    assert cli("daemon", "start").out.startswith("runs already: ")
+    assert started == [True]
+    assert cli("daemon", "start", "--json").value["started"] is False
+    assert "version 0.1.0, 2 workers" in cli("daemon", "status").out
+    assert cli("daemon", "status", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
+
+
+def test_daemon_run_hands_the_exit_code_on(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "run", lambda directory, config, until_idle=False: 1 if until_idle else 0)
+    assert cli("daemon", "run").code == 0
+    assert cli("daemon", "run", "--until-idle").code == 1
+
+
+def test_daemon_stop_waits_for_the_process(cli: Cli, serve: Serve) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as victim:
+
+        def stop(_: control.Stop) -> control.Stopping:
+            victim.communicate(b"\n")
+            return control.Stopping()
+
+        server = serve({control.Stop: stop, control.GetDaemon: control.Daemon(daemon_view(victim.pid))})
+        outcome = cli("daemon", "stop", "--pilots")
+    assert outcome.out == f"stopped: process {victim.pid}\n"
+    assert server.asked(control.Stop) == [control.Stop(pilots=True)]
+
+
+def test_daemon_stop_where_none_runs(cli: Cli) -> None:
+    assert cli("daemon", "stop").out == "no daemon was running\n"
+    assert cli("daemon", "stop", "--json").value == {"stopped": None}
+
+
+def test_a_daemon_that_does_not_end_is_told(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon_process, "STOP_TIMEOUT", 0.1)
+    server = serve({control.Stop: control.Stopping()})  # Its process is this one.
+    outcome = cli("daemon", "stop")
+    assert outcome.code == 1
+    assert f"on {socket.gethostname()}) does not end; it still runs" in outcome.err
+    elsewhere = daemon_view()
+    fields = {field: getattr(elsewhere, field) for field in elsewhere.__struct_fields__}
+    server.answers[control.GetDaemon] = control.Daemon(type(elsewhere)(**{**fields, "host": "login2"}))
+    assert "on login2) does not end; it still runs" in cli("daemon", "stop").err
