@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
@@ -38,8 +38,19 @@ class PbsBackend:
 
     can_release = False
 
-    def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
-        """`machine`: where PBS's commands are run and the scripts lie."""
+    def __init__(
+        self,
+        site: SiteConfig,
+        machine: Machine = HERE,
+        choose: Callable[[SiteConfig, Commands], Dialect] = choose,
+    ) -> None:
+        """Asks PBS nothing yet.
+
+        Args:
+            machine: where PBS's commands are run and the scripts lie.
+            choose: finds the dialect with the first question; raises SchedulerError where no PBS answers.
+        """
+        self._choose = choose
         self._site = site
         self._machine = machine
         self._commands = Commands(asking_environment, site.command_timeout, machine)
@@ -142,7 +153,7 @@ class PbsBackend:
     def _dialect(self) -> Dialect:
         """Raises SchedulerError: no PBS answers."""
         if self._chosen is None:
-            self._chosen = choose(self._site, self._commands)
+            self._chosen = self._choose(self._site, self._commands)
             self.time_resolution = self._chosen.time_resolution
             self.slot_margin = self._chosen.slot_margin
         return self._chosen

@@ -8,6 +8,7 @@ from backends.commands import Commands
 from backends.pbs.dialect import Dialect
 from backends.pbs.openpbs import recognition as openpbs
 from backends.pbs.torque import recognition as torque
+from backends.pbs.torque.dialect import Torque
 
 
 def choose(site: SiteConfig, commands: Commands) -> Dialect:
@@ -24,8 +25,10 @@ def choose(site: SiteConfig, commands: Commands) -> Dialect:
     answer = commands.run("qstat", "--version")
     if openpbs.recognises(answer):
         return openpbs.dialect(commands)
-    if torque.recognises(answer, commands):
-        return torque.dialect(commands)
+    if torque.recognises(answer):
+        return Torque(commands)
+    if torque.is_slurms(answer):
+        raise SchedulerError("qstat is Slurm's imitation of Torque here: set `backend: slurm` for this site")
     raise SchedulerError(
         f"qstat is here, but neither OpenPBS nor Torque answers (qstat --version: {answer.complaint}): "
         "set `dialect` for this site if it is one of them"

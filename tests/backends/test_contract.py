@@ -22,6 +22,7 @@ from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
 from backends.slurm.backend import SlurmBackend
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_wrappers import backend_type as slurm_wrappers
 from tests.clusters.sshd import ThrowawaySshd
 
 DEADLINE = 120.0
@@ -101,8 +102,8 @@ def slurm_site(folder: Path) -> Site:
 
 
 def torque_site(folder: Path) -> Site:
-    """Slurm's wrappers do not know the default partition."""
-    return Site(PbsBackend(SiteConfig(backend="pbs", dialect="torque", partition="batch")), 16, folder)
+    """The code for Torque on a real scheduler, whose wrappers do not know the default partition."""
+    return Site(slurm_wrappers.backend(SiteConfig(backend="pbs", partition="batch")), 16, folder)
 
 
 def openpbs_site(folder: Path) -> Site:
@@ -117,14 +118,14 @@ def slurm_site_over_ssh(folder: Path, slurm: ThrowawaySlurm, sshd: ThrowawaySshd
     machine.close()
 
 
-MAKERS = {"local": local_site, "slurm": slurm_site, "torque": torque_site, "openpbs": openpbs_site}
+MAKERS = {"local": local_site, "slurm": slurm_site, "slurm_wrappers": torque_site, "openpbs": openpbs_site}
 
 
 @pytest.fixture(
     params=[
         "local",
         pytest.param("slurm", marks=pytest.mark.slurm),
-        pytest.param("torque", marks=pytest.mark.slurm),
+        pytest.param("slurm_wrappers", marks=pytest.mark.slurm),
         "openpbs",
         pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),
     ]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clusters import openpbs as live_openpbs
-from tests.clusters import torque as wrappers
 from tests.clusters.slurm import ThrowawaySlurm, available
+from tests.clusters.slurm_wrappers import available as wrappers
 from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.sshd import available as sshd_available
 
@@ -52,7 +52,7 @@ def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 @pytest.fixture
-def torque(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
+def slurm_wrappers(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
     """The shared cluster where the commands of Torque stand in front of it."""
     reason = wrappers.available()
     if reason:

@@ -1,1 +1,1 @@
-"""The Torque dialect: Torque itself, and Slurm's wrappers that speak its language."""
+"""The Torque dialect."""

@@ -40,23 +40,21 @@ class Torque:
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:  # noqa: ARG002  the answer says it all
         """See Dialect. `-t` lists the jobs of an array one by one."""
-        return [job for job in self._parsed(self._printed("-f", "-1", "-t")) if job.state != "C"]
+        return [job for job in parse.parse_jobs(self._printed("-f", "-1", "-t")) if job.state != "C"]
 
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
-        """See Dialect. Of a job that ended while nobody noted how, no more is known than of one that was
-        forgotten: it is left out.
-        """
-        user, listed = self._commands.user(), self._listed()
+        """See Dialect. A job that ended without an exit status is left out, as if Torque had forgotten it."""
+        user = self._commands.user()
+        listed = self._commands.ask("qselect", "-u", user).split()
         asked = {number_of(id): id for id in (*(set(listed) - self._foreign), *ids)}
         texts = [self._printed("-f", "-1", *part) for part in chunks(list(asked.values()))]
-        found = [job for text in texts for job in self._parsed(text) if job.owner == user]
+        found = [job for text in texts for job in parse.parse_jobs(text) if job.owner == user]
         mine = [job for job in found if job.id in ids or job.tag]
         self._foreign = frozenset(listed) - {job.id for job in mine}
-        ends = (self._with_end(job) for job in mine)
-        return [job for job in ends if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
+        return [job for job in mine if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
 
     def nodes(self) -> list[PbsNode]:
-        found = self._parsed_nodes(self._commands.ask("pbsnodes", "-a"))
+        found = parse.parse_nodes(self._commands.ask("pbsnodes", "-a"))
         sizes = Counter(node.processors for node in found if node.processors)
         self._node_size = sizes.most_common(1)[0][0] if sizes else 1
         return found
@@ -89,20 +87,6 @@ class Torque:
         if answer.status not in (0, _UNKNOWN_JOB) or (answer.status and not _only_over(answer)):
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
-
-    def _parsed(self, text: str) -> list[PbsJob]:
-        return parse.parse_jobs(text)
-
-    def _parsed_nodes(self, text: str) -> list[PbsNode]:
-        return parse.parse_nodes(text)
-
-    def _listed(self) -> list[str]:
-        """The ids of all jobs of our user that the server knows."""
-        return self._commands.ask("qselect", "-u", self._commands.user()).split()
-
-    def _with_end(self, job: PbsJob) -> PbsJob:
-        """With what else is known of its end."""
-        return job
 
     def _usual_node(self) -> int:
         """Processors of most of the nodes."""

@@ -27,12 +27,6 @@ def parse_exec_host(text: str) -> dict[str, int]:
     return dict(held)
 
 
-def parse_held_counts(text: str) -> dict[str, int]:
-    """The same as Slurm's wrapper prints it: `n1/4+n2/2` counts the processors, and does not name them."""
-    pairs = (part.strip().rpartition("/") for part in text.split("+"))
-    return {node: int(count) for node, _, count in pairs}
-
-
 def parse_holders(text: str) -> dict[str, int]:
     """Processors by job, of a node: `0/12.srv, 1/12.srv` (up to 4), `0-3,5/12.srv,4/13.srv` (since 5)."""
     held: Counter[str] = Counter()

@@ -1,7 +1,9 @@
 """Torque's records to rows. Pure.
 
-A record that is not what Torque prints is left out: anybody can put such lines into an answer (see
-`backends.pbs.torque.text`). Where nothing at all is understood, that is an error.
+Torque prints job names, comments and variables as their owners wrote them, line breaks included, so other
+users can put lines into an answer that look like attributes or whole jobs. Therefore a record that is not
+what Torque prints is left out, and of our own jobs only those answers are believed that were asked for by id.
+Where nothing at all is understood, that is an error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Torque is told by the version that its commands print, Slurm's wrappers of them by the site itself."""
+"""Torque is told by the version that its commands print."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ import re
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.torque.dialect import Torque
-from backends.pbs.torque.slurm import SlurmWrappers
 
 _VERSION = re.compile(r"^version: *\d", re.IGNORECASE | re.MULTILINE)
 _WRAPPER = "[--man]"
-"""In the usage that Slurm's wrappers print of themselves, and no PBS does; they know no `--version`."""
+"""In the usage that Slurm's wrappers of Torque's commands print of themselves; they know no `--version`."""
 
 
-def recognises(answer: Answer, commands: Commands) -> bool:  # noqa: ARG001  the version says it all
-    """Whether `qstat --version` is Torque's: `Version: 6.1.2`, on standard error.
-
-    Slurm's wrappers are not taken for it: `backend: slurm` is what their site should say.
-    """
+def recognises(answer: Answer) -> bool:
+    """Whether `qstat --version` is Torque's: `Version: 6.1.2`, on standard error."""
     return answer.status == 0 and _VERSION.search(answer.output + "\n" + answer.errors) is not None
 
 
+def is_slurms(answer: Answer) -> bool:
+    """Whether `qstat --version` was answered by the wrapper that some packages of Slurm bring."""
+    return _WRAPPER in answer.errors
+
+
 def dialect(commands: Commands) -> Torque:
-    """The dialect of a site that is known, or said, to be Torque.
+    """The dialect of a site that says that it is Torque.
 
     Raises:
-        SchedulerError: neither Torque nor Slurm's wrappers of its commands answer.
+        SchedulerError: Torque does not answer.
     """
     answer = commands.run("qstat", "--version")
-    if recognises(answer, commands):
+    if recognises(answer):
         return Torque(commands)
-    if _WRAPPER in answer.errors:
-        return SlurmWrappers(commands)
-    raise SchedulerError(f"neither Torque nor Slurm's qstat answers (qstat --version: {answer.complaint})")
+    if is_slurms(answer):
+        raise SchedulerError("qstat is Slurm's imitation of Torque here: set `backend: slurm` for this site")
+    raise SchedulerError(f"Torque does not answer (qstat --version: {answer.complaint})")

@@ -16,7 +16,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
-from backends.base import PilotOrder, SchedulerError, SubmitRefused
+from backends.base import PilotOrder, SchedulerError
 from backends.lease import terms_of_leases
 from backends.pbs.lending import SOON, NodesSeen, lendable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
@@ -28,7 +28,7 @@ from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServ
 from backends.pbs.shape import shape_of
 from backends.pbs.terms import Terms, terms_of
 from backends.pbs.torque import parse as torque
-from backends.pbs.torque import slurm_submitting, submitting
+from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
 from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
 
@@ -207,14 +207,6 @@ def test_a_lease_asks_torque_for_all_processors_of_its_node() -> None:
     found = submitting.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT, 64)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)
-
-
-def test_a_lease_asks_slurms_wrapper_for_its_node() -> None:
-    found = slurm_submitting.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT, 64)
-    assert "-l nodes=node03:ppn=4,walltime=1800 -q scavenger -A phys" in " ".join(found)
-    unsayable = msgspec.structs.replace(LENDING, donation=DonationConfig(mode="preemptible", qos="low"))
-    with pytest.raises(SubmitRefused, match="cannot say a QOS"):
-        slurm_submitting.arguments_of(ORDER, terms_of_leases(unsayable), shape_of(ORDER, 64), SCRIPT, 64)
 
 
 HOSTS = ["n1", "n2", "n3"]

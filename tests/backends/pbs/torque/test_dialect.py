@@ -15,7 +15,6 @@ from backends.pbs.backend import PbsBackend
 from backends.pbs.choosing import choose
 from backends.pbs.torque.dialect import Torque
 from backends.pbs.torque.recognition import dialect, recognises
-from backends.pbs.torque.slurm import SlurmWrappers
 
 Fake = Callable[[str, str], Path]
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque"
@@ -73,18 +72,18 @@ def asked(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
         (Answer(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
     ],
 )
-def test_torque_is_told_by_its_version(commands: Commands, answer: Answer, is_torque: bool) -> None:
-    assert recognises(answer, commands) is is_torque
+def test_torque_is_told_by_its_version(answer: Answer, is_torque: bool) -> None:
+    assert recognises(answer) is is_torque
 
 
-def test_slurms_wrappers_serve_only_where_the_site_says_so(
-    commands: Commands, fake: Fake, tmp_path: Path
+@pytest.mark.parametrize("dialect", [None, "torque"])
+def test_slurms_wrappers_are_not_torque(
+    commands: Commands, fake: Fake, tmp_path: Path, dialect: str | None
 ) -> None:
     (tmp_path / "usage").write_text(USAGE)
     fake("qstat", f"cat {tmp_path}/usage >&2; exit 2")
-    with pytest.raises(SchedulerError, match="neither OpenPBS nor Torque answers"):
-        choose(SiteConfig(backend="pbs"), commands)
-    assert isinstance(choose(SiteConfig(backend="pbs", dialect="torque"), commands), SlurmWrappers)
+    with pytest.raises(SchedulerError, match="`backend: slurm`"):
+        choose(SiteConfig(backend="pbs", dialect=dialect), commands)
 
 
 def test_whoever_answers_in_no_known_words_is_not_torque(commands: Commands, fake: Fake) -> None:
@@ -158,10 +157,3 @@ def test_a_server_that_does_not_answer_concludes_nothing(
 )
 def test_what_qdel_says_of_jobs_that_are_gone(commands: Commands, errors: str, over: bool) -> None:
     assert Torque(commands).is_over(Answer(1, "", errors)) is over
-
-
-def test_what_slurms_qdel_says_of_jobs_that_are_gone(commands: Commands) -> None:
-    wrappers = SlurmWrappers(commands)
-    assert wrappers.is_over(Answer(2, "", ""))
-    assert not wrappers.is_over(Answer(1, (FIXTURES / "slurm-wrappers" / "down-qdel.txt").read_text(), ""))
-    assert not wrappers.is_over(Answer(2, "", "Can't locate Slurm.pm in @INC\n"))

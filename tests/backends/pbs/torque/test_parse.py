@@ -15,7 +15,6 @@ from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
 from backends.pbs.torque.fields import (
     parse_exec_host,
-    parse_held_counts,
     parse_holders,
     parse_indices,
     parse_wanted,
@@ -134,10 +133,6 @@ def test_no_text_is_no_jobs_and_no_server() -> None:
 )
 def test_exec_host_names_processors(printed: str, held: dict[str, int]) -> None:
     assert parse_exec_host(printed) == held
-
-
-def test_exec_host_of_the_wrapper_counts_them() -> None:
-    assert parse_held_counts("n1/4+n2/2") == {"n1": 4, "n2": 2}
 
 
 @pytest.mark.parametrize(

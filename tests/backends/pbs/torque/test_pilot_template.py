@@ -1,4 +1,4 @@
-"""Torque's batch script: its text, and what it does with stand-ins for pbsdsh, srun and scontrol."""
+"""Torque's batch script: its text, and what it does with a stand-in for pbsdsh."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from backends.pbs.torque.dialect import Torque
 from backends.pbs.torque.ends import TOLD
-from backends.pbs.torque.notes import NOTE
 from backends.scripts import render
 
 Fake = Callable[[str, str], Path]
@@ -60,6 +59,8 @@ class Job:
         self.folder = folder / "pilot's own"
         self.folder.mkdir()
         self.nodes = "n1 n1 n1 n1 n2 n2"
+        self.status: int | None = None
+        """Of the script that `run` waited for."""
 
     def start(
         self, worker: str, prologue: str = "", memory: int | None = None, **variables: str
@@ -86,16 +87,12 @@ class Job:
 
     def run(self, worker: str, prologue: str = "", memory: int | None = None, **variables: str) -> list[str]:
         """What the workers said, sorted."""
-        self.start(worker, prologue, memory, **variables).wait(30)
+        self.status = self.start(worker, prologue, memory, **variables).wait(30)
         return sorted(self.said())
 
     def said(self) -> list[str]:
         path = self.folder / "said"
         return path.read_text().splitlines() if path.exists() else []
-
-    @property
-    def note(self) -> str:
-        return (self.folder / NOTE).read_text().strip()
 
 
 @pytest.fixture
@@ -108,7 +105,7 @@ def job(tmp_path: Path, fake: Fake) -> Job:
 def test_each_node_gets_its_own_share(job: Job, nodes: str) -> None:
     job.nodes = nodes
     assert job.run(SAY) == ["n1 4 none", "n2 2 none"]
-    assert job.note == "0"
+    assert job.status == 0
 
 
 def test_one_node_needs_no_pbsdsh(job: Job, fake: Fake) -> None:
@@ -143,7 +140,6 @@ def test_the_end_is_torques_word_or_ours(job: Job) -> None:
 def test_a_pilot_fails_only_if_all_its_workers_do(job: Job, nodes: str, worker: str, status: int) -> None:
     job.nodes = nodes
     assert job.start(worker).wait(30) == status
-    assert job.note == str(status)
 
 
 @pytest.mark.parametrize("nodes", ["n1 n2", "n1 n1"])
@@ -158,13 +154,11 @@ def test_a_job_that_is_told_to_end_outlives_its_workers(job: Job, nodes: str) ->
     os.killpg(process.pid, signal.SIGTERM)  # as pbs_mom does: to all processes of the session
     assert process.wait(30) == TOLD
     assert job.said().count("left") == expected
-    assert job.note == str(TOLD)
 
 
 def test_a_prologue_that_fails_ends_the_pilot(job: Job) -> None:
     assert job.start("echo worked", prologue="true\nno_such_module python\n").wait(30) == 1
     assert job.said() == []
-    assert job.note == "1"
 
 
 def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
@@ -181,17 +175,6 @@ def test_a_job_without_nodes_or_folder_says_so(job: Job) -> None:
     )
     assert lost.returncode == 1
     assert "No such file or directory" in lost.stderr
-
-
-def test_behind_slurms_wrappers_workers_are_steps(job: Job, fake: Fake) -> None:
-    fake("pbsdsh", "exit 9")
-    fake("scontrol", "printf 'n1\\nn2\\nn3\\n'")
-    fake("srun", 'while [[ $1 == --* ]]; do shift; done; exec "$@"')
-    fake("squeue", "echo 2000000000")
-    slurm = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4(x2),1", "SLURM_JOB_NODELIST": "n[1-3]"}
-    said = job.run(f"{SAY}; echo $ADAPTOR_PILOT_END", memory=1024, **slurm)
-    assert said == ["2000000000"] * 3 + ["n1 4 4096", "n2 4 4096", "n3 1 1024"]
-    assert job.note == "0"
 
 
 if __name__ == "__main__":

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from backends.commands import Answer
+from backends.commands import Answer, Commands
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
 from backends.pbs.shape import Shape
-from backends.pbs.torque.slurm_parse import parse_jobs, parse_nodes, parse_queues
-from backends.pbs.torque.slurm_submitting import accepted_id, arguments_of
-from backends.pbs.torque.text import listed_ids
+from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
+from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues
+from tests.clusters.slurm_wrappers.submitting import accepted_id, arguments_of
+from tests.clusters.slurm_wrappers.text import listed_ids
 
-FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque" / "slurm-wrappers"
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "torque" / "slurm-wrappers"
 SITE = SiteConfig(backend="pbs", dialect="torque", partition="batch")
 
 
@@ -163,6 +164,10 @@ def test_a_qos_cannot_be_said() -> None:
         arguments(Shape(1, 1, None, whole_nodes=False), SiteConfig(backend="pbs", qos="low"))
 
 
+def test_a_donated_node_is_asked_for_by_name() -> None:
+    assert "-l nodes=n3:ppn=4,walltime=600" in arguments(Shape(1, 4, None, whole_nodes=False, node="n3"))
+
+
 def test_the_id_is_what_qsub_prints() -> None:
     assert accepted_id(Answer(0, "12\n", "")) == "12"
 
@@ -205,3 +210,14 @@ def test_an_answer_that_leaves_it_open(answer: Answer) -> None:
 @pytest.mark.parametrize("parse", [parse_jobs, parse_nodes])
 def test_nothing_at_all_is_no_error(parse: Callable[[str], list[object]]) -> None:
     assert parse("") == []
+
+
+def test_what_qdel_says_of_jobs_that_are_gone() -> None:
+    wrappers = SlurmWrappers(Commands(lambda own: own, 10))
+    assert wrappers.is_over(Answer(2, "", ""))
+    assert not wrappers.is_over(Answer(1, text("down-qdel.txt"), ""))
+    assert not wrappers.is_over(Answer(2, "", "Can't locate Slurm.pm in @INC\n"))
+
+
+def test_exec_host_counts_processors() -> None:
+    assert parse_held_counts("n1/4+n2/2") == {"n1": 4, "n2": 2}

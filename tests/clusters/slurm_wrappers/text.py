@@ -1,9 +1,4 @@
-"""Text that is not as `backends.pbs.records` reads it: what Slurm's wrappers print, and ids. Pure.
-
-Job names, comments and variables are printed as their owners wrote them, line breaks included, so a
-neighbour can put lines into an answer that look like attributes or whole jobs. Therefore of our own jobs
-only those answers are believed that were asked for by id, and hold nobody else's.
-"""
+"""What Slurm's wrappers print otherwise than Torque, and ids. Pure."""
 
 from __future__ import annotations
 

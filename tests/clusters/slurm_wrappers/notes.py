@@ -7,7 +7,7 @@ from pathlib import Path
 from backends.machines.base import Machine
 
 NOTE = "pilot.end"
-"""In the pilot's folder: the exit status of its script (pilot.template)."""
+"""In the pilot's folder: the exit status of its script (`dialect.template`)."""
 _LONGEST = 16
 
 

@@ -16,9 +16,10 @@ from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
-from backends.pbs.torque import slurm
 from tests.clusters.processes import job_processes, kill_all
 from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_wrappers import dialect
+from tests.clusters.slurm_wrappers.backend_type import backend
 
 pytestmark = pytest.mark.slurm
 
@@ -39,8 +40,8 @@ class Site:
 
     def restarted(self, **changes: object) -> PbsBackend:
         """A backend that knows nothing of the past."""
-        known = {"backend": "pbs", "dialect": "torque", "partition": "batch", **changes}
-        self.backend = PbsBackend(SiteConfig(**known))  # type: ignore[arg-type]
+        known = {"backend": "pbs", "partition": "batch", **changes}
+        self.backend = backend(SiteConfig(**known))  # type: ignore[arg-type]
         return self.backend
 
     def submit(
@@ -79,11 +80,11 @@ class Site:
 
 
 @pytest.fixture
-def site(torque: ThrowawaySlurm, tmp_path: Path) -> Iterator[Site]:
+def site(slurm_wrappers: ThrowawaySlurm, tmp_path: Path) -> Iterator[Site]:
     made = Site(tmp_path / "my $(touch hacked); 100% pilots")
     made.folder.mkdir()
     yield made
-    torque.clear()
+    slurm_wrappers.clear()
 
 
 def test_a_pilot_on_several_nodes_has_a_worker_on_each(site: Site) -> None:
@@ -108,11 +109,11 @@ def test_whole_nodes(site: Site) -> None:
     assert [(job.id, job.processors) for job in state.running] == [(id, 8)]
 
 
-def test_names_that_others_gave_disturb_nobody(site: Site, torque: ThrowawaySlurm) -> None:
+def test_names_that_others_gave_disturb_nobody(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
     id = site.submit("mine", WAIT)
     site.reaches(id, JobState.RUNNING)
     for name in (f"x\nJob Id:\t{id}\n\tjob_state = C\n", "Job Id:\t5\nrubbish", "\t\n\n = \x1b[1m|'\"\\"):
-        torque.run(["sbatch", "-J", name, "-t5", "-n1", "-o", "/dev/null", "--wrap", "sleep 100"])
+        slurm_wrappers.run(["sbatch", "-J", name, "-t5", "-n1", "-o", "/dev/null", "--wrap", "sleep 100"])
     command: list[str | bytes] = [
         "sbatch",
         "-J",
@@ -122,7 +123,7 @@ def test_names_that_others_gave_disturb_nobody(site: Site, torque: ThrowawaySlur
         "-o/dev/null",
         "--wrap=sleep 100",
     ]
-    subprocess.run(command, env=torque._environment(), check=True, capture_output=True)
+    subprocess.run(command, env=slurm_wrappers._environment(), check=True, capture_output=True)
     report = site.report(id)
     assert report is not None
     assert report.state is JobState.RUNNING
@@ -137,17 +138,17 @@ def test_a_prologue_that_fails_fails_the_pilot(site: Site) -> None:
 
 
 def test_an_end_that_nobody_noted_is_not_made_up(
-    site: Site, torque: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch
+    site: Site, slurm_wrappers: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scheduler only says that the job is over: that is no more than to have forgotten it."""
     id = site.submit("killed", WAIT)
     until(lambda: bool(site.said("killed", "up")), "the worker is up")
-    kill_all(job_processes(torque.conf))
-    until(lambda: torque.run(["squeue", "-h"]) == "", "the job is over")
+    kill_all(job_processes(slurm_wrappers.conf))
+    until(lambda: slurm_wrappers.run(["squeue", "-h"]) == "", "the job is over")
     report = site.report(id)
     assert report is not None
     assert (report.state, report.end) == (JobState.RUNNING, None)  # its note may still come
-    monkeypatch.setattr(slurm, "PATIENCE", 0.0)
+    monkeypatch.setattr(dialect, "PATIENCE", 0.0)
     assert site.report(id) is None
 
 
@@ -168,10 +169,10 @@ def test_a_running_pilot_is_found_again_after_a_restart(site: Site) -> None:
     ]
 
 
-def test_a_held_job_waits_without_a_plan(site: Site, torque: ThrowawaySlurm) -> None:
+def test_a_held_job_waits_without_a_plan(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
     wide = site.submit("wide", WAIT, p=16)
     id = site.submit("held", WAIT, p=16)
-    torque.run(["scontrol", "hold", id])
+    slurm_wrappers.run(["scontrol", "hold", id])
     report = site.report(id)
     assert report is not None
     assert (report.state, report.planned_start) == (JobState.QUEUED, None)
@@ -195,20 +196,20 @@ def test_an_unknown_queue_is_named_with_those_that_there_are(site: Site) -> None
         site.submit("anywhere", WAIT)
 
 
-def test_a_controller_that_is_down_concludes_nothing(site: Site, torque: ThrowawaySlurm) -> None:
+def test_a_controller_that_is_down_concludes_nothing(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
     backend = site.restarted(command_timeout=1.0)
     id = site.submit("mine", WAIT)
-    torque.stop_controller()
+    slurm_wrappers.stop_controller()
     try:
         for ask in (lambda: backend.jobs([id], "mine"), backend.queue_state, lambda: backend.cancel([id])):
             with pytest.raises(SchedulerError):
                 ask()
     finally:
-        torque.start_controller()
+        slurm_wrappers.start_controller()
     site.reaches(id, JobState.RUNNING)
 
 
-def test_a_node_is_lent_until_a_local_job_wants_it(site: Site, torque: ThrowawaySlurm) -> None:
+def test_a_node_is_lent_until_a_local_job_wants_it(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
     backend = site.restarted(donation=DonationConfig(mode="preemptible", partition="scavenger"))
     lease = site.submit("lent", 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS" >"$ADAPTOR_DIRECTORY/up"; '
                         "exec sleep 300", p=4, node="n3")  # fmt: skip
@@ -219,6 +220,6 @@ def test_a_node_is_lent_until_a_local_job_wants_it(site: Site, torque: Throwaway
 
     until(lambda: uses() == [NodeUse.IDLE] * 4, "all nodes idle but for us")
     assert [node.use for node in backend.nodes([])].count(NodeUse.TAKEN) == 1
-    torque.run(["sbatch", "-p", "batch", "-w", "n3", "-N1", "-o/dev/null", "--wrap", "sleep 300"])
+    slurm_wrappers.run(["sbatch", "-p", "batch", "-w", "n3", "-N1", "-o/dev/null", "--wrap", "sleep 300"])
     until(lambda: uses() == [NodeUse.IDLE, NodeUse.IDLE, NodeUse.TAKEN, NodeUse.IDLE], "the local job")
     site.reaches(lease, JobState.CANCELLED)

@@ -12,9 +12,8 @@ import re
 from backends.pbs.fields import parse_duration, parse_time
 from backends.pbs.records import Record, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
-from backends.pbs.torque.fields import parse_held_counts
 from backends.pbs.torque.parse import understood
-from backends.pbs.torque.text import as_torque
+from tests.clusters.slurm_wrappers.text import as_torque
 
 _UNLIMITED = float((2**32 - 2) * 60)
 """Slurm's words for "no limit", 2³² - 1 and 2³² - 2 minutes, are printed as if they were numbers."""
@@ -50,6 +49,12 @@ def parse_queues(text: str, limits: str) -> list[PbsQueue]:
         )
 
     return understood(parse_long(as_torque(text), "Queue: "), queue)
+
+
+def parse_held_counts(text: str) -> dict[str, int]:
+    """Processors by node: `n1/4+n2/2` counts them, where Torque names them."""
+    pairs = (part.strip().rpartition("/") for part in text.split("+"))
+    return {node: int(count) for node, _, count in pairs}
 
 
 def _job(record: Record) -> PbsJob:
