@@ -18,13 +18,11 @@ from adaptor.processes.notes import JOB, START
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import PilotOrder, SchedulerError
 from backends.local.admission import Share, admit, this_machine
-from backends.local.launch import launch
-from backends.local.lost import end_lost
 from backends.local.prologue import with_prologue
-from backends.local.queue import queue_state
+from backends.local.queue import queue_state, report
 from backends.local.records import Entry, Job, Start
-from backends.local.reports import report
 from backends.local.store import Store
+from backends.local.supervision import end_lost, launch
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from adaptor.crafting.availability import schedule
 from adaptor.model import PendingJob, QueueState, RunningJob
-from adaptor.reports import JobState
+from adaptor.reports import JobReport, JobState
+from backends.local.admission import Machine
 from backends.local.records import Entry
 
 _OVERDUE = 1.0
@@ -35,3 +36,22 @@ def queue_state(entries: Iterable[Entry], processors: int, now: float) -> QueueS
     starts = schedule(queue).starts
     planned = tuple(PendingJob(job.id, job.processors, job.tr, starts[job.id]) for job in pending)
     return QueueState(now=now, processors=processors, running=queue.running, pending=planned)
+
+
+def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobReport:
+    """`planned_start`: epoch seconds; None for a job that does not wait or can never start."""
+    job = entry.job
+    never = ""
+    if entry.state is JobState.QUEUED and job.held > machine.processors:
+        never = f"it needs {job.held} processors, and the local site has only {machine.processors} now"
+    return JobReport(
+        id=str(job.id),
+        tag=job.tag,
+        state=entry.state,
+        start=entry.started,
+        end=entry.ended,
+        planned_start=planned_start,
+        nodes=entry.nodes,
+        reason=entry.reason,
+        never=never,
+    )

@@ -21,15 +21,13 @@ from backends.machines.here import HERE
 from backends.scripts import render
 from backends.sharing import SharedLook
 from backends.slurm.environment import asking_environment, submitting_environment
-from backends.slurm.jobs import OwnJobs
+from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.lending import NodesSeen, lendable, node_reports
 from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import TIME_RESOLUTION, slot_margin
 from backends.slurm.nodes import SiteNodes, check_started, find_site
-from backends.slurm.questions import Questions
+from backends.slurm.questions import Questions, read
 from backends.slurm.queue import Observation, queue_state
-from backends.slurm.reading import read
-from backends.slurm.releasing import remaining_nodes
 from backends.slurm.rows import Partition
 from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
 

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from backends.base import SchedulerError
-from backends.slurm.fields import parse_count, parse_limit, parse_time
-from backends.slurm.hostlist import expand
+from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
 Row = TypeVar("Row")

@@ -6,8 +6,11 @@ Raises (every method):
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from typing import TypeVar
+
+import msgspec
 
 from backends.base import SchedulerError
 from backends.chunks import chunks
@@ -94,3 +97,27 @@ class Questions:
 
     def _in_chunks(self, ids: Collection[str], ask: Callable[[list[str]], list[T]]) -> list[T]:
         return [row for part in chunks(ids) for row in ask(part)]
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What was asked from the instant `now` on."""
+
+    now: float
+    nodes: list[NodeRow]
+    jobs: list[QueueRow]
+    reservations: list[Reservation]
+
+    def other_reservations(self, own: str | None) -> list[Reservation]:
+        """All but the one of this name."""
+        return [held for held in self.reservations if held.name != own]
+
+
+def read(questions: Questions) -> Reading:
+    """Raises SchedulerError: no answer, or one that we do not understand."""
+    now = time.time()
+    return Reading(
+        now=now,
+        nodes=questions.nodes(),
+        jobs=questions.queue(),
+        reservations=questions.reservations(),
+    )

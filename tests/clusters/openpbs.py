@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from backends.base import SchedulerError
 from backends.commands import Commands
+from backends.pbs.choosing import is_openpbs
 from backends.pbs.environment import asking_environment
-from backends.pbs.openpbs.recognition import recognises
 
 
 def unavailable() -> str:
@@ -14,4 +14,4 @@ def unavailable() -> str:
         answer = Commands(asking_environment, timeout=10).run("qstat", "--version")
     except SchedulerError as error:
         return f"no live OpenPBS here: {error}"
-    return "" if recognises(answer) else "no live OpenPBS here: qstat --version does not print pbs_version"
+    return "" if is_openpbs(answer) else "no live OpenPBS here: qstat --version does not print pbs_version"

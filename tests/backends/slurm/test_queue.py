@@ -14,9 +14,8 @@ from adaptor.model import PendingJob, RunningJob
 from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
 from backends.slurm import parse
-from backends.slurm.arrays import elements
 from backends.slurm.nodes import find_site
-from backends.slurm.queue import LINGER, Observation, queue_state
+from backends.slurm.queue import LINGER, Observation, elements, queue_state
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
 from tests.backends.slurm.slurm_rows import NOW, job, node
 

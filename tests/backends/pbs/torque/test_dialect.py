@@ -12,9 +12,8 @@ from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend
-from backends.pbs.choosing import choose
+from backends.pbs.choosing import choose, is_torque
 from backends.pbs.torque.dialect import Torque
-from backends.pbs.torque.recognition import dialect, recognises
 
 Fake = Callable[[str, str], Path]
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque"
@@ -62,7 +61,7 @@ def asked(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_torque"),
+    ("answer", "expected"),
     [
         (Answer(0, "", "Version: 6.1.2\nCommit: 661e0925\n"), True),
         (Answer(0, "", "version: 2.4.16\n"), True),
@@ -72,8 +71,8 @@ def asked(fake: Fake, tmp_path: Path) -> Callable[[], list[str]]:
         (Answer(1, "", "perl: error: fetch_config: DNS SRV lookup failed\n"), False),
     ],
 )
-def test_torque_is_told_by_its_version(answer: Answer, is_torque: bool) -> None:
-    assert recognises(answer) is is_torque
+def test_torque_is_told_by_its_version(answer: Answer, expected: bool) -> None:
+    assert is_torque(answer) is expected
 
 
 @pytest.mark.parametrize("dialect", [None, "torque"])
@@ -89,7 +88,7 @@ def test_slurms_wrappers_are_not_torque(
 def test_whoever_answers_in_no_known_words_is_not_torque(commands: Commands, fake: Fake) -> None:
     fake("qstat", "echo 'perl: fatal: Could not establish a configuration source' >&2; exit 1")
     with pytest.raises(SchedulerError, match="Could not establish"):
-        dialect(commands)
+        choose(SiteConfig(backend="pbs", dialect="torque"), commands)
 
 
 def test_torque_is_chosen_by_itself(commands: Commands, asked: Callable[[], list[str]]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.slurm.hostlist import expand
+from backends.slurm.fields import expand
 from tests.clusters.slurm import ThrowawaySlurm
 
 LISTS = {
