@@ -14,14 +14,29 @@ import msgspec
 from adaptor.budget.accounting.splitting import split
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.provisioning.milp_columns import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
 from adaptor.units import format_duration
 
-CERTAINTY = 0.9
-"""With which the tasks are to be done by the deadline."""
-RESERVE = 0.1
-"""Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
+INTERVAL = 3.0
+"""Δt: seconds after which what was learned meanwhile is worth another answer (§3)."""
+
+
+class Caution(msgspec.Struct, frozen=True, kw_only=True):
+    """How much is kept in hand."""
+
+    name: str
+    certainty: float
+    """The probability with which the tasks are to be done by the deadline."""
+    reserve: float
+    """Of what is left of a budget: requests waste some of what they cost, at their ends and in idle slots."""
+
+
+DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)
+"""What every bag of a user is divided by."""
+EVEN_ODDS = Caution(name="even odds", certainty=CONFIDENCE, reserve=0.0)
+"""A target is met as often as it is missed, and nothing is wasted: the setting of the paper's experiment."""
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +74,12 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
         return 0.0 if portion is None else portion.cost
 
 
-def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteOffer]]) -> Parting:
+def part_tasks(
+    aim: Aim,
+    progress: Progress,
+    offers: Mapping[str, Sequence[SiteOffer]],
+    caution: Caution = DAEMON,
+) -> Parting:
     """Part the waiting tasks of a bag; at least one is waiting, and some site offers a processor.
 
     `offers` are by site: one for each instant at which processors become free there. Where what is left
@@ -74,7 +94,8 @@ def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteO
         raise BudgetError("no site has a processor for us")
     places = {each.name: site for site, of_site in offers.items() for each in of_site}
     try:
-        step = _with_a_reserve(aim, progress, [each for of_site in offers.values() for each in of_site])
+        every = [each for of_site in offers.values() for each in of_site]
+        step = _with_a_reserve(aim, progress, every, caution)
     except InfeasibleError as error:
         left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
         return _where_they_cost_least(progress.waiting, offers, left, str(error))
@@ -87,16 +108,16 @@ def part_tasks(aim: Aim, progress: Progress, offers: Mapping[str, Sequence[SiteO
     )
 
 
-def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer]) -> Step:
+def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], caution: Caution) -> Step:
     """As `steer`, that keeps some of the budget back unless the tasks or the deadline need all of it."""
     if aim.budget is not None:
         left = aim.budget - progress.spent - progress.committed
-        kept_back = progress.committed + RESERVE * max(0.0, left)
+        kept_back = progress.committed + caution.reserve * max(0.0, left)
         with contextlib.suppress(InfeasibleError):
             careful = msgspec.structs.replace(progress, committed=kept_back)
-            if (step := steer(aim, careful, offers, CERTAINTY)).kept:
+            if (step := steer(aim, careful, offers, caution.certainty)).kept:
                 return step
-    return steer(aim, progress, offers, CERTAINTY)
+    return steer(aim, progress, offers, caution.certainty)
 
 
 def _portions(tasks: int, step: Step, places: Mapping[str, str]) -> dict[str, Portion]:

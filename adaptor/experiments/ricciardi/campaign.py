@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from adaptor.experiments.parallel import in_processes
-from adaptor.experiments.ricciardi.controllers import OurController, SeedController
+from adaptor.experiments.ricciardi.controllers import DaemonController, EvenOddsController, PaperController
 from adaptor.experiments.ricciardi.design import (
     CHANGES,
     COUNTS,
@@ -16,13 +16,23 @@ from adaptor.experiments.ricciardi.design import (
     TABLES,
     TASKS,
     Cell,
+    Flavour,
+    Resource,
     Runtimes,
+    Target,
     target,
 )
 from adaptor.experiments.ricciardi.production import Controller, Production
 
-PAPER_SEEDS = 5
+PAPER_RUNS = 5
 """Runs of each cell in the paper (§4). The further ones show what chance does."""
+
+
+_CONTROLLERS: dict[Flavour, Callable[[Sequence[Resource], Target, float], Controller]] = {
+    "paper": PaperController,
+    "even odds": EvenOddsController,
+    "daemon": DaemonController,
+}
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +103,7 @@ def run_once(cell: Cell, settings: Settings, number: int) -> Run:
     wanted = target(resources, cell.goal, settings.tasks)
     delta = max(resource.seconds for resource in resources)
     runtimes = Runtimes(resources, [settings.seed, number], cell.change, delta)
-    kind = SeedController if cell.flavour == "seed" else OurController
-    controller: Controller = kind(resources, wanted, delta)
+    controller: Controller = _CONTROLLERS[cell.flavour](resources, wanted, delta)
     outcome = Production(resources, runtimes, settings.tasks).run(controller)
     return Run(
         table=cell.table,

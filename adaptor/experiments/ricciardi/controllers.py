@@ -1,4 +1,4 @@
-"""The allocation of the paper and ours, as controllers of a simulated production."""
+"""The paper's allocation and two variants of the daemon's, as controllers of a simulated production."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.provisioning.allocation import Allocation, cheapest, time_of_least_cost
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import Held, SiteOffer
-from adaptor.budget.provisioning.steering import Aim, Progress, steer
+from adaptor.budget.provisioning.steering import Aim, Progress
+from adaptor.budget.provisioning.task_shares import DAEMON, EVEN_ODDS, INTERVAL, Parting, part_tasks
 from adaptor.experiments.ricciardi import equations as paper
 from adaptor.experiments.ricciardi.design import Resource, Target
 from adaptor.experiments.ricciardi.production import State
 
 LATE = 3
-"""Δt before the end our steps become short, so that the last tasks are placed well."""
+"""Δt before the end `EvenOddsController` decides more often, so that the last tasks are placed well."""
 SHORT = 0.25
 """Of Δt."""
 
 
-class SeedController:
+class PaperController:
     """The paper's: means of the finished tasks, remaining tasks, time and credits (eq. 11 and 12)."""
 
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
@@ -53,8 +52,10 @@ def _only_cheapest(offers: Sequence[SiteOffer]) -> list[int]:
     return [each.processors if each.cost_per_task == least else 0 for each in offers]
 
 
-class OurController:
-    """Ours: `steer`, with what is known of the running tasks."""
+class DaemonController:
+    """`part_tasks` as the daemon asks it, with what is known of the running tasks."""
+
+    caution = DAEMON
 
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
         self._offers = [each.offer for each in resources]
@@ -75,8 +76,8 @@ class OurController:
                 for each in state.running
             ),
         )
-        found = self._steer(progress, offers)
-        return [found.processors(each.name) for each in offers], state.now + self._step(found.seconds)
+        found = self._parted(progress, offers)
+        return [found.slots(each.name) for each in offers], state.now + self._step(found.seconds)
 
     def _seen(self, site: int, state: State) -> SiteOffer:
         elapsed = [state.now - each.started for each in state.running if each.site == site]
@@ -84,15 +85,21 @@ class OurController:
         task = self._learned[site].estimate(elapsed)
         return msgspec.structs.replace(self._offers[site], task=task, held=held)
 
-    def _steer(self, progress: Progress, offers: Sequence[SiteOffer]) -> Allocation:
+    def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> Parting:
         if self._goal == "time":
             aim = Aim(deadline=self._target.seconds, prefer="cheap")
         else:
             aim = Aim(budget=self._target.credits, prefer="fast")
-        try:
-            return steer(aim, progress, offers).allocation
-        except InfeasibleError:  # the experiment runs to its end and shows by how much it is too dear
-            return cheapest(progress.waiting, offers, time_of_least_cost(progress.waiting, offers))
+        return part_tasks(aim, progress, {each.name: (each,) for each in offers}, self.caution)
+
+    def _step(self, _left: float) -> float:
+        return INTERVAL
+
+
+class EvenOddsController(DaemonController):
+    """The same function without a reserve and with the paper's Δt."""
+
+    caution = EVEN_ODDS
 
     def _step(self, left: float) -> float:
         return self._delta if left > LATE * self._delta else SHORT * self._delta

@@ -14,7 +14,8 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.experiments.ricciardi import equations as paper
 
 Goal = Literal["time", "cost"]
-Flavour = Literal["seed", "ours"]
+Flavour = Literal["paper", "even odds", "daemon"]
+"""Whose allocation: as the paper prints it, or `part_tasks` in one of its variants."""
 Change = Literal["task", "period"]
 """What a draw of T_ST is for: a task, or all that a resource starts within one Δt. The paper is silent."""
 

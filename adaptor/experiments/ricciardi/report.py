@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _KINDS = {1: "stable resources", 2: "unstable resources"}
-_LABELS = {"seed": "as in the paper", "ours": "ours"}
-_WIDTH = 0.38
+_WIDTH = 0.26
 
 
 def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[Exhibit]:
@@ -57,11 +56,11 @@ def _bars(axes: Axes, runs: Sequence[Run], table: int, goal: str) -> None:
     for place, flavour in enumerate(FLAVOURS):
         reached = [[run.reached for run in of(runs, table, goal, flavour, count)] for count in COUNTS]
         axes.bar(
-            np.arange(len(COUNTS)) + (place - 0.5) * _WIDTH,
+            np.arange(len(COUNTS)) + (place - 1) * _WIDTH,
             [float(np.mean(each)) for each in reached],
             _WIDTH,
             yerr=[float(np.std(each)) for each in reached],
-            label=_LABELS[flavour],
+            label=flavour,
             color=f"C{place}",
             capsize=3,
         )
