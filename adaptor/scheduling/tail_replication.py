@@ -1,27 +1,30 @@
 """The tail of a bag: which running tasks are started once more, and where (BaTS, Tail Phase). Pure.
 
 Oprescu & Kielmann: on idle processors that are paid, replicate the task that is expected to end last, if
-it would end sooner there. Both are reckoned in a bad case, as a bag ends with its last task. What a fresh
-attempt takes is what any task takes at its site, as the one that is late may be so because of its node (WQR,
-Paranhos et al. 2003).
+it would end sooner there. `adaptor.budget.provisioning.tail_phase` decides; this module says what runs and
+what is idle.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
+from functools import partial
 
 import msgspec
 
-from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask, replicas
+from adaptor.budget.provisioning.tail_phase import (
+    DAEMON,
+    IdleProcessor,
+    LateByItsNode,
+    must_stop,
+    worthwhile_copies,
+)
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
 from adaptor.scheduling.state import Books, PaidCopy
 from adaptor.scheduling.workers import Worker
 
-_TASKS = 256
-"""Running tasks that are looked at, those first that are expected to end last."""
 _PLACES = 64
 """Idle processors that are looked at."""
 
@@ -43,18 +46,13 @@ def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
     A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    fresh = {site: whole for site in books.sites if (whole := _fresh(books, bag, site)) is not None}
     running = _running(books, bag, now)
-    places = _places(books, bag, fresh, now) if running and fresh else []
-    if not places:
+    if not running:
         return []
-    soonest = min(fresh[worker.site] for worker, _ in places)
-    tasks = [
-        RunningTask(task=task, left=left, whole=fresh)
-        for task, attempts in running.items()
-        if (left := _left(books, bag, attempts)) > soonest
-    ]
-    late = heapq.nlargest(_TASKS, tasks, key=lambda each: each.left)
+    known = {site: books.experience(bag, site) for site in books.sites if _is_known(books, bag, site)}
+    sites = {site for attempts in running.values() for site, _ in attempts}
+    expectation = LateByItsNode({site: books.experience(bag, site) for site in sites}, known)
+    places = _places(books, bag, expectation.sites, now) if known else []
 
     def allowed(task: int, number: int) -> bool:
         worker = places[number][0]
@@ -62,9 +60,10 @@ def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
         return not held and _fits(books, bag, worker, task, now)
 
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
+    rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
     return [
         Copy(worker, each.task, books.needs(bag, worker.site, each.task), until)
-        for each in replicas(late, idle, exact=True, allowed=allowed)
+        for each in worthwhile_copies(running, idle, expectation, rule, allowed)
         for worker, until in [places[each.processor]]
     ]
 
@@ -99,13 +98,14 @@ def stop_unpaid_copies(books: Books, now: float) -> None:
     """End the replicas whose paid time is over, so that they never cost another unit."""
     for key, copy in list(books.copies.items()):
         worker = books.workers.get(copy.worker)
-        if worker is None or _is_alone(books, key):
+        alone = _is_alone(books, key)
+        if worker is None or alone:
             del books.copies[key]
         elif copy.until is None:
             if worker.pilot in books.meters:
                 until = books.meters[worker.pilot].paid_until(now)
                 books.copies[key] = PaidCopy(copy.worker, until)
-        elif now >= copy.until and not _others_run(books, worker):
+        elif must_stop(copy.until, now, last_attempt=alone, shared=partial(_others_run, books, worker)):
             books.abort(worker, key)
 
 
@@ -125,10 +125,9 @@ def _others_run(books: Books, worker: Worker) -> bool:
     )
 
 
-def _fresh(books: Books, bag: Bag, site: str) -> float | None:
-    """Seconds that a fresh attempt takes in a bad case; None where none has finished."""
-    known = bag.spec.allows(site) and books.learner(bag.id, site).mean is not None
-    return books.experience(bag, site).late(0.0) if known else None
+def _is_known(books: Books, bag: Bag, site: str) -> bool:
+    """Whether the bag may run there, and a task of it has finished somewhere."""
+    return bag.spec.allows(site) and books.learner(bag.id, site).mean is not None
 
 
 def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
@@ -147,17 +146,12 @@ def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, fl
     return {task: each for task, each in found.items() if len(bag.live[task]) <= bag.spec.replicas}
 
 
-def _left(books: Books, bag: Bag, attempts: list[tuple[str, float]]) -> float:
-    """Seconds until the first attempt of a task ends, in a bad case."""
-    return min(max(0.0, books.experience(bag, site).late(elapsed) - elapsed) for site, elapsed in attempts)
-
-
-def _places(books: Books, bag: Bag, fresh: dict[str, float], now: float) -> list[tuple[Worker, float]]:
+def _places(books: Books, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
     """Idle processors, each with the instant up to which it is paid."""
     found: list[tuple[Worker, float]] = []
     paid = _paid(books, bag, now) if bag.id in books.alone else {}
     for worker in books.workers.values():
-        if worker.awaited or worker.site not in fresh or not books.serves(worker, bag):
+        if worker.awaited or worker.site not in sites or not books.serves(worker, bag):
             continue
         slots = min(_PLACES - len(found), _slots(bag, worker))
         if slots > 0:

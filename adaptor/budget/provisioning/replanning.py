@@ -16,8 +16,21 @@ from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
-TOLERANCE = 0.05
-"""Relative: a plan that misses its budget or its deadline by less is kept to."""
+
+class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
+    """By how much the chosen slots may miss what was chosen, relative, before others are looked for."""
+
+    name: str
+    time: float
+    budget: float
+    gain: float
+    """Other slots are taken for the sake of time only if they are sooner by this share."""
+
+
+DAEMON = Tolerance(name="daemon", time=0.05, budget=0.05, gain=0.05)
+"""What every bag that was chosen from a quote meets."""
+SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)
+"""As the slides say it: any expected violation of the budget, and any plan that holds."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,11 +49,22 @@ class Replan(msgspec.Struct, frozen=True):
 
     slots: dict[str, int]
     """By site."""
+    seconds: float
+    """From now until the rest is expected to be done on them."""
     reason: str
 
 
-def replan(left: Left, offers: Sequence[SiteOffer], slots: Mapping[str, int]) -> Replan | None:
-    """The slots that do the rest soonest for what is left; None: the chosen ones will do, or none would.
+class NoSlots(msgspec.Struct, frozen=True):
+    """Budget or deadline will be missed, and no slots do the rest for what is left of the budget."""
+
+    needed: float | None
+    """Credits that would do."""
+
+
+def replan(
+    left: Left, offers: Sequence[SiteOffer], slots: Mapping[str, int], tolerance: Tolerance = DAEMON
+) -> Replan | NoSlots | None:
+    """The slots that do the rest soonest for what is left; None: the chosen ones are kept.
 
     `offers` say what is held, and for how long it is paid already: that counts for nothing.
 
@@ -49,19 +73,19 @@ def replan(left: Left, offers: Sequence[SiteOffer], slots: Mapping[str, int]) ->
     """
     seconds = expected_seconds(left.tasks, offers, dict(slots))
     cost = _cost(offers, slots, seconds)
-    late = seconds > max(0.0, left.seconds) * (1 + TOLERANCE)
-    dear = cost > max(0.0, left.budget) * (1 + TOLERANCE)
+    late = seconds > max(0.0, left.seconds) * (1 + tolerance.time)
+    dear = cost > max(0.0, left.budget) * (1 + tolerance.budget)
     if left.tasks <= 0 or not (late or dear):
         return None
     try:
         plan = reevaluate(left.tasks, offers, max(0.0, left.budget))
-    except InfeasibleError:
-        return None
+    except InfeasibleError as error:
+        return NoSlots(error.needed_credits)
     found = {each.name: count for each in offers if (count := plan.processors(each.name))}
-    better = dear or plan.seconds < seconds * (1 - TOLERANCE)
+    better = dear or plan.seconds < seconds * (1 - tolerance.gain)
     if not better or found == {site: count for site, count in slots.items() if count}:
         return None
-    return Replan(found, _reason(left, seconds, cost, plan, found))
+    return Replan(found, plan.seconds, _reason(left, seconds, cost, plan, found))
 
 
 def _cost(offers: Sequence[SiteOffer], slots: Mapping[str, int], seconds: float) -> float:

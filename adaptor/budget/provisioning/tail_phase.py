@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import msgspec
+
+from adaptor.budget.estimation.experience import Experience
+
+MOST_TASKS = 256
+"""Running tasks that are considered, those first that are expected to end last."""
+
+Attempts = Sequence[tuple[str, float]]
+"""Of one task: the site and the seconds so far of each attempt."""
 
 
 class RunningTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +39,114 @@ class IdleProcessor(msgspec.Struct, frozen=True):
 class Replica(msgspec.Struct, frozen=True):
     task: int
     processor: int
+
+
+class Expectation(Protocol):
+    """What is expected of a task that runs."""
+
+    @property
+    def sites(self) -> set[str]:
+        """Those of which it can say anything."""
+
+    def of(self, task: int, attempts: Attempts) -> RunningTask:
+        """When it ends, and how long it would take elsewhere."""
+
+
+class LateByItsNode:
+    """As the daemon expects it: a late task may be late because of its node (WQR, Paranhos et al. 2003).
+
+    A running attempt ends in a bad case, as a bag ends with its last task. A fresh attempt takes as long as
+    any task of its site in a bad case.
+    """
+
+    def __init__(self, experiences: Mapping[str, Experience], known: Mapping[str, Experience]) -> None:
+        """`experiences` by site of a running attempt, `known` by site at which a fresh one may start."""
+        self._experiences = experiences
+        self._whole = {site: each.late(0.0) for site, each in known.items()}
+
+    @property
+    def sites(self) -> set[str]:
+        return set(self._whole)
+
+    def of(self, task: int, attempts: Attempts) -> RunningTask:
+        left = min(max(0.0, self._experiences[site].late(ran) - ran) for site, ran in attempts)
+        return RunningTask(task=task, left=left, whole=self._whole)
+
+
+class LongEverywhere:
+    """As the slides of BaTS expect it: a late task is long, and would be as long elsewhere."""
+
+    def __init__(self, experience: Experience, slower: Mapping[str, float]) -> None:
+        """`experience` in seconds of one site, `slower` by site: its seconds for one of those."""
+        self._experience, self._slower = experience, slower
+
+    @property
+    def sites(self) -> set[str]:
+        return set(self._slower)
+
+    def of(self, task: int, attempts: Attempts) -> RunningTask:
+        elapsed = max(ran / self._slower[site] for site, ran in attempts)
+        return self._taking(self._experience.late(elapsed), task, attempts)
+
+    def on_average(self, task: int, attempts: Attempts) -> RunningTask:
+        """Not in a bad case: where an attempt is to be given up for another."""
+        elapsed = max(ran / self._slower[site] for site, ran in attempts)
+        return self._taking(self._experience.whole(elapsed), task, attempts)
+
+    def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
+        return RunningTask(
+            task=task,
+            left=min(seconds * self._slower[site] - ran for site, ran in attempts),
+            whole={site: seconds * slower for site, slower in self._slower.items()},
+        )
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """Which copies are made."""
+
+    name: str
+    exact: bool
+    """Whether only those that are expected to end in the time that is paid."""
+    copies: int | None
+    """Of one task at the same time, at most; None: as many as help."""
+
+
+DAEMON = Rule(name="daemon", exact=True, copies=1)
+"""What every bag of a user meets, unless it says `replicas`."""
+SLIDES = Rule(name="slides", exact=False, copies=None)
+"""As the slides of BaTS have it: idle paid time is given to any copy, which may be lucky."""
+
+
+def worthwhile_copies(
+    running: Mapping[int, Attempts],
+    idle: Sequence[IdleProcessor],
+    expectation: Expectation,
+    rule: Rule = DAEMON,
+    allowed: Callable[[int, int], bool] | None = None,
+) -> list[Replica]:
+    """The copies that are worth starting now: which tasks (with their attempts), and where.
+
+    `idle` are processors of sites that the expectation knows; `allowed` says of a task and a processor
+    whether it may run there at all.
+    """
+    if not running or not idle:
+        return []
+    tasks = [
+        expectation.of(task, attempts)
+        for task, attempts in running.items()
+        if rule.copies is None or len(attempts) <= rule.copies
+    ]
+    useful = [each for each in tasks if each.left > min(each.whole[place.site] for place in idle)]
+    late = heapq.nlargest(MOST_TASKS, useful, key=lambda each: each.left)
+    return replicas(late, idle, rule.exact, allowed or _anywhere)
+
+
+def must_stop(paid_until: float, now: float, *, last_attempt: bool, shared: Callable[[], bool]) -> bool:
+    """Whether a copy is stopped so that it never costs another charging unit.
+
+    Not if it is its task's last attempt, nor if its pilot is shared with tasks that are no copies.
+    """
+    return now >= paid_until and not last_attempt and not shared()
 
 
 def _anywhere(_task: int, _processor: int) -> bool:

@@ -44,9 +44,10 @@ async def keep_to_quotes(site: SiteState, now: float) -> None:
 
 def _replan(course: _Course) -> Replan | None:
     try:
-        return replan(course.left, course.offers, course.slots)
+        found = replan(course.left, course.offers, course.slots)
     except AdaptorError:  # for instance no processor in service, or no scipy: the next look is soon
         return None
+    return found if isinstance(found, Replan) else None
 
 
 def _course(site: SiteState, bag: Bag, chosen: ChosenSlots, now: float) -> _Course | None:

@@ -10,7 +10,18 @@ import msgspec
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.experiments.bats.design import BUDGETS, KINDS, SITES, WAYS, BudgetName, Kind, Settings, bag
+from adaptor.experiments.bats.design import (
+    BUDGETS,
+    KINDS,
+    REPLANNINGS,
+    SITES,
+    WAYS,
+    BudgetName,
+    Kind,
+    Replanning,
+    Settings,
+    bag,
+)
 from adaptor.experiments.bats.ending import TailPhase
 from adaptor.experiments.bats.sampling import Sampled, sample
 from adaptor.experiments.bats.throughput import Throughput
@@ -28,6 +39,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     run: int
     budget: str
     way: str
+    replanning: str
     planned: float
     """The time that the menu promised."""
     allowed: float
@@ -82,7 +94,8 @@ def run_bag(piece: Piece) -> list[Run]:
         choices = {line.name: line for line in menu(len(rest), offers(sampled.known), len(sampled.done))}
         order = draw.sample(rest, len(rest))
         for budget in BUDGETS:
-            found += _ended(piece, run, budget, choices[_LINES[budget]], times, order, sampled)
+            case = Case(piece, run, budget, choices[_LINES[budget]], sampled)
+            found += [run for each in REPLANNINGS for run in _ended(case, each, times, order)]
     return found
 
 
@@ -90,32 +103,44 @@ def offers(known: dict[str, TaskTime]) -> list[SiteOffer]:
     return [site.offer(known[site.name]) for site in SITES]
 
 
+class Case(msgspec.Struct, frozen=True):
+    """One run of a bag with one budget."""
+
+    piece: Piece
+    run: int
+    budget: BudgetName
+    line: Line
+    sampled: Sampled
+
+    @property
+    def allowed(self) -> float:
+        """The money is the line's and the sample's."""
+        return self.line.budget + self.sampled.cost
+
+
 def _ended(
-    piece: Piece,
-    run: int,
-    budget: BudgetName,
-    line: Line,
-    times: Sequence[Sequence[float]],
-    order: list[int],
-    sampled: Sampled,
+    case: Case, replanning: Replanning, times: Sequence[Sequence[float]], order: list[int]
 ) -> list[Run]:
-    """The same run of the throughput phase, ended in each way. The money is the line's and the sample's."""
-    allowed = line.budget + sampled.cost
-    ending = Throughput(times, order, line.configuration, allowed, sampled).run()
+    """The same run of the throughput phase, ended in each way.
+
+    Where it is replanned as in the slides, it is ended without a tail phase only.
+    """
+    ending = Throughput(times, order, case.line.configuration, case.allowed, case.sampled, replanning).run()
     results = {
-        way: TailPhase(ending, times, way, random.Random(run)).run()  # noqa: S311
-        for way in WAYS
+        way: TailPhase(ending, times, way, random.Random(case.run)).run()  # noqa: S311
+        for way in (WAYS if replanning == "daemon" else WAYS[:1])
     }
     return [
         Run(
-            kind=piece.kind,
-            bag=piece.number,
-            run=run,
-            budget=budget,
+            kind=case.piece.kind,
+            bag=case.piece.number,
+            run=case.run,
+            budget=case.budget,
             way=way,
-            planned=line.configuration.seconds,
-            allowed=allowed,
-            sampled=sampled.cost,
+            replanning=replanning,
+            planned=case.line.configuration.seconds,
+            allowed=case.allowed,
+            sampled=case.sampled.cost,
             seconds=result.seconds,
             without=results["none"].seconds,
             spent=result.spent,

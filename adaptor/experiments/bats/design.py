@@ -18,11 +18,15 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]
-Way = Literal["none", "random", "stochastic", "perfect", "migration"]
+Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration"]
+"""How a bag is ended: `daemon` as every bag of a user is, the others as the slides compare them."""
+Replanning = Literal["daemon", "slides"]
+"""When other machines are bought than those chosen from the menu."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)
 WAYS: tuple[Way, ...] = get_args(Way)
+REPLANNINGS: tuple[Replanning, ...] = get_args(Replanning)
 
 UNIT = 3600.0
 """Seconds of the charging unit (ATU)."""

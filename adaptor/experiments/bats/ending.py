@@ -8,9 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask, migration, replicas
+from adaptor.budget.provisioning.tail_phase import (
+    IdleProcessor,
+    RunningTask,
+    migration,
+    must_stop,
+    worthwhile_copies,
+)
 from adaptor.experiments.bats.design import SITES, Way
-from adaptor.experiments.bats.knowledge import Knowledge, Perfect, Stochastic
+from adaptor.experiments.bats.knowledge import by_the_slides, expectation, rule
 from adaptor.experiments.bats.machines import IDLE, Machine
 from adaptor.experiments.bats.throughput import Ending
 
@@ -34,9 +40,8 @@ class TailPhase:
         self._fleet = ending.fleet.copy()
         self._waiting = deque(ending.waiting)
         self._runtimes, self._way, self._draw = runtimes, way, draw
-        self._knowledge: Knowledge = (
-            Perfect(runtimes) if way == "perfect" else Stochastic(ending.experience, ending.learned)
-        )
+        self._expectation, self._rule = expectation(way, ending, runtimes), rule(way)
+        self._slides = by_the_slides(ending)
         self._copies = 0
 
     def run(self) -> Result:
@@ -82,12 +87,18 @@ class TailPhase:
         for machine in self._fleet.machines:
             if machine.paid_until > self._now:
                 continue
-            if (machine.task == IDLE and not self._waiting) or machine.replica:
+            if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
                 gone.append(machine)
             else:
                 self._fleet.renew(machine)
         if gone:
             self._fleet.leave(gone)
+
+    def _is_unpaid_copy(self, machine: Machine) -> bool:
+        """A machine has one slot, so that a copy shares it with nothing."""
+        return machine.replica and must_stop(
+            machine.paid_until, self._now, last_attempt=False, shared=lambda: False
+        )
 
     def _take(self, machine: Machine) -> None:
         """The next task; with migration, one that runs too slowly comes first."""
@@ -108,23 +119,27 @@ class TailPhase:
         return [each for each in self._fleet.machines if each.task != IDLE and SITES[each.site].speed < speed]
 
     def _of(self, machine: Machine) -> RunningTask:
-        return self._knowledge.of(machine.task, [machine], self._now, moving=True)
+        return self._slides.on_average(machine.task, self._ran([machine]))
+
+    def _ran(self, attempts: Sequence[Machine]) -> list[tuple[str, float]]:
+        return [(SITES[each.site].name, self._now - each.started) for each in attempts]
 
     def _replicate(self) -> None:
-        idle = [machine for machine in self._idle() if machine.paid_until > self._now]
+        idle = [
+            machine
+            for machine in self._idle()
+            if machine.paid_until > self._now and SITES[machine.site].name in self._expectation.sites
+        ]
         if not idle:
             return
         attempts = self._attempts()
         if self._way == "random":
             pairs = self._at_random(attempts, idle)
         else:
-            running = [self._knowledge.of(task, each, self._now) for task, each in attempts.items()]
+            running = {task: self._ran(each) for task, each in attempts.items()}
             places = dict(enumerate(idle))
-            chosen = replicas(
-                running,
-                [self._place(each, number) for number, each in places.items()],
-                exact=self._way == "perfect",
-            )
+            free = [self._place(each, number) for number, each in places.items()]
+            chosen = worthwhile_copies(running, free, self._expectation, self._rule)
             pairs = [(each.task, places[each.processor]) for each in chosen]
         for task, machine in pairs:
             self._start(machine, task, replica=True)

@@ -1,40 +1,21 @@
-"""What the ways to end a bag know of the tasks that run."""
+"""What the ways to end a bag expect of the tasks that run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.tail_phase import RunningTask
-from adaptor.experiments.bats.design import SITES
-from adaptor.experiments.bats.machines import Machine
-
-
-class Knowledge(Protocol):
-    def of(self, task: int, attempts: Sequence[Machine], now: float, moving: bool = False) -> RunningTask:
-        """What is expected of a task with these attempts."""
-
-
-class Stochastic:
-    """By the runtimes of the finished tasks (slide "BaTS' Tail Phase")."""
-
-    def __init__(self, experience: Experience, learned: dict[str, TaskTime]) -> None:
-        self._experience = experience
-        first = learned[SITES[0].name].mean
-        self._slower = [learned[site.name].mean / first for site in SITES]
-        """Seconds of each site for a second of the first."""
-
-    def of(self, task: int, attempts: Sequence[Machine], now: float, moving: bool = False) -> RunningTask:
-        """In a bad case; on average where an attempt is to be given up for another."""
-        elapsed = max((now - each.started) / self._slower[each.site] for each in attempts)
-        total = self._experience.whole(elapsed) if moving else self._experience.late(elapsed)
-        return RunningTask(
-            task=task,
-            left=min(total * self._slower[each.site] - (now - each.started) for each in attempts),
-            whole={site.name: total * slower for site, slower in zip(SITES, self._slower, strict=True)},
-        )
+from adaptor.budget.provisioning.tail_phase import (
+    DAEMON,
+    SLIDES,
+    Attempts,
+    Expectation,
+    LateByItsNode,
+    LongEverywhere,
+    Rule,
+    RunningTask,
+)
+from adaptor.experiments.bats.design import SITES, Way
+from adaptor.experiments.bats.throughput import Ending
 
 
 class Perfect:
@@ -42,17 +23,38 @@ class Perfect:
 
     def __init__(self, runtimes: Sequence[Sequence[float]]) -> None:
         """By site, then by task."""
-        self._runtimes = runtimes
+        self._times = {site.name: times for site, times in zip(SITES, runtimes, strict=True)}
 
-    def of(
-        self,
-        task: int,
-        attempts: Sequence[Machine],
-        now: float,
-        moving: bool = False,  # noqa: ARG002
-    ) -> RunningTask:
+    @property
+    def sites(self) -> set[str]:
+        return set(self._times)
+
+    def of(self, task: int, attempts: Attempts) -> RunningTask:
         return RunningTask(
             task=task,
-            left=min(each.end for each in attempts) - now,
-            whole={site.name: times[task] for site, times in zip(SITES, self._runtimes, strict=True)},
+            left=min(self._times[site][task] - ran for site, ran in attempts),
+            whole={site: times[task] for site, times in self._times.items()},
         )
+
+
+def by_the_slides(ending: Ending) -> LongEverywhere:
+    first = ending.learned[SITES[0].name].mean
+    return LongEverywhere(
+        ending.experience, {site.name: ending.learned[site.name].mean / first for site in SITES}
+    )
+
+
+def expectation(way: Way, ending: Ending, runtimes: Sequence[Sequence[float]]) -> Expectation:
+    if way == "perfect":
+        return Perfect(runtimes)
+    if way == "daemon":
+        known = {site: each for site, each in ending.experiences.items() if len(each)}
+        most = max(known.values(), key=len)
+        return LateByItsNode({site.name: known.get(site.name, most) for site in SITES}, known)
+    return by_the_slides(ending)
+
+
+def rule(way: Way) -> Rule:
+    if way == "daemon":
+        return DAEMON
+    return Rule(name=way, exact=way == "perfect", copies=SLIDES.copies)

@@ -11,17 +11,15 @@ import msgspec
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.bats import Plan, expected_seconds, reevaluate
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.menu import Configuration
+from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Tolerance, replan
 from adaptor.budget.provisioning.site_offers import Held, SiteOffer
-from adaptor.experiments.bats.design import INTERVAL, SITES, THRESHOLD, UNIT
+from adaptor.experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
 from adaptor.experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor.experiments.bats.sampling import Sampled
 
-LATE = 1.05
-"""Of the planned time: so much later is a violation of the makespan."""
 SAMPLE = 30
+_TOLERANCES: dict[Replanning, Tolerance] = {"daemon": DAEMON, "slides": SLIDES}
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -33,6 +31,8 @@ class Ending(msgspec.Struct, frozen=True):
     learned: dict[str, TaskTime]
     experience: Experience
     """In seconds of the first site."""
+    experiences: dict[str, Experience]
+    """By site, in its own seconds."""
     asked: bool
     """Whether the budget was expected to be too small, and the user would have been called."""
 
@@ -42,7 +42,7 @@ class Throughput:
 
     def __init__(
         self, times: Sequence[Sequence[float]], order: list[int], chosen: Configuration, budget: float,
-        sampled: Sampled,
+        sampled: Sampled, replanning: Replanning = "daemon",
     ) -> None:  # fmt: skip
         """`times` are the runtimes by site, then by task; `budget` is for what was sampled too."""
         self._runtimes = times
@@ -50,6 +50,8 @@ class Throughput:
         self._budget, self._known = budget, sampled.known
         self._learned = [Learned(self._known[site.name], SAMPLE) for site in SITES]
         self._experience = Experience()
+        self._experiences = {site.name: Experience() for site in SITES}
+        self._tolerance = _TOLERANCES[replanning]
         self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
         self._planned_end = chosen.seconds
         self._fleet = sampled.fleet.copy()
@@ -73,6 +75,7 @@ class Throughput:
             self._fleet,
             self._estimates(),
             self._experience,
+            self._experiences,
             self._asked,
         )
 
@@ -92,6 +95,7 @@ class Throughput:
                 runtime = machine.end - machine.started
                 self._learned[machine.site].add(runtime)
                 self._experience.add(runtime * self._ratio(machine.site))
+                self._experiences[SITES[machine.site].name].add(runtime)
                 machine.task = IDLE
 
     def _ratio(self, site: int) -> float:
@@ -130,33 +134,20 @@ class Throughput:
     def _check(self, now: float) -> None:
         """Re-evaluate where a violation is expected."""
         offers = self._offers(now)
-        left = self._tasks_left(now, offers)
+        left = Left(
+            tasks=self._tasks_left(now, offers),
+            seconds=self._planned_end - now,
+            budget=self._budget - self._fleet.spent,
+        )
         wanted = {site.name: count for site, count in zip(SITES, self._wanted, strict=True)}
-        seconds = expected_seconds(left, offers, wanted)
-        late = now + seconds > LATE * self._planned_end
-        if not late and self._fleet.spent + self._renewals(now, now + seconds) <= self._budget:
-            return
-        try:
-            self._follow(reevaluate(left, offers, max(0.0, self._budget - self._fleet.spent)), now)
-        except InfeasibleError:
+        found = replan(left, offers, wanted, self._tolerance)
+        if isinstance(found, NoSlots):
             self._asked = True
-
-    def _renewals(self, now: float, end: float) -> float:
-        """Credits for the wanted machines until then."""
-        free = list(self._wanted)
-        total = 0.0
-        for machine in self._machines:
-            if free[machine.site] > 0:
-                free[machine.site] -= 1
-                units = max(0, math.ceil((end - machine.paid_until) / UNIT - 1e-9))
-                total += units * SITES[machine.site].price
-        units = math.ceil((end - now) / UNIT - 1e-9)
-        return total + sum(units * count * site.price for count, site in zip(free, SITES, strict=True))
-
-    def _follow(self, plan: Plan, now: float) -> None:
-        self._wanted = [plan.processors(site.name) for site in SITES]
-        self._planned_end = now + plan.seconds
-        self._buy(now)
+        elif found is not None:
+            self._wanted = [found.slots.get(site.name, 0) for site in SITES]
+            if self._tolerance is SLIDES:  # a user's deadline stays where it is
+                self._planned_end = now + found.seconds
+            self._buy(now)
 
     def _buy(self, now: float) -> None:
         have = Counter(machine.site for machine in self._machines)

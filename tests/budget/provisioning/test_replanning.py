@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.replanning import TOLERANCE, Left, replan
+from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Replan, replan
 from adaptor.budget.provisioning.site_offers import Held
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
@@ -52,7 +52,7 @@ def test_time_that_is_paid_is_not_paid_again():
 
 
 def test_where_nothing_would_do_the_chosen_slots_stay():
-    assert replan(left(budget=0.5), [NEAR, FAR], {"near": 2}) is None
+    assert isinstance(replan(left(budget=0.5), [NEAR, FAR], {"near": 2}), NoSlots)
     assert replan(left(seconds=10.0), [NEAR], {"near": 8}) is None, "they are all there are"
 
 
@@ -67,16 +67,23 @@ def test_where_nothing_would_do_the_chosen_slots_stay():
 def test_another_plan_is_within_what_is_left_and_better(sites, tasks, seconds, budget, counts):
     slots = {each.name: min(count, each.processors) for each, count in zip(sites, counts, strict=False)}
     found = replan(left(tasks, seconds, budget), sites, slots)
-    assume(found is not None)
+    assume(isinstance(found, Replan))
     for each in sites:
         assert 0 <= found.slots.get(each.name, 0) <= each.processors
     plan = reevaluate(tasks, sites, budget)
     assert plan.cost <= budget * (1 + 1e-6)
     assert found.slots != {name: count for name, count in slots.items() if count}
-    if expected_seconds(tasks, sites, slots) * (1 - TOLERANCE) <= plan.seconds:
+    if expected_seconds(tasks, sites, slots) * (1 - DAEMON.gain) <= plan.seconds:
         assert "credits more" in found.reason, "no sooner, so those chosen cost more than is left"
 
 
 def test_a_budget_that_holds_nothing_is_no_plan():
     with pytest.raises(InfeasibleError):
         reevaluate(100.0, [NEAR], 0.5)
+
+
+def test_the_slides_replan_at_any_excess_of_the_budget():
+    """The daemon keeps to a plan that is dearer by less than 5 %."""
+    cost = 100 * 100 / 3600
+    assert replan(left(budget=cost * 0.97), [NEAR, FAR], {"near": 2}) is None
+    assert replan(left(budget=cost * 0.97), [NEAR, FAR], {"near": 2}, SLIDES) is not None

@@ -7,7 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.provisioning.tail_phase import IdleProcessor, RunningTask, migration, replicas
+from adaptor.budget.provisioning.tail_phase import (
+    SLIDES,
+    IdleProcessor,
+    LateByItsNode,
+    LongEverywhere,
+    RunningTask,
+    migration,
+    must_stop,
+    replicas,
+    worthwhile_copies,
+)
 
 SITES = ("slow", "fast")
 
@@ -91,3 +101,46 @@ def test_a_bad_case_is_one_of_the_longest(runtimes, elapsed):
     late = known.late(elapsed)
     assert late == (longer[int(0.9 * len(longer))] if longer else 2 * elapsed)
     assert late >= known.late(elapsed, 0.5)
+
+
+def known(*runtimes):
+    found = Experience()
+    for runtime in runtimes:
+        found.add(runtime)
+    return found
+
+
+TENS = known(*range(10, 110, 10))
+"""Runtimes of 10 to 100 s: 100 s in a bad case."""
+BOTH = {"slow": TENS, "fast": known(*range(5, 55, 5))}
+IDLE = [IdleProcessor(0, "fast", 1000.0)]
+
+
+def test_a_late_task_is_late_by_its_node_where_a_user_is_concerned():
+    late = {1: [("slow", 60.0)]}
+    (copy,) = worthwhile_copies({1: [("slow", 10.0)]}, IDLE, LateByItsNode(BOTH, BOTH))
+    assert (copy.task, copy.processor) == (1, 0)
+    assert worthwhile_copies(late, IDLE, LateByItsNode(BOTH, BOTH)) == [], "40 s left, 50 s there"
+    assert LateByItsNode(BOTH, BOTH).of(1, late[1]) == running(1, 40.0, 100, 50)
+
+
+def test_a_late_task_is_long_everywhere_by_the_slides():
+    slides = LongEverywhere(TENS, {"slow": 1.0, "fast": 0.5})
+    assert slides.of(1, [("slow", 60.0)]) == running(1, 40.0, 100.0, 50.0)
+    assert slides.on_average(1, [("slow", 60.0)]).left == pytest.approx(85 - 60)
+
+
+def test_a_user_s_task_has_one_copy_and_that_in_paid_time():
+    twice = {1: [("slow", 10.0), ("slow", 5.0)]}
+    expected = LateByItsNode(BOTH, BOTH)
+    assert worthwhile_copies(twice, IDLE, expected) == []
+    assert worthwhile_copies(twice, IDLE, expected, SLIDES)
+    short = [IdleProcessor(0, "fast", 20.0)]
+    assert worthwhile_copies({1: [("slow", 10.0)]}, short, expected) == []
+    assert worthwhile_copies({1: [("slow", 10.0)]}, short, expected, SLIDES)
+
+
+@given(st.floats(0, 100), st.floats(0, 100), st.booleans(), st.booleans())
+def test_a_copy_never_costs_a_unit_and_never_takes_a_task_with_it(until, now, last, shared):
+    stops = must_stop(until, now, last_attempt=last, shared=lambda: shared)
+    assert stops == (now >= until and not last and not shared)

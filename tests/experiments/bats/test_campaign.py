@@ -15,6 +15,7 @@ from adaptor.experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settin
 from adaptor.experiments.bats.ending import TailPhase
 from adaptor.experiments.bats.machines import IDLE
 from adaptor.experiments.bats.sampling import sample
+from adaptor.experiments.bats.tables import of
 from adaptor.experiments.bats.throughput import Throughput
 from tests.simulation.invoking_replay import call
 
@@ -74,7 +75,7 @@ def test_the_money_of_the_sample_is_part_of_the_budget():
 def test_replicas_never_cost_an_unpaid_unit(kind, line):
     state, times = ending(kind, line=line)
     found = {way: TailPhase(state, times, way, random.Random(2)).run() for way in WAYS}
-    for way in ("random", "stochastic", "perfect"):
+    for way in ("random", "stochastic", "daemon", "perfect"):
         assert found[way].spent <= found["none"].spent + 1e-9
         assert found[way].seconds <= found["none"].seconds
     assert found["none"].copies == 0
@@ -96,11 +97,8 @@ def test_a_state_can_be_ended_again_and_again():
 
 def test_copies_shorten_the_end():
     runs = run_bag(Piece("normal", 0, SMALL))
-    mean = {
-        way: np.mean([run.relative for run in runs if run.way == way and run.budget == "fastest"])
-        for way in WAYS
-    }
-    assert mean["perfect"] <= mean["stochastic"] < mean["none"] == 100
+    mean = {way: np.mean([run.relative for run in of(runs, "normal", "fastest", way)]) for way in WAYS}
+    assert mean["perfect"] <= mean["daemon"] < mean["none"] == 100
 
 
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
@@ -108,7 +106,7 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     result = call(replay, *arguments)
     assert "Runs that cost more than the budget" in result.output
     with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 3 * 2 * 5
+        assert len(list(csv.DictReader(file))) == 3 * 2 * (6 + 1)
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 2
     first = (tmp_path / "runs.csv").read_text()
