@@ -16,14 +16,14 @@ from adaptor.protocol.state_directory import state_directory
 CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""
 HANDSHAKE_TIMEOUT = 5.0
-"""Seconds for what listens there to prove that it is our daemon."""
+"""Seconds for the listener to prove that it is our daemon."""
 ANSWER_TIMEOUT = 30.0
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 class NoAnswerError(NoDaemonError):
-    """The daemon is there and did not answer in time."""
+    """The daemon is running and did not answer in time."""
 
 
 def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
@@ -48,11 +48,11 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
 
 
 def _nobody() -> NoDaemonError:
-    return NoDaemonError(f"no daemon runs for {state_directory()}; start one with: adaptor daemon start")
+    return NoDaemonError(f"no daemon is running for {state_directory()}; start one: adaptor daemon start")
 
 
 def _listens(address: str) -> bool:
-    """Refused connections are noticed at once this way; ZMQ itself would go on trying in silence."""
+    """Notices a refused connection at once; ZMQ itself would silently try again."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT):
@@ -62,7 +62,7 @@ def _listens(address: str) -> bool:
 
 
 def _exchange(address: str, access: Access, message: bytes, timeout: float) -> bytes | None:
-    """The answer's bytes; None where what listens is not our daemon."""
+    """The answer's bytes; None if the listener is not our daemon."""
     channel: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     with channel:
         channel.linger = 0
@@ -79,7 +79,7 @@ def _exchange(address: str, access: Access, message: bytes, timeout: float) -> b
 
 
 def _await_answer(channel: zmq.Socket[bytes], message: bytes, timeout: float, address: str) -> None:
-    """Raises NoAnswerError: the daemon is silent for too long, or leaves with the question in its hands."""
+    """Raises NoAnswerError: the daemon did not answer in time, or disconnected."""
     with channel.get_monitor_socket(zmq.EVENT_DISCONNECTED) as disconnected:
         channel.send(message)
         poller = zmq.Poller()
@@ -90,8 +90,10 @@ def _await_answer(channel: zmq.Socket[bytes], message: bytes, timeout: float, ad
     if channel in ready:
         return
     if disconnected in ready:
-        raise NoAnswerError(f"the daemon at {address} left before it answered; ask again: adaptor status")
-    raise NoAnswerError(f"the daemon at {address} has not answered for {timeout:g} s; is it stopped?")
+        raise NoAnswerError(
+            f"the daemon at {address} disconnected before it answered; try again: adaptor status"
+        )
+    raise NoAnswerError(f"the daemon at {address} did not answer within {timeout:g} s; is it stopped?")
 
 
 def _decoded(data: bytes) -> control.Answer:
@@ -99,7 +101,7 @@ def _decoded(data: bytes) -> control.Answer:
         return control.decode_answer(data)
     except msgspec.DecodeError as error:
         raise AdaptorError(
-            f"the daemon speaks another version ({error}); restart it: adaptor daemon stop, then start"
+            f"the daemon has another version ({error}); run: adaptor daemon stop, then start"
         ) from error
 
 
@@ -112,5 +114,5 @@ def expected(answer: control.Answer, kind: type[_Kind]) -> _Kind:
     if isinstance(answer, control.Failure):
         raise UsageError(answer.message) if answer.usage else AdaptorError(answer.message)
     if not isinstance(answer, kind):
-        raise AdaptorError(f"the daemon answered {type(answer).__name__} where {kind.__name__} was due")
+        raise AdaptorError(f"the daemon answered {type(answer).__name__}, not {kind.__name__}")
     return answer

@@ -1,40 +1,52 @@
-"""A group whose commands are imported when they are asked for, so that each starts fast."""
+"""A group of commands, each imported only when it is needed, and shown in help under headings."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from adaptor.did_you_mean import did_you_mean
+
 
 class LazyGroup(click.Group):
-    """`lazy` maps a command's name to `module:attribute`, in the order in which help shows them."""
+    """`sections` maps a heading of the help to its commands: from name to `module:attribute`."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._lazy = lazy
+        self._sections = sections
+        self._places = {name: place for section in sections.values() for name, place in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self._lazy)
+        return list(self._places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        place = self._lazy.get(cmd_name)
+        place = self._places.get(cmd_name)
         if place is None:
             return None
         module, _, attribute = place.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, self._places))
+        limit = formatter.width - 6 - width
+        for heading, section in self._sections.items():
+            with formatter.section(heading):
+                commands = ((name, self.get_command(ctx, name)) for name in section)
+                rows = [
+                    (f"{name:<{width}}", each.get_short_help_str(limit)) for name, each in commands if each
+                ]
+                formatter.write_dl(rows)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self._lazy and not args[0].startswith("-"):
-            near = difflib.get_close_matches(args[0], self._lazy, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
-            ctx.fail(f"no command '{args[0]}'{hint}")
+        if args and args[0] not in self._places and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], self._places)
+            ctx.fail(f"no command '{args[0]}'{'; ' if hint else ''}{hint}")
         return super().resolve_command(ctx, args)
 
 

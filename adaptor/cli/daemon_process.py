@@ -1,4 +1,4 @@
-"""Starting a daemon where a question needs one, and ending it."""
+"""Starting a daemon when a question needs one, and stopping it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
-    """Whether one had to be started. `until_idle`: it ends by itself when no bag is left to do.
+    """Start a daemon if none is running; True if one was started.
+
+    Args:
+        until_idle: the new daemon ends by itself when all bags have ended.
 
     Raises:
         AdaptorError: it could not be started.
@@ -35,7 +38,10 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
         start(state_directory(), config, until_idle=until_idle)
         return True
     if config is not None:
-        click.echo("adaptor: the running daemon keeps its own configuration; --config does nothing", err=True)
+        click.echo(
+            "adaptor: a daemon is already running with its own configuration; --config has no effect",
+            err=True,
+        )
     return False
 
 
@@ -46,7 +52,7 @@ def ask_daemon(
     until_idle: bool = False,
     timeout: float = ANSWER_TIMEOUT,
 ) -> tuple[_Kind, bool]:
-    """As `ask`, and whether a daemon had to be started for it, as by `ensure_daemon`.
+    """As `ask`, and True if it had to start a daemon, as `ensure_daemon` does.
 
     Raises:
         AdaptorError: none could be started, or the question could not be served.
@@ -57,22 +63,22 @@ def ask_daemon(
     except NoAnswerError:
         raise
     except NoDaemonError:
-        # A private daemon was just leaving. It was not reached, so the question was not put yet.
+        # A private daemon was just ending. It was not reached, so it has not got the question.
         started = ensure_daemon(config, until_idle)
         return ask(question, kind, timeout), started
 
 
 def tell_started() -> None:
-    """That a daemon was started which stays."""
-    click.echo("adaptor: no daemon was running: started one (adaptor daemon stop ends it)", err=True)
+    """Say that a daemon was started and stays."""
+    click.echo("adaptor: started a daemon (stop it with: adaptor daemon stop)", err=True)
 
 
 STOP_TIMEOUT = 60.0
-"""Seconds for a daemon to leave; cancelling its pilots may take a slow scheduler's time."""
+"""Seconds for a daemon to end; a slow scheduler may take long to cancel its pilots."""
 
 
 def stop_daemon(pilots: bool) -> int:
-    """End the daemon (`pilots`: with its pilots) and wait until it has gone; its process id.
+    """Stop the daemon (`pilots`: with its pilots) and wait until it has ended; its process id.
 
     Raises:
         NoDaemonError: none runs.
@@ -92,7 +98,7 @@ def stop_daemon(pilots: bool) -> int:
 
 def _process_runs(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
-        # A private daemon is our own child, and stays in the process table until it is waited for.
+        # A private daemon is our own child: it stays in the process table until we wait for it.
         if os.waitpid(pid, os.WNOHANG)[0] == pid:
             return False
     try:

@@ -1,4 +1,4 @@
-"""From an error to one line on stderr, one JSON value where that was asked for, and an exit code."""
+"""From an error to one line on stderr, one JSON value with --json, and an exit code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from adaptor.errors import AdaptorError
 USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 1
-"""As click has it where it meets one itself."""
+"""As in click."""
 
 
 def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     """The exit code of `action`: what it returns where that is an integer, else that of its error.
 
-    `$ADAPTOR_TRACEBACK` lets an unexpected error through with its traceback, for those who mend it.
+    With `$ADAPTOR_TRACEBACK` an unexpected error keeps its traceback.
     """
     try:
         result = action()
@@ -41,14 +41,14 @@ def guarded(action: Callable[[], object], arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("ADAPTOR_TRACEBACK"):
             raise
-        problem = f"unexpected {type(error).__name__}: {error}; ADAPTOR_TRACEBACK=1 shows where"
+        problem = f"unexpected {type(error).__name__}: {error}; set ADAPTOR_TRACEBACK=1 for the traceback"
         return _told(problem, 1, arguments)
 
 
 def _usage_message(error: click.ClickException) -> str:
     message = error.format_message().rstrip(".")
     context = getattr(error, "ctx", None)
-    return f"{message} ({context.command_path} --help tells more)" if context is not None else message
+    return f"{message} (see {context.command_path} --help)" if context is not None else message
 
 
 def _told(message: str, code: int, arguments: Sequence[str]) -> int:

@@ -16,16 +16,16 @@ from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
-PATIENCE = 60.0
-"""Seconds for a daemon that was seen before to come back."""
+OUTAGE_TIMEOUT = 60.0
+"""Seconds to wait for a daemon that has answered before."""
 NOTICE = 2.0
-"""Seconds of its absence after which the user is told."""
+"""Seconds without an answer after which the user is told."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SOME_TASKS_FAILED = 3
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """How some bags stand at one instant."""
+    """The state of some bags at one instant."""
 
     time: float
     bags: list[views.BagView]
@@ -40,10 +40,10 @@ class Snapshot(msgspec.Struct, frozen=True):
 def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Snapshot]:
     """A snapshot every half second at most, until all the bags have ended or `deadline` (monotonic) is met.
 
-    A daemon that ends by itself once all is done is no error: the journal tells the end.
+    A daemon that ends by itself once all is done is no error: the journal then has the end.
 
     Raises:
-        NoDaemonError: none runs and the bags have not ended, or it has been away for too long.
+        NoDaemonError: none runs and the bags have not ended, or it has not answered for too long.
     """
     selector = ",".join(map(str, bags))
     outage = _Outage()
@@ -68,7 +68,7 @@ def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Snaps
 
 
 class _Outage:
-    """How long the daemon has been away."""
+    """How long the daemon has not answered."""
 
     def __init__(self) -> None:
         self._seen = -math.inf
@@ -78,16 +78,16 @@ class _Outage:
         self._seen, self._told = time.monotonic(), False
 
     def endure(self, selector: str) -> None:
-        """Tell the user once; raise NoDaemonError when patience is at its end."""
+        """Tell the user once; raises NoDaemonError after OUTAGE_TIMEOUT."""
         away = time.monotonic() - self._seen
-        if away >= PATIENCE:
+        if away >= OUTAGE_TIMEOUT:
             raise NoDaemonError(
-                f"no daemon is running, so bag {selector} makes no progress; what is done is kept, and"
-                f" `adaptor daemon start` goes on (its log: {state_directory() / 'daemon.log'})"
+                f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
+                f" `adaptor daemon start` continues (its log: {state_directory() / 'daemon.log'})"
             )
         if away >= NOTICE and not self._told:
             self._told = True
-            click.echo(f"adaptor: the daemon does not answer; waiting {PATIENCE:g} s for it", err=True)
+            click.echo(f"adaptor: the daemon does not answer; waiting up to {OUTAGE_TIMEOUT:g} s", err=True)
 
 
 def _by_daemon(selector: str) -> Snapshot | None:

@@ -22,7 +22,7 @@ def print_json(value: Any) -> None:
 
 
 def print_figures(value: Any) -> None:
-    """Print one value as it is: seconds of a trace are no times of the calendar."""
+    """Print one value unchanged: the times of a trace are not times of the calendar."""
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 

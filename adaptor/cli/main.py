@@ -1,4 +1,4 @@
-"""The entry point `adaptor`: the list of commands, and the way from an error to an exit code."""
+"""The entry point `adaptor`: the commands, and how errors become exit codes."""
 
 from __future__ import annotations
 
@@ -11,28 +11,37 @@ import click
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.exit_codes import guarded
 
-COMMANDS = {
-    "run": "adaptor.cli.daily.run:run",
-    "submit": "adaptor.cli.daily.submit:submit",
-    "status": "adaptor.cli.daily.status:status",
-    "watch": "adaptor.cli.daily.watch_wait:watch",
-    "wait": "adaptor.cli.daily.watch_wait:wait",
-    "results": "adaptor.cli.daily.results:results",
-    "why": "adaptor.cli.daily.why:why",
-    "report": "adaptor.cli.daily.report:report",
-    "quote": "adaptor.cli.credits.quote:quote",
-    "credits": "adaptor.cli.credits.credits:credits",
-    "budget": "adaptor.cli.credits.budget:budget",
-    "cancel": "adaptor.cli.daily.cancel_retry:cancel",
-    "retry": "adaptor.cli.daily.cancel_retry:retry",
-    "daemon": "adaptor.cli.operating.daemon:daemon",
-    "site": "adaptor.cli.operating.site:site",
-    "pilot": "adaptor.cli.operating.pilot:pilot",
-    "reclaim": "adaptor.cli.operating.reclaim:reclaim",
-    "trace": "adaptor.cli.research.trace:trace",
-    "replay": "adaptor.cli.research.replay:replay",
-    "completion": "adaptor.cli.daily.completion:completion",
+SECTIONS = {
+    "Daily work": {
+        "run": "adaptor.cli.daily.run:run",
+        "submit": "adaptor.cli.daily.submit:submit",
+        "status": "adaptor.cli.daily.status:status",
+        "watch": "adaptor.cli.daily.watch_wait:watch",
+        "wait": "adaptor.cli.daily.watch_wait:wait",
+        "results": "adaptor.cli.daily.results:results",
+        "why": "adaptor.cli.daily.why:why",
+        "report": "adaptor.cli.daily.report:report",
+        "cancel": "adaptor.cli.daily.cancel_retry:cancel",
+        "retry": "adaptor.cli.daily.cancel_retry:retry",
+        "completion": "adaptor.cli.daily.completion:completion",
+    },
+    "Credits": {
+        "quote": "adaptor.cli.credits.quote:quote",
+        "budget": "adaptor.cli.credits.budget:budget",
+        "credits": "adaptor.cli.credits.credits:credits",
+    },
+    "Operating": {
+        "daemon": "adaptor.cli.operating.daemon:daemon",
+        "site": "adaptor.cli.operating.site:site",
+        "pilot": "adaptor.cli.operating.pilot:pilot",
+        "reclaim": "adaptor.cli.operating.reclaim:reclaim",
+    },
+    "Research": {
+        "trace": "adaptor.cli.research.trace:trace",
+        "replay": "adaptor.cli.research.replay:replay",
+    },
 }
+"""The commands in the order in which help shows them."""
 
 
 class Program(LazyGroup):
@@ -41,7 +50,7 @@ class Program(LazyGroup):
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
         arguments = list(sys.argv[1:] if args is None else args)
         standalone = extra.pop("standalone_mode", True)
-        extra["prog_name"] = "adaptor"  # However it was started: messages and completion name it so.
+        extra["prog_name"] = "adaptor"  # The name in messages and completion, however it was started.
 
         def action() -> Any:
             return super(Program, self).main(arguments, standalone_mode=False, **extra)
@@ -52,12 +61,14 @@ class Program(LazyGroup):
 
 @click.group(
     cls=Program,
-    lazy=COMMANDS,
+    sections=SECTIONS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.option(
-    "--config", metavar="FILE", help="Site configuration; else $ADAPTOR_CONFIG, else the XDG place."
+    "--config",
+    metavar="FILE",
+    help="Site configuration (default: $ADAPTOR_CONFIG, then ~/.config/adaptor/config.yaml).",
 )
 @click.version_option(package_name="request-adaptor", message="%(prog)s %(version)s")
 @click.pass_context
@@ -71,7 +82,7 @@ def program(ctx: click.Context, config: str | None) -> None:
 
     Selectors: a bag's number, `last`, `all`, ranges and lists such as `1-10` or `1,3,5-7`.
 
-    Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 124 time-out of
+    Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 124 timeout of
     `wait`, 130 interrupted.
     """
     del config  # Commands that start a daemon or read sites take it from the context.

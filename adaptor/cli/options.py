@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from adaptor.did_you_mean import did_you_mean
+from adaptor.errors import UsageError
 from adaptor.units import parse_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,3 +39,10 @@ def duration(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def no_such_site(name: str, sites: Iterable[str]) -> UsageError:
+    """The error for a name that is not among these sites."""
+    known = list(sites)
+    hint = did_you_mean(name, known, f"configured: {', '.join(known)}")
+    return UsageError(f"no site '{name}' ({hint})")

@@ -1,4 +1,4 @@
-"""Reading questions: answered by the daemon, or from the journal where none runs."""
+"""Questions that only read: answered by the daemon, or from the journal if none is running."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
 
 
 class Reader:
-    """Asks the daemon; once that is found missing, says so on stderr and asks the journal from then on."""
+    """Asks the daemon; if none is running, says so once on stderr and reads the journal from then on."""
 
     def __init__(self) -> None:
         self.offline = False
@@ -53,7 +53,7 @@ class Reader:
                 raise
             except NoDaemonError:
                 self.offline = True
-                click.echo("adaptor: no daemon is running; this is what the journal says", err=True)
+                click.echo("adaptor: no daemon is running; reading the journal", err=True)
         return ask_journal(question, kind)
 
     def bags(self, selector: str) -> list[views.BagView]:
@@ -65,7 +65,7 @@ class Reader:
         found = self.get(control.GetBags(selector), control.Bags).bags
         if not found:
             named = "" if selector in ("last", "all") else f" {selector}"
-            raise UsageError(f"there is no bag{named}; `adaptor submit FILE` makes one")
+            raise UsageError(f"there is no bag{named}; submit one: adaptor submit FILE")
         return found
 
     def bag(self, selector: str) -> views.BagView:
@@ -76,5 +76,5 @@ class Reader:
         """
         found = self.bags(selector)
         if len(found) > 1:
-            raise UsageError(f"'{selector}' means {len(found)} bags; name one")
+            raise UsageError(f"'{selector}' selects {len(found)} bags; select one")
         return found[0]

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from adaptor.cli.exit_codes import guarded
-from adaptor.cli.main import COMMANDS, program
+from adaptor.cli.main import program
 from adaptor.errors import AdaptorError, BagFileError
 from adaptor.protocol import control
 from tests.cli.invoking import Cli, Serve
@@ -28,8 +28,8 @@ from tests.cli.invoking import Cli, Serve
         (["results", "--task", "3-1"], "runs backwards; write 1-3"),
         (["results", "--task", "one"], "'one' is not a number or a range"),
         (["results", "--state", "lost"], "lost"),
-        (["results", "--stdout", "--json"], "exclude each other"),
-        (["why", "7", "--pilot", "2"], "exclude each other"),
+        (["results", "--stdout", "--json"], "mutually exclusive"),
+        (["why", "7", "--pilot", "2"], "mutually exclusive"),
         (["completion", "tcsh"], "tcsh"),
         (["daemon", "strat"], "No such command 'strat'"),
     ],
@@ -48,7 +48,7 @@ def test_errors_as_json(cli: Cli) -> None:
     assert "--nope" in outcome.value["error"]
     outcome = cli("daemon", "status", "--json")
     assert outcome.code == 1
-    assert "no daemon runs" in outcome.value["error"]
+    assert "no daemon is running" in outcome.value["error"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 def test_every_command_has_help_and_an_example(cli: Cli) -> None:
     assert cli().code == 0
     context = click.Context(program)
-    for name in COMMANDS:
+    for name in program.list_commands(context):
         command = program.get_command(context, name)
         assert command is not None
         names = command.list_commands(context) if isinstance(command, click.Group) else [""]

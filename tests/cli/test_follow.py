@@ -122,7 +122,7 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     said: list[BagView] | None,
 ) -> None:
     journal(said)
-    monkeypatch.setattr(follow, "PATIENCE", 0.5)
+    monkeypatch.setattr(follow, "OUTAGE_TIMEOUT", 0.5)
     monkeypatch.setattr(follow, "NOTICE", 0.0)
     server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
     threading.Timer(0.3, server.close).start()

@@ -23,7 +23,7 @@ def test_samples_menu_picture_and_the_chosen_line(slurm: ThrowawaySlurm, lab: La
     before = recount(slurm)
     quoted = lab.run("quote", "tasks.bag", "--choose", "4", "--png", "menu.png")
     title, head, *lines, chosen = quoted.stdout.splitlines()
-    assert title == "30 tasks left after the sample; ranges are of 90 %"
+    assert title == "30 tasks left after the sample; ranges of 90 % probability"
     assert head.split() == ["line", "choice", "credits", "range", "time", "within", "processors"]
     assert [re.split(r"\s{2,}", line)[1] for line in lines] == NAMES
     assert all(re.search(r"\d+ at hpc$", line) for line in lines)

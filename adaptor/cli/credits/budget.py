@@ -17,14 +17,14 @@ from adaptor.protocol import control
 @click.command()
 @selector_argument("BAG", required=True)
 @click.option(
-    "--set", "credits", type=float, metavar="CREDITS", help="The new budget, all that is used included."
+    "--set", "credits", type=float, metavar="CREDITS", help="The new budget, including what is used."
 )
 @config_option
 @json_option
 def budget(selector: str, credits: float | None, config: str | None, as_json: bool) -> None:
-    """Show or change what a bag may cost. One that is paused for want of credits goes on.
+    """Show or change what a bag may cost. With enough credits, a paused bag continues.
 
-    A bag that has a budget runs in pilots of its own.
+    A bag with a budget runs in its own pilots.
 
     \b
     Example:
@@ -41,7 +41,7 @@ def budget(selector: str, credits: float | None, config: str | None, as_json: bo
             tell_started()
     if not found.bags:
         raise UsageError(
-            f"bag {bag} has no budget and has cost nothing yet; adaptor budget {bag} --set CREDITS"
+            f"bag {bag} has no budget and has cost nothing yet; set one: adaptor budget {bag} --set CREDITS"
         )
     if as_json:
         print_json(found.bags[0])

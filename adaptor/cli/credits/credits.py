@@ -1,4 +1,4 @@
-"""`adaptor credits`: what sites and bags have cost, what is reserved, what is left."""
+"""`adaptor credits`: what sites and bags have used, what is reserved, what is left."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TITLES = ("of", "period", "budget", "used", "wasted", "reserved", "left")
 def credits(selector: str, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
 
-    A credit is a processor-hour where the configuration sets no other price. `wasted` is the part of
+    A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.
 
     \b
@@ -35,7 +35,7 @@ def credits(selector: str, as_json: bool) -> None:
         print_json(found)
         return
     if not found.sites and not found.bags:
-        click.echo("nothing has cost anything yet")
+        click.echo("no credits used yet")
         return
     for line in layout(_TITLES, [_row(each) for each in (*found.sites, *found.bags)]):
         click.echo(line)
@@ -50,6 +50,6 @@ def _row(line: views.CreditLine) -> tuple[str, ...]:
 
 
 def _price(price: views.SitePrice) -> str:
-    donated = "" if price.donated == price.explicit else f", {amount(price.donated)} where it is donated"
+    donated = "" if price.donated == price.explicit else f", {amount(price.donated)} on donated nodes"
     unit = duration(price.charging_unit)
     return f"{price.site}: {amount(price.explicit)} a processor-hour{donated}, charged in units of {unit}"

@@ -1,4 +1,4 @@
-"""`adaptor quote`: what a bag will cost and how long it will take, before it is paid for."""
+"""`adaptor quote`: cost and time of a bag, before it is paid for."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
 @click.command()
 @bag_options
-@click.option("--choose", type=int, metavar="LINE", help="Go on with this line (from 1).")
+@click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
 @click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `replay`).")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the choice of samples.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choice of samples.")
 @config_option
 @json_option
 def quote(
     bag: control.BagInput, choose: int | None, png: str | None, seed: int, config: str | None, as_json: bool
 ) -> None:
-    """Run some tasks as a sample, then show what the rest costs and takes, from cheapest to fastest.
+    """Run a sample of tasks, then show cost and time of the rest.
 
-    With several sites seven tasks run on every one of them, to compare them. The sampled tasks are done
-    and paid. On a terminal it asks for a line; --choose says it beforehand. The rest is then submitted
-    for the line's processors at each site, with the upper ends of its ranges as budget and deadline.
+    One line for each choice, from cheapest to fastest. With several sites, seven tasks run on each, to
+    compare the sites. The sampled tasks are done and paid for. On a terminal the command asks for a line;
+    --choose names it beforehand. The rest is then submitted for the line's processors at each site, with
+    the upper ends of its ranges as budget and deadline.
 
     \b
     Example:
@@ -51,13 +52,15 @@ def quote(
     require_scipy()
     from adaptor.cli.credits.sampling import take_samples
 
-    if png is not None:  # before anything is paid for
+    if png is not None:  # before it pays for anything
         _check_drawable(Path(png))
     if ensure_daemon(config):
         tell_started()
     found = take_samples(bag, seed)
     if not as_json:
-        click.echo(f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges are of 90 %")
+        click.echo(
+            f"{plural(len(found.rest.tasks), 'task')} left after the sample; ranges of 90 % probability"
+        )
         for text in layout(_TITLES, [_row(number, line) for number, line in enumerate(found.lines, 1)]):
             click.echo(text)
     if png is not None:
@@ -78,7 +81,7 @@ def _check_drawable(path: Path) -> None:
 
     require_extra("matplotlib")
     if not path.absolute().parent.is_dir():
-        raise UsageError(f"--png: {path}: there is no folder {path.parent}")
+        raise UsageError(f"--png: {path}: no folder {path.parent}")
 
 
 def _row(number: int, line: Line) -> tuple[str, ...]:
@@ -100,9 +103,9 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str | None) -> int:
-    """Submit what is left, within the line's ranges; the new bag's number."""
+    """Submit the rest, within the line's ranges; the new bag's number."""
     if not 1 <= choose <= len(lines):
-        raise UsageError(f"--choose: there is no line {choose}; there are lines 1 to {len(lines)}")
+        raise UsageError(f"--choose: no line {choose}; the lines are 1 to {len(lines)}")
     line = lines[choose - 1]
     spec = msgspec.structs.replace(
         rest.spec, deadline=time.time() + line.seconds.high, slots=line.configuration.processors

@@ -38,7 +38,7 @@ def retry(selector: str, config: str | None, as_json: bool) -> None:
     Example:
       adaptor retry 7 && adaptor watch 7
     """
-    change(selector, control.Retry, "put back", config, as_json)
+    change(selector, control.Retry, "put back into the queue", config, as_json)
 
 
 def change(
@@ -48,7 +48,7 @@ def change(
     config: str | None,
     as_json: bool,
 ) -> None:
-    """Ask the change of the selected bags, and tell how many tasks were changed.
+    """Change the selected bags, and print how many tasks changed.
 
     The bags are looked up first, so that a wrong selector starts no daemon.
     """

@@ -1,4 +1,4 @@
-"""The environment that a bag's tasks inherit, as sbatch captures it."""
+"""The environment that a bag's tasks inherit, captured as sbatch does."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ _NAMES = frozenset(
 def captured(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """What tasks inherit, and the names of variables left out because they are not UTF-8.
 
-    What belongs to this session or to the job that we run in (a terminal, a desktop, another batch
-    job) means nothing on a compute node and stays here.
+    Variables of this session or of a job that we run in (a terminal, a desktop, another batch job) are
+    left out: they mean nothing on a compute node.
     """
     kept: dict[str, str] = {}
     foreign: list[str] = []

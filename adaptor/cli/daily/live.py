@@ -16,7 +16,7 @@ from adaptor.cli.words import duration, pilots_line
 
 
 def display(snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
-    """Hand the snapshots on, and show each: a bar for every bag, a line for its numbers, one for pilots."""
+    """Pass the snapshots on, and show each: a bar for every bag, a line for its numbers, one for pilots."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

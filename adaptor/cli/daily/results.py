@@ -70,7 +70,7 @@ def results(
       adaptor results last --stdout > all.txt
     """
     if as_json and stream:
-        raise UsageError(f"--json and --{stream} exclude each other; --json names the files")
+        raise UsageError(f"--json and --{stream} are mutually exclusive; --json names the files")
     reader = Reader()
     chosen = [*states, *(_FAILED if failed else [])]
     found = [(bag, list(_tasks(reader, bag.id, chosen, numbers))) for bag in reader.bags(selector)]
@@ -86,7 +86,7 @@ def results(
 def _tasks(
     reader: Reader, bag: int, states: list[str], numbers: list[range] | None
 ) -> Iterator[views.TaskView]:
-    """All of them, asked page by page."""
+    """All of them, page by page."""
     after = -1
     while True:
         page = reader.get(control.GetTasks(bag, states, after, _PAGE), control.Tasks).tasks
@@ -101,7 +101,7 @@ def _tasks(
 def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
     click.echo(f"bag {bag.id} {printable(bag.name)}: output in {bag.output}")
     if not tasks:
-        click.echo("no such tasks")
+        click.echo("no tasks match")
         return
     for line in layout(_TITLES, [_row(task, bag.output) for task in tasks]):
         click.echo(line)
@@ -125,7 +125,7 @@ def _row(task: views.TaskView, folder: str) -> tuple[str, ...]:
 
 
 def _path(path: str | None, folder: str) -> str:
-    """Below the folder that stands above the table."""
+    """Relative to the folder that is printed above the table."""
     if path is None:
         return "-"
     return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
@@ -134,7 +134,7 @@ def _path(path: str | None, folder: str) -> str:
 def print_outputs(tasks: Sequence[views.TaskView], stream: str) -> None:
     """The `stdout` or `stderr` of tasks in their order; with a heading each where there are several.
 
-    A file that has gone is told on stderr and does not keep the others from being printed.
+    A file that no longer exists is named on stderr; the others are still printed.
     """
     several_bags = len({task.bag for task in tasks}) > 1
     for task in tasks:

@@ -23,8 +23,8 @@ from adaptor.protocol import control
 def run(bag: control.BagInput, config: str | None, as_json: bool) -> int:
     """Run a bag of tasks and show its progress until it has ended.
 
-    Takes tasks as `submit` does. Where no daemon runs, a private one serves until all bags are done;
-    Ctrl-C then ends it and its pilots, and keeps what is done. Exit code: 0 all tasks done, 3 some
+    Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
+    Ctrl-C then stops it and its pilots, and keeps the results. Exit code: 0 all tasks done, 3 some
     failed.
 
     \b
@@ -45,15 +45,15 @@ def run(bag: control.BagInput, config: str | None, as_json: bool) -> int:
 
 
 def _interrupted(number: int, private: bool) -> str:
-    """What Ctrl-C has ended, what is kept, and how to go on."""
+    """What Ctrl-C has stopped, what is kept, and how to continue."""
     if not private:
-        return f"bag {number} goes on without being watched (adaptor watch {number}, adaptor cancel {number})"
+        return f"bag {number} continues (adaptor watch {number}, adaptor cancel {number})"
     try:
         stop_daemon(pilots=True)
         bag = ask_journal(control.GetBags(str(number)), control.Bags).bags[0]
     except AdaptorError as error:
-        return f"the daemon may still run: {error}"
+        return f"the daemon may still be running: {error}"
     return (
-        f"the daemon and its pilots were ended; bag {number} is kept with {bag.done:,} of {bag.tasks:,} tasks"
-        f" done; go on with `adaptor daemon start`, drop it with `adaptor cancel {number}`"
+        f"stopped the daemon and its pilots; bag {number} is kept with {bag.done:,} of {bag.tasks:,} tasks"
+        f" done; to continue: `adaptor daemon start`, to drop it: `adaptor cancel {number}`"
     )

@@ -53,7 +53,7 @@ def status(selector: str, as_json: bool) -> None:
 
 def _print_bags(bags: list[views.BagView]) -> None:
     if not bags:
-        click.echo("no bags; `adaptor submit FILE` makes one")
+        click.echo("no bags; submit one: adaptor submit FILE")
         return
     for line in layout(_TITLES, [_row(bag) for bag in bags]):
         click.echo(line)

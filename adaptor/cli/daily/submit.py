@@ -20,7 +20,7 @@ SUBMIT_TIMEOUT = 300.0
 @config_option
 @json_option
 def submit(bag: control.BagInput, config: str | None, as_json: bool) -> None:
-    """Submit a bag of tasks; a daemon is started where none runs.
+    """Submit a bag of tasks; starts a daemon if none is running.
 
     FILE has one shell line per task (`#` comments; `#ADAPTOR cpus=2 retries=0` sets options, the
     command line wins), or is JSON Lines: {"argv": […]} or {"command": "…"}, with cwd, env, name.

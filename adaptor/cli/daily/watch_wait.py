@@ -1,4 +1,4 @@
-"""`adaptor watch` and `adaptor wait`: progress, or silence, until bags have ended."""
+"""`adaptor watch` and `adaptor wait`: until bags have ended, with progress or silently."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adaptor.cli.selectors import selector_argument
 def watch(selector: str, as_json: bool) -> int:
     """Show progress until bags (default: last) have ended.
 
-    Ctrl-C stops the watching, not the bags. Exit code: 0 all tasks done, 3 some failed.
+    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed.
 
     \b
     Example:
@@ -39,9 +39,9 @@ TIME_UP = 124
 @click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
 @json_option
 def wait(selector: str, timeout: float | None, as_json: bool) -> int:
-    """Wait in silence until bags (default: last) have ended.
+    """Wait silently until bags (default: last) have ended.
 
-    Exit code: 0 all tasks done, 3 some failed, 124 time-out.
+    Exit code: 0 all tasks done, 3 some failed, 124 timeout.
 
     \b
     Example:
@@ -75,7 +75,7 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
 
 
 def _display(as_json: bool) -> Callable[[Iterable[Snapshot]], Iterable[Snapshot]]:
-    """What hands snapshots on and shows them meanwhile."""
+    """The function that shows snapshots and passes them on."""
     if as_json:
         return iter
     if sys.stdout.isatty():

@@ -15,11 +15,13 @@ from adaptor.protocol import control
 
 @click.command()
 @selector_argument("[BAG]", required=False)
-@click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Of this pilot only.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many.")
+@click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Only of this pilot.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most lines to show."
+)
 @json_option
 def why(selector: str | None, pilot: int | None, limit: int, as_json: bool) -> None:
-    """Explain decisions: on a bag, a pilot, or all sites.
+    """Explain decisions about a bag, a pilot, or all sites.
 
     \b
     Examples:
@@ -27,7 +29,7 @@ def why(selector: str | None, pilot: int | None, limit: int, as_json: bool) -> N
       adaptor why --pilot 12
     """
     if selector is not None and pilot is not None:
-        raise UsageError("a BAG and --pilot exclude each other")
+        raise UsageError("BAG and --pilot are mutually exclusive")
     reader = Reader()
     bag = reader.bag(selector).id if selector is not None else None
     lines = reader.get(control.GetWhy(bag, pilot, limit), control.Why).lines
@@ -38,4 +40,4 @@ def why(selector: str | None, pilot: int | None, limit: int, as_json: bool) -> N
         subject = line.subject if line.subject == line.site else f"{line.site} {line.subject}"
         click.echo(f"{clock(line.time)} {subject}: {line.kind}: {printable(line.text)}")
     if not lines:
-        click.echo("nothing was decided yet")
+        click.echo("no decisions yet")

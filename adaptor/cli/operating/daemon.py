@@ -15,13 +15,13 @@ from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
-until_idle_option = click.option("--until-idle", is_flag=True, help="End when no bag is left to do.")
+until_idle_option = click.option("--until-idle", is_flag=True, help="End when all bags have ended.")
 
 
 @click.group(invoke_without_command=True)
 @click.pass_context
 def daemon(ctx: click.Context) -> None:
-    """Start, stop and look at the daemon that crafts requests."""
+    """Start, stop and show the daemon that crafts requests."""
     show_help(ctx)
 
 
@@ -56,14 +56,18 @@ def start(config: str | None, until_idle: bool, as_json: bool) -> None:
     if as_json:
         print_json({"started": started, "daemon": view})
     else:
-        click.echo(f"{'started' if started else 'runs already'}: {_where(view)}")
+        click.echo(f"{'started' if started else 'already running'}: {_where(view)}")
 
 
 @daemon.command()
-@click.option("--pilots", is_flag=True, help="Cancel its pilots too; else they go on and are met again.")
+@click.option(
+    "--pilots",
+    is_flag=True,
+    help="Cancel its pilots too; otherwise they continue, and the next daemon finds them.",
+)
 @json_option
 def stop(pilots: bool, as_json: bool) -> None:
-    """End the daemon; bags are kept for its next start.
+    """Stop the daemon; its bags continue when it starts again.
 
     \b
     Example:
@@ -82,7 +86,7 @@ def stop(pilots: bool, as_json: bool) -> None:
 @daemon.command()
 @json_option
 def status(as_json: bool) -> None:
-    """Show the daemon's process, its folder and its addresses.
+    """Show the daemon's process, folder and addresses.
 
     \b
     Example:

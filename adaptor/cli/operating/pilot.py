@@ -15,12 +15,12 @@ from adaptor.protocol import control
 @click.group(invoke_without_command=True)
 @click.pass_context
 def pilot(ctx: click.Context) -> None:
-    """Look at pilots: requests that were submitted."""
+    """Show pilots: requests that were submitted."""
     show_help(ctx)
 
 
 @pilot.command("list")
-@click.option("--all", "ended", is_flag=True, help="Those that have ended, too.")
+@click.option("--all", "ended", is_flag=True, help="Ended pilots too.")
 @json_option
 def list_(ended: bool, as_json: bool) -> None:
     """List the pilots that are queued or running.
@@ -36,4 +36,4 @@ def list_(ended: bool, as_json: bool) -> None:
     for line in pilot_lines(pilots):
         click.echo(line)
     if not pilots:
-        click.echo("no pilots" if ended else "no pilots queued or running; --all shows those that have ended")
+        click.echo("no pilots" if ended else "no pilots queued or running; --all shows ended ones")

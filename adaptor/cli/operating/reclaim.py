@@ -1,4 +1,4 @@
-"""`adaptor reclaim`: takes a lent node back."""
+"""`adaptor reclaim`: ends what runs on a donated node, for a local job."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ import click
 
 from adaptor.cli.options import config_option, duration
 from adaptor.errors import AdaptorError
-from adaptor.node_agent import reclaim as lending
+from adaptor.node_agent import reclaim as agent
 from adaptor.node_agent.runtime import RUNTIME_DIRECTORY
 
 
 @click.command()
 @click.argument("node")
-@click.option("--job", metavar="ID", default="", help="The local job that takes the node, until --offer.")
+@click.option("--job", metavar="ID", default="", help="The local job that needs the node, until --offer.")
 @click.option(
-    "--offer", is_flag=True, help="The job has ended (all jobs without --job): lend the node again."
+    "--offer",
+    is_flag=True,
+    help="The job (without --job: every job) has ended: the node may be donated again.",
 )
 @click.option(
-    "--timeout", type=duration, metavar="DURATION", help="The longest it takes (default: reclaim_timeout)."
+    "--timeout", type=duration, metavar="DURATION", help="Give up after this (default: reclaim_timeout)."
 )
 @click.option(
-    "--runtime", metavar="FOLDER", help="What the node's runtime_directory is (default: the config's)."
+    "--runtime", metavar="FOLDER", help="The node's runtime_directory (default: the configuration's)."
 )
 @config_option
 def reclaim(
     node: str, job: str, offer: bool, timeout: float | None, runtime: str | None, config: str | None
 ) -> int:
-    """End what is lent on NODE at once, on NODE itself.
+    """Free the donated NODE at once; runs on NODE itself.
 
-    Needs no daemon. The scheduler's prolog and epilog do it by scripts of `adaptor site install-hooks`; the
-    exit code is 0 whatever happens, for a prolog that fails takes the node out of service.
+    Needs no daemon. The scripts of `adaptor site install-hooks` call it in the scheduler's prolog and epilog.
+    The exit code is always 0: a prolog that fails takes the node out of service.
 
     \b
     Examples:
@@ -39,19 +41,19 @@ def reclaim(
     places = {runtime: timeout} if runtime is not None else _configured(config)
     for place, usual in places.items():
         seconds = timeout if timeout is not None else usual
-        options = [f"--runtime={place}", f"--timeout={lending.TIMEOUT if seconds is None else seconds}"]
-        lending.main([*options, f"--job={job}", *(["--offer"] if offer else []), "--", node])
+        options = [f"--runtime={place}", f"--timeout={agent.TIMEOUT if seconds is None else seconds}"]
+        agent.main([*options, f"--job={job}", *(["--offer"] if offer else []), "--", node])
     return 0
 
 
 def _configured(config: str | None) -> dict[str, float | None]:
-    """The runtime folders of the sites that lend nodes in agent mode, with their time limits."""
+    """The runtime folders of the sites that donate nodes in agent mode, with their time limits."""
     from adaptor.config.schema import config_path, load_config
 
     try:
         sites = load_config(config_path(config)).sites.values()
     except AdaptorError as error:
-        click.echo(f"adaptor: {error}; the default folder is looked at", err=True)
+        click.echo(f"adaptor: {error}; using the default folder", err=True)
         sites = {}.values()
     donations = [site.donation for site in sites if site.donation is not None]
     found: dict[str, float | None] = {

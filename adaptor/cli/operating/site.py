@@ -15,8 +15,8 @@ COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
+@click.group(cls=LazyGroup, sections={"Commands": COMMANDS}, invoke_without_command=True)
 @click.pass_context
 def site(ctx: click.Context) -> None:
-    """Look at sites, and write and check their configuration."""
+    """Show sites, write and check their configuration."""
     show_help(ctx)

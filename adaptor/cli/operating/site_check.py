@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 import click
 
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import config_option, json_option
+from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.cli.words import coloured, printable
 from adaptor.config.schema import SiteConfig, config_path, load_config
-from adaptor.errors import UsageError
 from backends.findings import Finding
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
@@ -25,7 +23,7 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 def check(name: str | None, config: str | None, as_json: bool) -> int:
     """Compare sites (default: all) with their live schedulers.
 
-    Submits nothing. Exit code 1: something will not work.
+    Submits nothing. Exit code 1: an error was found.
 
     \b
     Example:
@@ -53,14 +51,12 @@ def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
     if name is None:
         return list(sites)
     if name not in sites:
-        near = difflib.get_close_matches(name, sites, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"configured are {', '.join(sites)}"
-        raise UsageError(f"no site '{name}' ({hint})")
+        raise no_such_site(name, sites)
     return [name]
 
 
 def findings(site: SiteConfig) -> list[Finding]:
-    """What is as it should be, what may surprise, and what will not work."""
+    """What is right, what is doubtful and what is wrong with a site's configuration."""
     from adaptor.daemon.spool.check import check_spool
 
     return [*_scheduler_findings(site), *check_spool(site)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import config_option, json_option
+from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig, config_path, load_config
 from adaptor.errors import AdaptorError, UsageError
@@ -22,12 +22,16 @@ from backends.registry import backend_type
 
 @click.command("install-hooks")
 @click.argument("name", metavar="SITE")
-@click.option("--write", metavar="DIR", help="Write the scripts there, instead of printing them.")
-@click.option("--force", is_flag=True, help="Write over scripts that are there.")
+@click.option("--write", metavar="DIR", help="Write the scripts into this folder instead of printing them.")
+@click.option("--force", is_flag=True, help="Overwrite existing scripts.")
 @click.option(
     "--python", metavar="FILE", help="The interpreter on the nodes (default: the site's, else this)."
 )
-@click.option("--user", metavar="USER", help="Who lends the nodes (default: you; under sudo: who called it).")
+@click.option(
+    "--user",
+    metavar="USER",
+    help="The user whose workers run on donated nodes (default: you; with sudo: the caller).",
+)
 @config_option
 @json_option
 def install_hooks(
@@ -39,16 +43,16 @@ def install_hooks(
     config: str | None,
     as_json: bool,
 ) -> None:
-    """Print or write the scripts by which the scheduler of SITE takes lent nodes back.
+    """Print or write the scripts that reclaim donated nodes of SITE for its scheduler.
 
-    Slurm gets a prolog and an epilog, OpenPBS a hook, Torque a prologue and an epilogue. It also says what
-    an administrator does with them.
+    Slurm gets a prolog and an epilog, OpenPBS a hook, Torque a prologue and an epilogue. It also prints
+    instructions for the administrator.
 
     \b
     Example:
       adaptor site install-hooks cluster --write /etc/slurm
     """
-    site, donation = _lending_site(name, config)
+    site, donation = _donating_site(name, config)
     interpreter = _interpreter(python or site.python, site)
     hooks = backend_type(site.backend).hooks(site, Wanted(name, interpreter, _number_of(user), donation))
     warnings = _warnings(interpreter, site)
@@ -72,59 +76,59 @@ def install_hooks(
     click.echo("\n".join(instructions), err=not write)
 
 
-def _lending_site(name: str, config: str | None) -> tuple[SiteConfig, DonationConfig]:
-    """Raises UsageError: there is no such site, or it lends no nodes by agents."""
+def _donating_site(name: str, config: str | None) -> tuple[SiteConfig, DonationConfig]:
+    """Raises UsageError: no such site, or it does not donate nodes by agents."""
     path = config_path(config)
     sites = load_config(path).sites
     site = sites.get(name)
     if site is None:
-        raise UsageError(f"no site '{name}'; there are: {', '.join(sites)}")
+        raise no_such_site(name, sites)
     if site.donation is None or site.donation.mode != "agent":
         raise UsageError(
-            f"site {name} needs no hooks: only with donation.mode: agent workers run on nodes without the "
-            f"scheduler's knowing ({path or 'no configuration file'})"
+            f"site {name} needs no hooks: only with donation.mode: agent do workers run on nodes outside the "
+            f"scheduler ({path or 'no configuration file'})"
         )
     return site, site.donation
 
 
 def _interpreter(named: str | None, site: SiteConfig) -> str:
     if named is None and site.ssh is not None:
-        raise UsageError("say by --python which interpreter its nodes have: the site is reached over ssh")
+        raise UsageError("a site behind ssh needs --python: the interpreter on its nodes")
     path = Path(named or sys.executable)
     if not path.is_absolute():
-        raise UsageError(f"--python: {path} is not an absolute path; hooks have no search path")
+        raise UsageError(f"--python: {path} must be an absolute path; hooks have no search path")
     return str(path)
 
 
 def _number_of(user: str | None) -> int:
-    """Raises UsageError: nobody is called so."""
+    """Raises UsageError: there is no such user."""
     if user is None:
         return int(os.environ.get("SUDO_UID") or os.getuid())
     try:
         return int(user) if user.isdigit() else pwd.getpwnam(user).pw_uid
     except KeyError as error:
-        raise UsageError(f"--user: nobody is called {user} here") from error
+        raise UsageError(f"--user: no user {user} here") from error
 
 
 def _warnings(interpreter: str, site: SiteConfig) -> list[str]:
 
     if site.ssh is not None:
-        return [f"whether others than root can change {interpreter} on the nodes cannot be seen from here"]
+        return [f"cannot check from here that only root can change {interpreter} on the nodes"]
     found = changeable_by_others(interpreter)
     if not found:
         return []
     return [
-        f"root will run code that others can change: {'; '.join(found)}. Let root install the adaptor where "
+        f"root would run code that others can change: {'; '.join(found)}. Let root install the adaptor where "
         "only root writes, and name its interpreter, for instance: python3 -m venv /opt/adaptor, "
         "/opt/adaptor/bin/pip install request-adaptor, then --python /opt/adaptor/bin/python"
     ]
 
 
 def _write(folder: Path, hooks: Hooks, force: bool) -> None:
-    """Raises UsageError: a script is there; AdaptorError: one cannot be written."""
+    """Raises UsageError: a script exists; AdaptorError: one cannot be written."""
     for script in hooks.scripts:
         if (folder / script.name).exists() and not force:
-            raise UsageError(f"{folder / script.name}: is there already; --force writes over it")
+            raise UsageError(f"{folder / script.name}: exists already; --force overwrites it")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for script in hooks.scripts:
@@ -145,10 +149,10 @@ _TIMEOUT = 30
 
 
 def changeable_by_others(interpreter: str) -> list[str]:
-    """What of an interpreter and of this package in it is not root's alone, one phrase for each place.
+    """The places of an interpreter and of this package in it that not only root can change, a phrase each.
 
     Raises:
-        AdaptorError: it cannot be run, or does not have this package.
+        AdaptorError: it does not run, or does not have this package.
     """
     paths = [Path(interpreter), *(Path(line) for line in _places(interpreter))]
     checked = dict.fromkeys(part for path in paths for part in (*reversed(path.parents), path))
@@ -168,8 +172,8 @@ def _places(interpreter: str) -> list[str]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AdaptorError(f"{interpreter}: cannot be run: {error}") from error
     if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-        raise AdaptorError(f"{interpreter}: does not have the adaptor: {why}; install it there")
+        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise AdaptorError(f"{interpreter}: does not have the adaptor installed: {why}")
     return done.stdout.splitlines()
 
 
@@ -178,5 +182,5 @@ def _problem(path: Path) -> str:
     if status.st_uid:
         return f"{path} belongs to user {status.st_uid}"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
-        return f"{path} may be written by others"
+        return f"{path} is writable by others"
     return ""

@@ -14,15 +14,15 @@ from backends.base import SchedulerError
 
 
 @click.command()
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout (default: --config).")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("-o", "--output", metavar="FILE", help="The file to write; - is stdout (default: --config).")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @config_option
 @json_option
 def init(output: str | None, force: bool, config: str | None, as_json: bool) -> None:
-    """Write a configuration for the cluster here.
+    """Write a configuration for the cluster of this machine.
 
-    Takes the partitions (or queues), their limits and node sizes from Slurm or PBS; where none answers,
-    this machine becomes a local site. The file goes to --output, else to --config, else to the XDG place.
+    Reads partitions (or queues), their limits and node sizes from Slurm or PBS; if none answers, this
+    machine becomes a local site. Writes to --output, else --config, else ~/.config/adaptor/config.yaml.
 
     \b
     Example:
@@ -38,7 +38,7 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     if as_json:
         print_json({"file": str(path), "sites": sites})
     else:
-        click.echo(f"{path}: {', '.join(sites)} (adaptor site check compares it with the cluster)")
+        click.echo(f"{path}: {', '.join(sites)} (compare it with the cluster: adaptor site check)")
 
 
 def _described() -> str:
@@ -60,9 +60,9 @@ def _described() -> str:
 
 
 def _write(path: Path, text: str, force: bool) -> None:
-    """Raises UsageError: the file is there and must not be written over; AdaptorError: it cannot be."""
+    """Raises UsageError: the file exists; AdaptorError: it cannot be written."""
     if path.exists() and not force:
-        raise UsageError(f"{path}: is there already; --force writes over it, --output elsewhere")
+        raise UsageError(f"{path}: exists already; --force overwrites it, --output writes elsewhere")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

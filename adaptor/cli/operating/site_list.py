@@ -1,4 +1,4 @@
-"""`adaptor site list`: the sites and how their queues stand."""
+"""`adaptor site list`: the sites and the state of their queues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adaptor.protocol import control
 @config_option
 @json_option
 def list_(config: str | None, as_json: bool) -> None:
-    """List the sites and how their queues stand.
+    """List the sites and the state of their queues.
 
     \b
     Example:
@@ -25,7 +25,7 @@ def list_(config: str | None, as_json: bool) -> None:
     try:
         sites = ask(control.GetSites(), control.Sites).sites
     except NoDaemonError:
-        click.echo("adaptor: no daemon is running; this is what the configuration says", err=True)
+        click.echo("adaptor: no daemon is running; reading the configuration", err=True)
         sites = configured_sites(config)
     if as_json:
         print_json(sites)

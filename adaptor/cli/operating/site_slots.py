@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,15 +11,15 @@ from adaptor import views
 from adaptor.cli.client import NoAnswerError, ask
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
-from adaptor.cli.options import config_option, json_option
+from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, plural, printable
-from adaptor.errors import NoDaemonError, UsageError
+from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
 from adaptor.units import format_duration
 
 _TIMEOUT = 90.0
-"""Seconds for the daemon's answer: a slow scheduler is asked on the way."""
+"""Seconds for the daemon's answer; it asks the scheduler first, which may be slow."""
 
 
 @click.command()
@@ -30,11 +29,11 @@ _TIMEOUT = 90.0
 @config_option
 @json_option
 def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool) -> int:
-    """Show the free slots of the queues: how many processors are free, from when, for how long.
+    """Show free slots: how many processors, from when, for how long.
 
     Each line is one hole and the largest request that takes it without delaying anyone. Holes overlap
     where one is wide and short and another narrow and long. Asks the schedulers now, through the
-    daemon where one runs. Exit code 1: a queue could not be read.
+    daemon if one is running. Exit code 1: a queue could not be read.
 
     \b
     Examples:
@@ -61,7 +60,7 @@ def _read(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
     except NoAnswerError:
         raise
     except NoDaemonError:
-        click.echo("adaptor: no daemon is running; the schedulers are asked from here", err=True)
+        click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
         return _read_here(names, config)
 
 
@@ -77,9 +76,7 @@ def _read_here(names: Sequence[str], config: str | None) -> list[views.SlotsView
     sites = load_config(config_path(config)).sites
     for name in names:
         if name not in sites:
-            near = difflib.get_close_matches(name, sites, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"configured are {', '.join(sites)}"
-            raise UsageError(f"no site '{name}' ({hint})")
+            raise no_such_site(name, sites)
     return [read_site(name, sites[name]) for name in names or sites]
 
 
@@ -106,7 +103,7 @@ _TITLES = ("processors", "start", "until", "duration", "request")
 def slots_lines(site: views.SlotsView) -> Iterator[str]:
     """A title and a line for each free slot, the earliest first."""
     if not site.slots:
-        yield "no processor is ever free, as the queue stands"
+        yield "no free slot in the queue"
         return
     yield from layout(_TITLES, [_row(slot, site.observed or 0.0) for slot in site.slots])
 

@@ -24,7 +24,7 @@ _TITLES += ("held", "processors", "late", "observed", "state")
 
 
 def configured_sites(config: str | None) -> list[views.SiteView]:
-    """What is left to the scheduler to tell is None.
+    """Values that only the scheduler knows are None.
 
     Raises:
         ConfigError: the configuration is at fault.

@@ -29,7 +29,7 @@ COMMANDS = {
 }
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True)
+@click.group(cls=LazyGroup, sections={"Commands": COMMANDS}, invoke_without_command=True)
 @click.pass_context
 def replay(ctx: click.Context) -> None:
     """Simulate clusters on a virtual clock."""

@@ -5,12 +5,12 @@ Whoever uses one acknowledges the archive, the site and those who gave the data,
 
 from __future__ import annotations
 
-import difflib
 import os
 import urllib.error
 import urllib.request
 from pathlib import Path
 
+from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import AdaptorError
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.traces.swf_read import read_trace
@@ -51,8 +51,7 @@ def trace_address(name: str) -> str:
     for short, place in TRACES.items():
         if wanted in (short, place.partition("/")[2].lower()):
             return f"{ADDRESS}/{place}.swf.gz"
-    near = difflib.get_close_matches(wanted, TRACES, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(TRACES)}"
+    hint = did_you_mean(wanted, TRACES, f"known are {', '.join(TRACES)}", shown="{}")
     raise TraceError(f"no trace {name!r}: {hint}")
 
 

@@ -27,7 +27,7 @@ def test_credits_of_sites_and_bags(cli: Cli, serve: Serve) -> None:
     assert lines[1].split() == ["site", "hpc", "-", "3.5", "0.5", "1", "-"]
     assert lines[2].split() == ["site", "hpc", "2026-11", "1,000", "2.5", "-", "1", "996.5"]
     assert lines[3].split() == ["bag", "7", "10", "1.25", "0.35", "0.5", "8.25"]
-    assert lines[4] == "hpc: 2 a processor-hour, 0.5 where it is donated, charged in units of 10m"
+    assert lines[4] == "hpc: 2 a processor-hour, 0.5 on donated nodes, charged in units of 10m"
 
 
 def test_credits_as_json(cli: Cli, serve: Serve) -> None:
@@ -39,7 +39,7 @@ def test_credits_as_json(cli: Cli, serve: Serve) -> None:
 
 
 def test_nothing_was_ever_paid(cli: Cli) -> None:
-    assert "nothing has cost anything yet" in cli("credits").out
+    assert "no credits used yet" in cli("credits").out
 
 
 def test_a_budget_is_changed(cli: Cli, serve: Serve) -> None:

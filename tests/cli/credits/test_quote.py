@@ -23,7 +23,7 @@ def nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_a_picture_that_could_not_be_written(cli: Cli) -> None:
     done = cli("quote", "tasks.bag", "--png", "nowhere/menu.png")
     assert done.code == 2
-    assert "--png: nowhere/menu.png: there is no folder nowhere" in done.err
+    assert "--png: nowhere/menu.png: no folder nowhere" in done.err
 
 
 def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

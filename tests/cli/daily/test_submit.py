@@ -138,10 +138,10 @@ def startable(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_submit_starts_a_daemon_that_stays(cli: Cli, startable: list[Any], here: Path) -> None:
     outcome = cli("submit", "--template", "true", "--config", "my.yaml")
     assert (outcome.code, outcome.out) == (0, "bag 7: 1 task\n")
-    assert "started one (adaptor daemon stop ends it)" in outcome.err
+    assert "started a daemon (stop it with: adaptor daemon stop)" in outcome.err
     assert startable[0] == (str(here / "my.yaml"), False)
     outcome = cli("submit", "--template", "true", "--config", "my.yaml")
-    assert "keeps its own configuration" in outcome.err
+    assert "with its own configuration" in outcome.err
     assert len(startable) == 2
 
 
@@ -167,7 +167,7 @@ def test_an_interrupt_only_stops_the_watching_of_a_daemon_that_ran(
     server = serve({control.Submit: control.Submitted(7)})
     outcome = cli("run", "--template", "true")
     assert outcome.code == 130
-    assert "bag 7 goes on without being watched" in outcome.err
+    assert "bag 7 continues (adaptor watch" in outcome.err
     assert server.asked(control.Stop) == []
 
 

@@ -50,5 +50,5 @@ def test_a_folder_that_is_not_there(mirror, tmp_path):
 def test_unknown_names():
     with pytest.raises(TraceError, match="did you mean sdsc-blue"):
         archive.trace_address("sdsc-bleu")
-    with pytest.raises(TraceError, match="there are anl-intrepid"):
+    with pytest.raises(TraceError, match="known are anl-intrepid"):
         archive.trace_address("???")
