@@ -12,7 +12,10 @@ from tests.cli.invoking import Cli, Serve
 
 @pytest.mark.parametrize(
     ("command", "question", "words"),
-    [("cancel", control.Cancel, "2 tasks cancelled"), ("retry", control.Retry, "2 tasks put back")],
+    [
+        ("cancel", control.Cancel, "2 tasks cancelled"),
+        ("retry", control.Retry, "2 tasks put back into the queue"),
+    ],
 )
 def test_cancel_and_retry(cli: Cli, serve: Serve, command: str, question: type, words: str) -> None:
     server = serve({control.GetBags: control.Bags([bag_view(3)]), question: control.Changed(2)})

@@ -20,4 +20,4 @@ def test_why(cli: Cli, serve: Serve) -> None:
     assert server.asked(control.GetWhy) == [control.GetWhy(7, None, 5)]
     assert cli("why", "--pilot", "2", "--json").value[0]["time"] == "2023-11-14T22:13:20.000Z"
     server.answers[control.GetBags] = control.Bags([bag_view(), bag_view(8)])
-    assert "means 2 bags; name one" in cli("why", "all").err
+    assert "selects 2 bags; select one" in cli("why", "all").err

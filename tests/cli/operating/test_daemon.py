@@ -27,7 +27,7 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert cli("daemon", "status").code == 1
     outcome = cli("daemon", "start", "--until-idle")
     assert outcome.out.startswith("started: daemon on ")
-    assert cli("daemon", "start").out.startswith("runs already: ")
+    assert cli("daemon", "start").out.startswith("already running: ")
     assert started == [True]
     assert cli("daemon", "start", "--json").value["started"] is False
     assert "version 0.1.0, 2 workers" in cli("daemon", "status").out
