@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+import msgspec
+
+
+class Holdoff(msgspec.Struct, frozen=True):
+    """Where a `Backoff` stands."""
+
+    failures: int = 0
+    """In a row."""
+    until: float = 0.0
+    """Epoch seconds before which nothing is tried again."""
+    reason: str = ""
+    """Of the last failure."""
+
+    def waiting(self, now: float) -> bool:
+        return now < self.until
+
 
 class Backoff:
     """Doubling waits, from `first` seconds to `most`, after more than `tolerated` failures in a row."""
@@ -27,3 +43,8 @@ class Backoff:
 
     def waiting(self, now: float) -> bool:
         return now < self.until
+
+    @property
+    def holdoff(self) -> Holdoff:
+        """Where it stands, for a decision to look at."""
+        return Holdoff(self.failures, self.until, self.reason)

@@ -1,90 +1,203 @@
-"""Acting on decisions: requests are submitted and withdrawn, nodes are given back."""
+"""Carrying actions out: requests are submitted and withdrawn, nodes are given back, reasons are kept."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sqlite3
-import time
+from collections.abc import Sequence
 
-from adaptor.budget.accounting.ledger import Shares
-from adaptor.crafting.situation import Demand, Issue, Withdraw
-from adaptor.daemon.credits.affording import billed
-from adaptor.daemon.credits.treasury import DONATED, EXPLICIT
-from adaptor.daemon.pilots import Pilot
+from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.errors import OverBudgetError
+from adaptor.crafting.situation import Demand
+from adaptor.crafting.words import counted
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.site_state import SiteState, Withheld
+from adaptor.daemon.site import Site, Withheld
+from adaptor.decisions.actions import (
+    Action,
+    End,
+    Explain,
+    LengthenPad,
+    Remark,
+    Submit,
+    Wake,
+    Withdraw,
+    Withhold,
+)
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
-from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.workers import Worker
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)
 
+LONGEST = 30.0
+"""Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
+_DIGITS = re.compile(r"[\d.]+")
 
-async def issue(site: SiteState, decision: Issue, shares: Shares, node: str = "") -> bool:
-    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError.
 
-    `shares` are those of the bags that pay for it; `node` is the one that it lends, if it does.
-    """
-    crafted = decision.crafted
-    now = time.time()
-    pilot = _intend(site, decision, shares, now, node)
-    if not node:
-        site.withheld = Withheld()
-    refusals = site.refusals_of(pilot)
+async def carry_out(site: Site, actions: Sequence[Action]) -> None:
+    """Do as was decided, as long as the scheduler takes requests. Raises JournalError."""
+    work = _Work(site)
     try:
-        pilot.job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, decision.demand)))
+        for action in actions:
+            await work.do(action)
+    finally:
+        site.memory.submitting = ()
+    await cancel_unwanted(site)
+
+
+class _Work:
+    """The actions of one step on their way."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._until = site.core.now() + LONGEST
+        self._refused = False
+        """Whether the scheduler did not take a formal request."""
+        self._no_more_nodes = False
+        self._node_problem = ""
+
+    async def do(self, action: Action) -> None:
+        match action:
+            case Submit():
+                await self._submit(action)
+            case Withhold():
+                self._withhold(action)
+            case Wake(name):
+                self._site.core.wakes[name].set()
+            case _:
+                _change(self._site, action)
+
+    def _withhold(self, action: Withhold) -> None:
+        if action.donated:
+            _withhold_nodes(self._site, self._node_problem or action.reason)
+        elif not self._refused:
+            _withhold(self._site, action.reason)
+
+    async def _submit(self, action: Submit) -> None:
+        await cancel_unwanted(self._site)
+        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
+        if action.node:
+            await self._submit_for_node(action)
+        elif not self._refused:
+            self._refused = not await submit(self._site, action)
+
+    async def _submit_for_node(self, action: Submit) -> None:
+        """What the scheduler says of one node it most likely says of all; agents fail one by one."""
+        site, donation = self._site, self._site.memory.donation
+        if self._no_more_nodes or donation is None:
+            return
+        if site.core.now() >= self._until:
+            self._no_more_nodes = True
+            site.wake.set()
+            return
+        if await submit(site, action):
+            return
+        self._node_problem = f"{action.node} could not be had: {donation.refusals(action.node).reason}"
+        preemptible = site.memory.settings.donation is not None and site.memory.settings.donation.preemptible
+        self._no_more_nodes = preemptible or donation.failing.waiting(site.core.now())
+
+
+def _change(site: Site, action: Withdraw | End | Remark | Explain | LengthenPad) -> None:
+    """What changes no more than what is remembered of the site, and what the user is told."""
+    memory = site.memory
+    match action:
+        case Withdraw() | End():
+            if (pilot := memory.withdraw(action, site.core.now())) is not None:
+                site.explain("withdrawn", action.reason, pilot)
+        case Remark():
+            if (pilot := memory.remark(action)) is not None:
+                site.explain("problem", action.text, pilot)
+        case Explain(kind, text):
+            site.explain(kind, text)
+        case LengthenPad(pad):
+            memory.lengthen_pad(site.core.broker, pad)
+
+
+def _withhold(site: Site, reason: str) -> None:
+    """Keep the reason; where only its numbers have changed, in place of the last one."""
+    last = site.withheld
+    if reason == last.text:
+        return
+    same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
+    row = site.explain("withheld", reason, replacing=last.row if same else None)
+    site.withheld = Withheld(reason, row)
+
+
+def _withhold_nodes(site: Site, reason: str) -> None:
+    """Keep why no more donated nodes are used, once; a step without a reason forgets it."""
+    donation = site.memory.donation
+    if donation is None or reason == donation.reason:
+        return
+    if reason:
+        held = counted(len(site.memory.donated), "donated node")
+        told = f"{held} in use, no more for now: {reason}"
+        donation.row = site.explain("withheld", told, replacing=donation.row)
+    else:
+        donation.row = None
+    donation.reason = reason
+
+
+async def submit(site: Site, action: Submit) -> bool:
+    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
+    now, memory = site.core.now(), site.memory
+    try:
+        pilot = _intend(site, action, now)
+    except OverBudgetError as error:  # another site has spent it since this was decided
+        _withhold(site, str(error))
+        return False
+    if not action.node:
+        site.withheld = Withheld()
+    try:
+        job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, action.demand)))
     except JournalError:
         raise
     except AdaptorError as error:
-        refusals.failed(now, str(error))
+        memory.not_submitted(pilot, str(error), now)
         if isinstance(error, SubmitUncertain):
             pilot.note = f"whether the scheduler has it is not yet known: {error}"
             site.explain("problem", pilot.note, pilot)
         else:
             _refused(site, pilot, error)
         return False
-    refusals.succeeded()
-    if pilot.state is PilotState.SUBMITTING:
-        pilot.move(PilotState.QUEUED)
+    memory.submitted(pilot, job)
     site.note_change(pilot)
-    site.explain("issued", crafted.reason, pilot)
+    site.explain("issued", action.crafted.reason, pilot)
     return True
 
 
-def _intend(site: SiteState, decision: Issue, shares: Shares, now: float, node: str) -> Pilot:
-    """Write down that a request is about to be submitted, and reserve what it may cost."""
-    crafted, bag = decision.crafted, decision.demand.bag
-    request = crafted.request
+def _intend(site: Site, action: Submit, now: float) -> Pilot:
+    """Write down that a request is about to be submitted, and reserve what it may cost.
+
+    Raises:
+        OverBudgetError: a budget does not hold it; nothing is written down.
+    """
+    crafted, core = action.crafted, site.core
 
     def reserve(db: sqlite3.Connection, id: int) -> None:
-        kind = DONATED if node else EXPLICIT
-        site.core.treasury.reserve(db, id, site.name, billed(site, request), kind, shares, now)
+        kind: Allocation = "donated" if action.node else "explicit"
+        request = billed(site.memory.rules, crafted.request)
+        core.treasury.reserve(db, id, site.name, request, kind, action.payers, now)
 
-    id = site.core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, node)
-    pilot = Pilot(id, f"{site.tag_prefix}{id}", request, now, crafted.predicted_start, bag=bag, node=node)
-    site.pilots[id] = pilot
-    if bag is not None:
-        site.core.broker.own_pilot(id, bag)
-    if node:
-        site.core.broker.use_node(id, DonatedNode(since=now))
-    return pilot
+    bag = action.demand.bag
+    id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)
+    return site.memory.add_pilot(core.broker, id, f"{site.tag_prefix}{id}", action, now)
 
 
-def _refused(site: SiteState, pilot: Pilot, error: AdaptorError) -> None:
+def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
     """The request is certainly not in the queue."""
-    pilot.end(PilotState.REFUSED, time.time(), str(error))
+    pilot.end(PilotState.REFUSED, site.core.now(), str(error))
     site.note_change(pilot)
-    site.pilots.pop(pilot.id, None)
-    site.core.broker.forget_pilot(pilot.id)
+    site.memory.forget(site.core.broker, pilot)
     site.core.treasury.settle([pilot.id])
-    kind = "refused" if isinstance(error, SubmitRefused) else "problem"
-    site.explain(kind, str(error), pilot)
+    site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)
 
 
-def _order(site: SiteState, pilot: Pilot, demand: Demand) -> PilotOrder:
+def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
     """Raises AdaptorError: the pilot's folder cannot be made."""
     folder = site.machine.private_folder(site.folder(pilot))
     return PilotOrder(
@@ -103,14 +216,7 @@ def _order(site: SiteState, pilot: Pilot, demand: Demand) -> PilotOrder:
     )
 
 
-def withdraw(site: SiteState, decision: Withdraw) -> None:
-    pilot = site.pilots.get(decision.pilot)
-    if pilot is not None and not pilot.cancel_reason:
-        pilot.cancel_reason = decision.reason
-        site.explain("withdrawn", decision.reason, pilot)
-
-
-async def cancel_unwanted(site: SiteState) -> None:
+async def cancel_unwanted(site: Site) -> None:
     """Cancel the pilots that have a reason to go and are still there."""
     unwanted = [
         pilot
@@ -124,7 +230,7 @@ async def cancel_unwanted(site: SiteState) -> None:
         site.wake.set()
 
 
-async def release_node(site: SiteState, worker: Worker) -> None:
+async def release_node(site: Site, worker: Worker) -> None:
     """A worker has left its node and its pilot goes on: give the node back where that can be done.
 
     Raises:
@@ -140,5 +246,5 @@ async def release_node(site: SiteState, worker: Worker) -> None:
     except SchedulerError as error:
         log.info("node %s of pilot %d was not given back: %s", worker.node, pilot.id, error)
         return
-    site.core.journal.note_freed(pilot.id, worker.processors, time.time())
+    site.core.journal.note_freed(pilot.id, worker.processors, site.core.now())
     site.explain("state", f"gave node {worker.node} back: no task was left for it", pilot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from adaptor.daemon.credits.spending import (
     budget_writer,
     change_budget,
     check_deadline,
-    forecast_of,
+    forecast_view,
     live_credits,
     why_paused,
 )
@@ -50,7 +49,7 @@ async def serve(service: Service, data: bytes) -> control.Answer:
         return control.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
         if isinstance(question, READING):
-            return _live(service, answer(service.core.journal.connection, question, time.time()))
+            return _live(service, answer(service.core.journal.connection, question, service.core.now()))
         return await _do(service, question)
     except UsageError as error:
         return control.Failure(str(error), usage=True)
@@ -77,8 +76,7 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
         case control.Retry():
             return control.Changed(await _retry(service, question.bags))
         case control.SetBudget():
-            sites = service.sites.values()
-            changed = change_budget(service.core, sites, question.bag, question.credits)
+            changed = change_budget(service.core, question.bag, question.credits)
             service.wake_sites()
             return control.Credits(changed)
     raise UsageError("the daemon does not know this question")
@@ -87,9 +85,9 @@ async def _do(service: Service, question: control.Question) -> control.Answer:
 async def _submit(service: Service, given: control.BagInput) -> int:
     spec = given.spec
     _check(service, given)
-    now = time.time()
+    now = service.core.now()
     check_deadline(spec.deadline, now)
-    with_budget = budget_writer(service.core, service.sites.values(), spec, given.budget)
+    with_budget = budget_writer(service.core, service.sites, spec, given.budget)
     id = service.core.journal.add_bag(spec, given.tasks, now, with_budget)
     if with_budget is not None or spec.aims:
         service.core.broker.keep_apart(id)
@@ -112,7 +110,7 @@ def _check(service: Service, given: control.BagInput) -> None:
         raise UsageError("a bag needs at least one task")
     if spec.allocation == "transparent":
         _check_donation(service, spec.sites or tuple(service.sites))
-    limits = [service.sites[name].limits for name in spec.sites or service.sites]
+    limits = [service.sites[name].memory.limits for name in spec.sites or service.sites]
     largest = max(limit.max_proc for limit in limits)
     if spec.cpus > largest:
         raise UsageError(f"tasks of {spec.cpus} cpus fit into no request: max_proc is {largest}")
@@ -136,7 +134,7 @@ async def _cancel(service: Service, bags: list[int]) -> int:
 async def _retry(service: Service, bags: list[int]) -> int:
     journal, broker = service.core.journal, service.core.broker
     loaded = [load_bag(journal, bag) for bag in bags]
-    again = sum(broker.retry(bag, time.time()) for bag in loaded)
+    again = sum(broker.retry(bag, service.core.now()) for bag in loaded)
     await service.core.commit()
     service.wake_sites()
     return again
@@ -161,7 +159,7 @@ def _live(service: Service, told: control.Answer) -> control.Answer:
 def _live_bag(service: Service, bag: BagView) -> BagView:
     """A task that a worker holds in reserve still waits, as its user sees it."""
     started = min(bag.running, service.core.broker.started(bag.id))
-    paused, forecast = why_paused(service.sites, bag), forecast_of(service.sites, bag)
+    paused, forecast = why_paused(service.core, bag), forecast_view(service.core, bag)
     waiting = bag.waiting + bag.running - started
     return msgspec.structs.replace(bag, running=started, waiting=waiting, paused=paused, forecast=forecast)
 

@@ -5,16 +5,17 @@ The order is always the same: the broker decides, the journal writes, then the w
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.daemon.credits.chosen import ChosenSlots
-from adaptor.daemon.credits.outlooks import Outlooks
+from adaptor.daemon.clock import Clock, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
 from adaptor.daemon.server import Server
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
@@ -34,16 +35,24 @@ class Core:
         server: Server,
         terms: dict[str, SiteTerms],
         costs: Mapping[str, Costs] | None = None,
+        clock: Clock = system_clock,
     ) -> None:
+        self.now = clock
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
         self.server = server
         self.terms = terms
-        self.broker = recover(journal, terms, time.time())
+        self.broker = recover(journal, terms, self.now())
         self.treasury = self._open_treasury()
-        self.chosen = ChosenSlots()
-        self.outlooks = Outlooks()
+        self.sites: dict[str, SiteMemory] = {}
+        """All sites, by name: they share the broker, so each decides with an eye on the others."""
+        self.wakes: dict[str, asyncio.Event] = {}
+        """By site: set, and it steps soon."""
+        self.decided = Memory()
+        """What the last decision of any site leaves for the next one."""
+        self.deciding = asyncio.Lock()
+        """One site decides at a time, so that each sees what the others are about to submit."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self._sent_bags: dict[str, set[int]] = {}
@@ -51,14 +60,14 @@ class Core:
 
     def recover(self) -> None:
         """Forget everything in memory and begin again from the journal. Raises JournalError."""
-        self.broker = recover(self.journal, self.terms, time.time())
+        self.broker = recover(self.journal, self.terms, self.now())
         self.treasury = self._open_treasury()
         self.losses.clear()
         self._sent_bags.clear()
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
-        treasury = Treasury(self.journal, self.terms, self._costs, time.time())
+        treasury = Treasury(self.journal, self.terms, self._costs, self.now)
         treasury.settle_all()
         return treasury
 
@@ -69,7 +78,7 @@ class Core:
             JournalError: it could not be written; nobody was told anything.
         """
         changes, drafts = self.broker.drain()
-        self.journal.write(changes, time.time(), self.treasury.late_results(changes))
+        self.journal.write(changes, self.now(), self.treasury.late_results(changes))
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
         self.losses.clear()

@@ -6,7 +6,7 @@ Meanwhile no request is made there, no task counts as too large for it, and the 
 from __future__ import annotations
 
 from adaptor.config.schema import SiteConfig
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of
 from adaptor.model import Limits
 from adaptor.units import format_duration
@@ -24,15 +24,15 @@ def unknown_limits(config: SiteConfig) -> Limits:
     )
 
 
-async def learn_limits(site: SiteState) -> None:
+async def learn_limits(site: Site) -> None:
     """Ask for them, where they are not known yet. Raises JournalError."""
-    if site.limits_known:
+    if site.memory.limits_known:
         return
     limits = await site.ask(lambda: limits_of(site.config, site.backend))
     if limits is None:
         return
-    site.limits, site.limits_known = limits, True
-    site.core.broker.set_longest(site.name, max(1.0, limits.max_tr - site.pad))
+    site.memory.limits, site.memory.limits_known = limits, True
+    site.memory.set_longest(site.core.broker)
     site.explain(
         "state",
         f"its limits are known now: {limits.max_pending_requests} requests of {limits.max_proc} processors "

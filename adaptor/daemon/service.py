@@ -15,23 +15,22 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__
 from adaptor.config.schema import Config
-from adaptor.daemon import site
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.client_endpoint import Reception
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
-from adaptor.daemon.multisite import acquaint
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.remote.setup import set_up_remote_folder
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.shutdown import end_pilots
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.spool.setup import open_spool, set_up_spool, spool_of
+from adaptor.daemon.step import run as run_site
 from adaptor.daemon.worker_endpoint import Desk
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
@@ -72,7 +71,7 @@ class Service:
         terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
         self.core = Core(directory, Journal(directory), self.server, terms, costs_of(config.sites))
         self.sites = {
-            name: SiteState(
+            name: Site(
                 name,
                 config.sites[name],
                 backend,
@@ -80,14 +79,10 @@ class Service:
                 self.core,
                 machines[name],
                 limits_known=name in known,
+                poll=self._poll_of(name),
             )
             for name, backend in backends.items()
         }
-        self._polls = {
-            name: float(each.poll_interval or backend_type(each.backend).poll_interval)
-            for name, each in config.sites.items()
-        }
-        acquaint(self.sites, self._polls)
         self._set_up_spools()
         for state in self.sites.values():
             set_up_remote_folder(state, self._keys, self._addresses, self._stall)
@@ -99,6 +94,11 @@ class Service:
         self._stop_pilots = False
         self._until_idle = False
         self._last_busy = time.monotonic()
+
+    def _poll_of(self, name: str) -> float:
+        """Seconds between two looks at the queue of a site."""
+        config = self.config.sites[name]
+        return float(config.poll_interval or backend_type(config.backend).poll_interval)
 
     async def run(self, until_idle: bool = False, on_ready: Callable[[], None] | None = None) -> None:
         """Serve until told to stop, or, for a private daemon, until there is nothing left to do.
@@ -185,7 +185,7 @@ class Service:
     def _schedule(self) -> AsyncIOScheduler:
         scheduler = AsyncIOScheduler(job_defaults={"coalesce": True, "max_instances": 1})
         for state in self.sites.values():
-            seconds = self._polls[state.name]
+            seconds = state.memory.settings.poll
             scheduler.add_job(_wake, "interval", [state], seconds=seconds, id=f"look at {state.name}")
         scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
         scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
@@ -193,15 +193,15 @@ class Service:
         self.wake_sites()
         return scheduler
 
-    async def _run_site(self, state: SiteState) -> None:
+    async def _run_site(self, state: Site) -> None:
         while True:
             try:
-                await site.run(state, backend_type(state.config.backend).pause, self._may_step)
+                await run_site(state, backend_type(state.config.backend).pause, self._may_step)
             except JournalError as error:
                 self._stall(error)
             except Exception:
                 log.exception("a step of site %s failed; it is tried again", state.name)
-                state.problem = (
+                state.memory.problem = (
                     f"a step failed by an error of the adaptor's own: see {self.directory}/daemon.log"
                 )
                 await asyncio.sleep(1.0)
@@ -287,6 +287,6 @@ class Service:
         )
 
 
-async def _wake(state: SiteState) -> None:
+async def _wake(state: Site) -> None:
     """A coroutine, so that it runs in the loop; plain functions get a thread of the scheduler's."""
     state.wake.set()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
-from adaptor.daemon.site import cancel_all, see_off
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
+from adaptor.daemon.step import cancel_all, observe_only
 
 _BEYOND_GRACE = 5.0
 """Seconds that schedulers have beyond the grace time of workers."""
 
 
-async def end_pilots(sites: Collection[SiteState]) -> None:
+async def end_pilots(sites: Collection[Site]) -> None:
     """Cancel all pilots and see them off; a site that does not answer keeps nobody from leaving in time.
 
     Raises:
@@ -30,8 +30,8 @@ async def end_pilots(sites: Collection[SiteState]) -> None:
         task.result()
 
 
-async def _end(state: SiteState) -> None:
+async def _end(state: Site) -> None:
     await cancel_all(state, "the daemon was stopped together with its pilots")
     while state.pilots:
-        await see_off(state)
+        await observe_only(state)
         await asyncio.sleep(0.2)

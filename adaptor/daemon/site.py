@@ -1,145 +1,215 @@
-"""One site's loop: observe its scheduler, decide, act."""
+"""One site in the daemon: the ways to its scheduler and its workers, and what is remembered of it."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import time
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from adaptor.crafting.multisite.site_status import Part
-from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Demand, Issue, Withdraw, Withhold
-from adaptor.daemon.acting import cancel_unwanted, issue, withdraw
-from adaptor.daemon.credits.affording import Affordable, TooDear, within_budgets
-from adaptor.daemon.credits.aiming import aimed
-from adaptor.daemon.credits.replanning import keep_to_quotes
-from adaptor.daemon.donation.leases import beside_leases
-from adaptor.daemon.donation.observation import with_lent
-from adaptor.daemon.donation.outdated import end_outdated
-from adaptor.daemon.donation.step import lend_and_take_back
-from adaptor.daemon.holdoff import why_held_back
-from adaptor.daemon.late_limits import learn_limits
-from adaptor.daemon.observing import observe_pilots
-from adaptor.daemon.site_state import SiteState, Withheld
-from adaptor.daemon.viewing import view_of
-from adaptor.model import QueueState
+import msgspec
 
-_DIGITS = re.compile(r"[\d.]+")
+from adaptor.config.schema import SiteConfig
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.daemon.core import Core
+from adaptor.daemon.evidence import pilot_directory
+from adaptor.daemon.settings import settings_of
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.journal.journal import Journal
+from adaptor.journal.pilot_rows import PilotRow
+from adaptor.model import Limits, PilotState, Request
+from adaptor.protocol.access import worker_access
+from backends.agents.agents import grace_of as grace_of_agents
+from backends.base import Backend, SchedulerError
+from backends.machines.base import Machine
+from backends.machines.here import HERE
 
+if TYPE_CHECKING:
+    from adaptor.daemon.remote.folder import RemoteFolder
+    from adaptor.daemon.spool.endpoint import SpoolEndpoint
 
-async def run(site: SiteState, pause: float, may_step: Callable[[], bool]) -> None:
-    """Step whenever woken, with a short pause in between so that the scheduler is left in peace.
+log = logging.getLogger(__name__)
 
-    Raises:
-        JournalError: a step could not be written down.
-    """
-    while True:
-        await site.wake.wait()
-        site.wake.clear()
-        if may_step():
-            await step(site)
-        await asyncio.sleep(pause)
+T = TypeVar("T")
+
+GRACE_ON_DONATED_NODES = 3.0
+"""Seconds; less than what schedulers usually give a job that they preempt."""
 
 
-async def step(site: SiteState) -> None:
-    """Observe, decide, act. A scheduler that does not answer changes nothing. Raises JournalError."""
-    if not site.active:
-        site.queue = None
-        return
-    await learn_limits(site)
-    await end_outdated(site)
-    await observe_pilots(site)
-    await cancel_unwanted(site)
-    await lend_and_take_back(site)
-    await keep_to_quotes(site, time.time())
-    demands = site.core.broker.demands(site.name)
-    waiting = any(demand.waiting for demand in demands)
-    site.queue = await _read_queue(site) if waiting else None
-    site.seen = site.queue or site.seen
-    if site.peers is not None and waiting:
-        site.peers.heard(site.name)
-    await _decide(site, demands, waiting)
-    await cancel_unwanted(site)
+class Withheld(msgspec.Struct):
+    """The last reason for not submitting a request, so that it is told once."""
+
+    text: str = ""
+    row: int | None = None
+    """Where it stands in the journal."""
 
 
-async def _read_queue(site: SiteState) -> QueueState | None:
-    queue = await site.ask(site.backend.queue_state)
-    return None if queue is None else with_lent(site, queue)
+class Site:
+    def __init__(
+        self,
+        name: str,
+        config: SiteConfig,
+        backend: Backend,
+        limits: Limits,
+        core: Core,
+        machine: Machine = HERE,
+        *,
+        limits_known: bool = True,
+        poll: float = 1.0,
+    ) -> None:
+        """It becomes one of the sites of `core`.
+
+        Args:
+            limits_known: False where `limits` only stand for some that could not be asked yet.
+            poll: seconds between two looks at the queue.
+
+        Raises:
+            JournalError: what was learned before cannot be read.
+        """
+        self.name = name
+        self.config = config
+        self.backend = backend
+        self.core = core
+        self.machine = machine
+        """Where its scheduler's commands run and its pilots' files lie."""
+        self.tag_prefix = f"adaptor-{core.journal.instance}.{name}."
+        """What the tags of its pilots begin with, and of no other site's."""
+        self.remote_folder: RemoteFolder | None = None
+        """Of a site behind ssh: its folder there."""
+        self.spool: SpoolEndpoint | None = None
+        """The daemon's end of its spool, if its workers use one."""
+        self.withheld = Withheld()
+        self.memory = SiteMemory(
+            settings_of(name, config, backend, limits, poll),
+            core.now(),
+            waits=recall_waits(core.journal, name),
+            idleness=core.journal.idleness(name) if config.donation else None,
+            limits_known=limits_known,
+        )
+        core.sites[name] = self.memory
+        self.wake = core.wakes[name] = asyncio.Event()
+        self._one_question = asyncio.Lock()
+
+    @property
+    def pilots(self) -> dict[int, Pilot]:
+        """Those in the system."""
+        return self.memory.pilots
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything to observe or to decide."""
+        return bool(self.pilots) or self.core.broker.has_work_for(self.name)
+
+    def grace_of(self, pilot: Pilot) -> float:
+        """Seconds that its workers have for ending their tasks; a local job waits for a donated node."""
+        grace, donation = float(self.config.grace_time), self.config.donation
+        if not pilot.node or donation is None:
+            return grace
+        return min(grace, grace_of_agents(donation) if donation.mode == "agent" else GRACE_ON_DONATED_NODES)
+
+    def heard_until(self, now: float) -> float:
+        """Epoch seconds up to which all that its workers have sent has been heard."""
+        if self.spool is not None:
+            return self.spool.heard_until
+        return now if self.remote_folder is None else self.remote_folder.heard_until(now)
+
+    def load_pilots(self) -> None:
+        """The pilots in the system, as the journal has them."""
+        now = self.core.now()
+        rows = self.core.journal.pilots_in_system()
+        self.memory.pilots = {row.id: _pilot(row, now) for row in rows if row.site == self.name}
+
+    async def ask(self, question: Callable[[], T]) -> T | None:
+        """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why."""
+        memory = self.memory
+        async with self._one_question:
+            asked = memory.asked_since = self.core.now()
+            try:
+                answer = await asyncio.to_thread(question)
+            except SchedulerError as error:
+                self._unanswered(str(error), asked)
+                return None
+            finally:
+                memory.asked_since = None
+        memory.problem, memory.problem_since = "", None
+        return answer
+
+    def _unanswered(self, problem: str, asked: float) -> None:
+        memory = self.memory
+        if problem != memory.problem:
+            self.explain("problem", problem)
+        memory.problem = problem
+        memory.problem_since = memory.problem_since or asked
+
+    async def cancel(self, jobs: Collection[str]) -> bool:
+        """End these jobs; whether the scheduler took the order."""
+
+        def cancel() -> bool:
+            self.backend.cancel(jobs)
+            return True
+
+        return await self.ask(cancel) is not None
+
+    @property
+    def home(self) -> Path:
+        """What holds the folders of its pilots, on its machine."""
+        return self.core.directory if self.remote_folder is None else self.remote_folder.folder
+
+    @property
+    def access(self) -> Path:
+        """Where its workers find how to reach the daemon."""
+        folder = self.remote_folder
+        return self.home / worker_access(self.name) if folder is None else folder.access
+
+    def folder(self, pilot: Pilot) -> Path:
+        return pilot_directory(self.home, pilot.id)
+
+    def note_change(self, pilot: Pilot) -> None:
+        """Write a pilot's state down, and learn from its wait. Raises JournalError."""
+        self.memory.learn_wait(pilot)
+        self.core.journal.update_pilot(
+            pilot.id,
+            state=pilot.state,
+            job=pilot.job,
+            started=pilot.started,
+            ended=pilot.ended,
+            end_reason=pilot.end_reason,
+            yielded=pilot.yielded,
+        )
+        log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
+
+    def explain(self, kind: str, text: str, pilot: Pilot | None = None, replacing: int | None = None) -> int:
+        """Keep a decision or an event for `adaptor why`; its row in the journal."""
+        if replacing is None:
+            log.info("%s: %s%s: %s", self.name, kind, f" pilot {pilot.id}" if pilot else "", text)
+        about = pilot.id if pilot else None
+        return self.core.journal.explain(
+            self.core.now(), self.name, kind, text, pilot=about, replacing=replacing
+        )
 
 
-async def cancel_all(site: SiteState, reason: str) -> None:
-    """Take every pilot back, queued or running."""
-    for pilot in site.pilots.values():
-        pilot.cancel_reason = pilot.cancel_reason or reason
-    await cancel_unwanted(site)
+def recall_waits(journal: Journal, site: str) -> WaitLearner:
+    """What the waits of earlier pilots have taught. Raises JournalError."""
+    waits = WaitLearner()
+    for each in journal.waits(site):
+        waits.waited(each.p, each.predicted_start, each.started, each.ended)
+    return waits
 
 
-async def see_off(site: SiteState) -> None:
-    """Observe only: requests are no longer made. Raises JournalError."""
-    await observe_pilots(site)
-    await cancel_unwanted(site)
-
-
-async def _decide(site: SiteState, demands: tuple[Demand, ...], waiting: bool) -> None:
-    now = time.time()
-    if waiting and (held_back := why_held_back(site, now)):
-        _withhold(site, held_back)
-        return
-    part = None
-    if site.peers is not None:
-        if awaited := site.peers.awaited(site.name):
-            _withhold(site, f"waits a moment for the queue of {' and '.join(sorted(awaited))} to be read")
-            return
-        await site.peers.weigh(site.name)
-        demands = site.core.broker.demands(site.name)
-        part = site.peers.part(site.name, demands)
-    site.paused.clear()
-    demands = aimed(site, tuple(beside_leases(site, demand) for demand in demands), now)
-    await _act(site, plan(view_of(site, site.queue, now, demands), part), part)
-
-
-async def _act(site: SiteState, decisions: list[Decision], part: Part | None) -> None:
-    """Carry decisions out, as long as requests are taken."""
-    site.intended = tuple(each for each in decisions if isinstance(each, Issue))
-    untold = part.reason if part is not None else ""
-    try:
-        for decision in decisions:
-            match decision:
-                case Issue():
-                    site.intended = site.intended[1:]
-                    found = _affordable(site, decision)
-                    if found is None:
-                        continue
-                    if untold:
-                        site.explain("divided", untold)
-                        untold = ""
-                    if not await issue(site, found.issue, found.shares):
-                        break
-                case Withdraw():
-                    withdraw(site, decision)
-                case Withhold():
-                    _withhold(site, decision.reason)
-    finally:
-        site.intended = ()
-
-
-def _affordable(site: SiteState, wanted: Issue) -> Affordable | None:
-    """The request as far as the budgets reach; None, with the reason kept, where that is not far enough."""
-    match within_budgets(site, wanted):
-        case Affordable() as found:
-            return found
-        case TooDear(reason):
-            site.paused[wanted.demand.bag] = reason
-            _withhold(site, reason)
-    return None
-
-
-def _withhold(site: SiteState, reason: str) -> None:
-    """Keep the reason; where only its numbers have changed, in place of the last one."""
-    last = site.withheld
-    if reason == last.text:
-        return
-    same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
-    row = site.explain("withheld", reason, replacing=last.row if same else None)
-    site.withheld = Withheld(reason, row)
+def _pilot(row: PilotRow, now: float) -> Pilot:
+    """A pilot as the journal has it, after a restart."""
+    return Pilot(
+        row.id,
+        row.tag,
+        Request(row.p, row.tr),
+        row.submitted,
+        row.predicted_start,
+        state=PilotState(row.state),
+        job=row.job,
+        started=row.started,
+        known_since=now,
+        bag=row.bag,
+        node=row.node,
+    )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.slots_view import slots_view, unread
-from adaptor.daemon.viewing import rules_of
 from adaptor.errors import UsageError
 from adaptor.journal.database import guarded
 from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
@@ -18,46 +16,49 @@ from adaptor.model import PilotState
 from adaptor.views import DonationView, SiteView, SlotsView
 
 
-def site_view(site: SiteState) -> SiteView:
-    running = [pilot for pilot in site.requests if pilot.state is PilotState.RUNNING]
+def site_view(site: Site) -> SiteView:
+    memory = site.memory
+    running = [pilot for pilot in memory.requests if pilot.state is PilotState.RUNNING]
     return SiteView(
         name=site.name,
         backend=site.config.backend,
         heuristic=site.config.heuristic,
-        max_pending_requests=site.limits.max_pending_requests if site.limits_known else None,
-        max_proc=site.limits.max_proc if site.limits_known else None,
-        max_tr=float(site.limits.max_tr) if site.limits_known else None,
-        queued=len(site.requests) - len(running),
+        max_pending_requests=memory.limits.max_pending_requests if memory.limits_known else None,
+        max_proc=memory.limits.max_proc if memory.limits_known else None,
+        max_tr=float(memory.limits.max_tr) if memory.limits_known else None,
+        queued=len(memory.requests) - len(running),
         running=len(running),
-        processors=site.seen.processors if site.seen else None,
+        processors=memory.seen.processors if memory.seen else None,
         observed=_observed(site),
-        problem=site.problem,
-        since=site.problem_since,
+        problem=memory.problem,
+        since=memory.problem_since,
         held=sum(pilot.request.p for pilot in running),
-        late=site.waits.worst(time.time()),
+        late=memory.waits.worst(site.core.now()),
         donation=_donation(site),
     )
 
 
-def _observed(site: SiteState) -> float | None:
+def _observed(site: Site) -> float | None:
     """When its queue, or its nodes, were last read."""
-    read = [site.seen.now] if site.seen else []
-    if site.lender is not None and site.lender.observed is not None:
-        read.append(site.lender.observed)
+    memory = site.memory
+    read = [memory.seen.now] if memory.seen else []
+    if memory.donation is not None and memory.donation.observed is not None:
+        read.append(memory.donation.observed)
     return max(read, default=None)
 
 
-def _donation(site: SiteState) -> DonationView | None:
+def _donation(site: Site) -> DonationView | None:
     journal = site.core.journal
     with guarded(journal.path):
-        told = donation_of_site(journal.connection, site.name, time.time())
-    if site.lender is None:
+        told = donation_of_site(journal.connection, site.name, site.core.now())
+    donation = site.memory.donation
+    if donation is None:
         return told
     told = told or NOTHING_DONATED
-    return msgspec.structs.replace(told, idle=site.lender.idle, reason=site.lender.reason)
+    return msgspec.structs.replace(told, idle=donation.idle, reason=donation.reason)
 
 
-async def read_slots(sites: Mapping[str, SiteState], names: Sequence[str]) -> list[SlotsView]:
+async def read_slots(sites: Mapping[str, Site], names: Sequence[str]) -> list[SlotsView]:
     """The free slots of these sites (empty: of all), read now, all at the same time.
 
     Raises:
@@ -69,9 +70,9 @@ async def read_slots(sites: Mapping[str, SiteState], names: Sequence[str]) -> li
     return list(await asyncio.gather(*(_read(sites[name]) for name in names or sites)))
 
 
-async def _read(site: SiteState) -> SlotsView:
+async def _read(site: Site) -> SlotsView:
     queue = await site.ask(site.backend.queue_state)
     if queue is None:
-        return unread(site.name, site.problem)
-    site.seen = queue
-    return slots_view(site.name, queue, rules_of(site))
+        return unread(site.name, site.memory.problem)
+    site.memory.seen = queue
+    return slots_view(site.name, queue, site.memory.rules)

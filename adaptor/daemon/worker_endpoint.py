@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -12,9 +11,9 @@ import msgspec
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.late_results import hear_late
-from adaptor.daemon.pilots import Pilot
 from adaptor.daemon.server import Message
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
+from adaptor.decisions.pilots import Pilot
 from adaptor.errors import JournalError
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import (
@@ -45,9 +44,7 @@ _ALL_ENDED = "all tasks have ended"
 
 
 class Desk:
-    def __init__(
-        self, core: Core, sites: dict[str, SiteState], stall: Callable[[JournalError], None]
-    ) -> None:
+    def __init__(self, core: Core, sites: dict[str, Site], stall: Callable[[JournalError], None]) -> None:
         self._core = core
         self._sites = sites
         self._stall = stall
@@ -76,7 +73,7 @@ class Desk:
 
     async def miss_silent(self, timeout: float) -> None:
         """Workers that have said nothing for `timeout` seconds are lost. Raises JournalError."""
-        now = time.time()
+        now = self._core.now()
         silent = [
             worker
             for worker in self._core.broker.silent(now - timeout)
@@ -106,7 +103,7 @@ class Desk:
     def _hear(self, identity: bytes, data: bytes) -> tuple[str, ToWorker] | None:
         """Take in one message; the greeting, if any, is sent once the journal is written."""
         worker = identity.decode(errors="replace")
-        now = time.time()
+        now = self._core.now()
         try:
             message: FromWorker = decode_from_worker(data)
         except msgspec.DecodeError as error:
@@ -162,13 +159,13 @@ class Desk:
             self._background.add(task)
             task.add_done_callback(self._background.discard)
 
-    async def _release(self, site: SiteState, worker: Worker) -> None:
+    async def _release(self, site: Site, worker: Worker) -> None:
         try:
             await release_node(site, worker)
         except JournalError as error:
             self._stall(error)
 
-    def _find(self, pilot_id: int) -> tuple[SiteState | None, Pilot | None]:
+    def _find(self, pilot_id: int) -> tuple[Site | None, Pilot | None]:
         for site in self._sites.values():
             if pilot_id in site.pilots:
                 return site, site.pilots[pilot_id]

@@ -97,15 +97,17 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
     """Teach the learners the runtimes of the bag's attempts again."""
     attempts = db.execute(
         "SELECT pilot.site, attempt.task, attempt.outcome, attempt.wall FROM attempt"
-        " JOIN pilot ON pilot.id = attempt.pilot"
+        " LEFT JOIN pilot ON pilot.id = attempt.pilot"
         " WHERE attempt.bag = ? AND attempt.outcome IN (?, ?) AND attempt.wall IS NOT NULL"
         " ORDER BY attempt.ended",
         (bag.id, AttemptOutcome.DONE.value, AttemptOutcome.WALLTIME.value),
     )
     for site, task, outcome, wall in attempts:
-        if site not in broker.books.sites:
-            continue
-        if outcome == AttemptOutcome.DONE.value:
+        done = outcome == AttemptOutcome.DONE.value
+        if site not in broker.books.sites:  # the configuration no longer has it
+            if done:
+                broker.books.note_runtime(bag.id, task, wall)
+        elif done:
             broker.books.finished(bag, site, task, wall)
         else:
             broker.books.learner(bag.id, site).cut(task, wall)

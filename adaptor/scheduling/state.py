@@ -12,6 +12,7 @@ from collections import defaultdict
 import msgspec
 
 from adaptor.budget.estimation.experience import Experience
+from adaptor.budget.estimation.runtime_sample import RuntimeSample
 from adaptor.crafting.learning import Learned, RuntimeLearner
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
@@ -101,6 +102,7 @@ class Books:
         self.looked: dict[int, float] = {}
         """By bag: when it was last looked for tasks to replicate."""
         self._experiences: dict[tuple[int, str], Experience] = {}
+        self._samples: dict[int, RuntimeSample] = {}
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
         self.changes = Changes()
@@ -123,6 +125,15 @@ class Books:
         """Learn from a result."""
         self.learner(bag.id, site).finished(wall, task=task)
         self._experiences.setdefault((bag.id, site), Experience(_EXPERIENCE)).add(wall)
+        self.note_runtime(bag.id, task, wall)
+
+    def note_runtime(self, bag: int, task: int, wall: float) -> None:
+        """Keep a runtime for forecasts, whatever is known of the site."""
+        self._samples.setdefault(bag, RuntimeSample()).add(task, wall)
+
+    def sample(self, bag: int) -> RuntimeSample:
+        """Runtimes of a bag's finished tasks, at whatever site."""
+        return self._samples.get(bag) or RuntimeSample()
 
     def experience(self, bag: Bag, site: str) -> Experience:
         """A bag's runtimes at a site; where no task has finished there, those of the site where most have."""
@@ -248,6 +259,7 @@ class Books:
         del self.bags[bag.id]
         self.reserved.pop(bag.id, None)
         self.looked.pop(bag.id, None)
+        self._samples.pop(bag.id, None)
         for book in (self.learners, self.shares, self._experiences):
             for key in [key for key in book if key[0] == bag.id]:
                 del book[key]

@@ -8,7 +8,7 @@ import time
 from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.daemon.credits.spending import change_budget
-from adaptor.daemon.site import step
+from adaptor.daemon.step import step
 from adaptor.journal.credit_entries import read_entries
 from tests.daemon.fake_site import FakeSite
 
@@ -22,7 +22,7 @@ def submit_budgeted(site: FakeSite, tasks: int, credits: float) -> int:
 
 
 def set_budget(site: FakeSite, bag: int, credits: float) -> None:
-    change_budget(site.state.core, [site.state], bag, credits)
+    change_budget(site.state.core, bag, credits)
 
 
 def steps(site: FakeSite, count: int = 1) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits, QueueState
@@ -102,10 +102,10 @@ class FakeSite:
         self.journal = Journal(directory)
         self.state = self._state()
 
-    def _state(self) -> SiteState:
+    def _state(self) -> Site:
         config = SiteConfig(backend="local", initial_tr=Duration(60))
         core = Core(self.directory, self.journal, FakeServer(), {"here": terms_of(config, LIMITS)})  # type: ignore[arg-type]
-        state = SiteState("here", config, self.backend, LIMITS, core)
+        state = Site("here", config, self.backend, LIMITS, core)
         state.load_pilots()
         return state
 

@@ -13,10 +13,9 @@ from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import Costs
-from adaptor.daemon.multisite import acquaint
-from adaptor.daemon.site import step
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
+from adaptor.daemon.step import step
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits
 from adaptor.protocol.control import TaskInput
@@ -43,9 +42,8 @@ class FakeSites:
         terms = dict.fromkeys(names, terms_of(config, LIMITS))
         core = Core(directory, self.journal, FakeServer(), terms, costs)  # type: ignore[arg-type]
         self.sites = {
-            name: SiteState(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
+            name: Site(name, config, backend, LIMITS, core) for name, backend in self.backends.items()
         }
-        acquaint(self.sites, dict.fromkeys(names, 1.0))
 
     def submit_bag(self, tasks: int, *sites: str, budget: int | None = None, **wishes: object) -> Bag:
         """`budget` in millionths of a credit."""

@@ -10,8 +10,8 @@ import pytest
 
 from adaptor.config.schema import Config, SiteConfig
 from adaptor.daemon.late_limits import unknown_limits
-from adaptor.daemon.site import step
 from adaptor.daemon.sites import first_limits
+from adaptor.daemon.step import step
 from backends.base import SchedulerError
 from tests.daemon.fake_site import LIMITS, FakeBackend, FakeSite
 
@@ -21,7 +21,7 @@ SITE = SiteConfig(backend="local")
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[FakeSite]:
     site = FakeSite(tmp_path / "state")
-    site.state.limits, site.state.limits_known = unknown_limits(SITE), False
+    site.state.memory.limits, site.state.memory.limits_known = unknown_limits(SITE), False
     yield site
     site.journal.close()
 
@@ -34,7 +34,7 @@ def test_nothing_is_requested_until_they_are_known(site: FakeSite) -> None:
     assert "the login node is down" in site.told("withheld")[0]
     site.backend.silent = None
     asyncio.run(step(site.state))
-    assert site.state.limits == LIMITS
+    assert site.state.memory.limits == LIMITS
     assert "2 requests of 2 processors for 1h" in site.told("state")[0]
     assert site.states() == ["queued", "queued"]
 

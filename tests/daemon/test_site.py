@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.site import cancel_all, step
+from adaptor.daemon.step import cancel_all, step
 from adaptor.errors import JournalError
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -30,7 +30,7 @@ def steps(site: FakeSite, count: int = 1) -> None:
 def test_without_tasks_nothing_is_asked_or_requested(site: FakeSite) -> None:
     site.backend.silent = SchedulerError("nobody should ask")
     steps(site)
-    assert site.state.problem == ""
+    assert site.state.memory.problem == ""
     assert not site.backend.orders
 
 
@@ -93,11 +93,11 @@ def test_a_scheduler_that_does_not_answer_changes_nothing(site: FakeSite) -> Non
     site.backend.silent = SchedulerError("squeue: connection refused")
     steps(site, 20)
     assert site.pilots() == before
-    assert site.state.problem == "squeue: connection refused"
+    assert site.state.memory.problem == "squeue: connection refused"
     assert site.told("problem") == ["squeue: connection refused"], "told once"
     site.backend.silent = None
     steps(site)
-    assert site.state.problem == ""
+    assert site.state.memory.problem == ""
 
 
 def test_a_request_that_can_never_start_is_withdrawn_and_told(site: FakeSite) -> None:

@@ -14,9 +14,9 @@ from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.core import Core
-from adaptor.daemon.site import step
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
+from adaptor.daemon.step import step
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits, Request
 from adaptor.processes.leftovers import end_leftovers
@@ -62,7 +62,7 @@ def here(tmp_path):
         backend.submit(order(folder, p, tr))
     journal = Journal(state)
     core = Core(state, journal, NoServer(), {"here": terms_of(config, LIMITS)})
-    yield SiteState("here", config, backend, LIMITS, core)
+    yield Site("here", config, backend, LIMITS, core)
     journal.close()
     for note in (state / "site").glob("*.job.json*"):
         end_leftovers(f"{state / 'site'}/{note.name.split('.')[0]}")
@@ -75,8 +75,8 @@ def order(folder: Path, p: int, tr: int) -> PilotOrder:
     )  # fmt: skip
 
 
-def asked_by_the_daemon(here: SiteState, tasks: int, heuristic: str) -> list[Request]:
-    here.config = msgspec.structs.replace(here.config, heuristic=heuristic)
+def asked_by_the_daemon(here: Site, tasks: int, heuristic: str) -> list[Request]:
+    here.memory.settings = msgspec.structs.replace(here.memory.settings, heuristic=heuristic)
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
     bag = Bag(here.core.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time()), spec, tasks)
     bag.fill()

@@ -70,6 +70,19 @@ class Accounts:
         self._bills: dict[str, list[tuple[float, int]]] = defaultdict(list)
         self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
 
+    def fork(self) -> Accounts:
+        """An independent copy for planning: all sums, without the pilots that were settled."""
+        copy = Accounts()
+        copy.budgets, copy.tariffs, copy.open = self.budgets.copy(), self.tariffs.copy(), self.open.copy()
+        for sums in ("used_by_bag", "_used_by_site", "_reserved_by_bag", "_reserved_by_site"):
+            getattr(copy, sums).update(getattr(self, sums))
+        for budget in self.budgets.values():
+            if budget.calendar and budget.site is not None:
+                used = self._by_period(budget.site, budget.calendar)
+                copy._used_in[budget.site, budget.calendar] = defaultdict(int, used)
+        copy.latest = self.latest
+        return copy
+
     def apply(self, entry: Entry) -> None:
         self.latest = max(self.latest, entry.at)
         if isinstance(entry, Budgeted):

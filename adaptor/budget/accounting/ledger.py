@@ -51,6 +51,12 @@ class Ledger(Statements):
         for entry in entries:
             self._accounts.apply(entry)
 
+    def fork(self) -> Ledger:
+        """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
+        copy = Ledger()
+        copy._accounts = self._accounts.fork()
+        return copy
+
     def set_budget(self, budget: Budget, now: float) -> Budgeted:
         """Set or change a budget.
 

@@ -11,9 +11,6 @@ from adaptor.budget.accounting.credits import MILLION, in_credits
 from adaptor.budget.accounting.entries import Reserved
 from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
 
-SAMPLE = 1000
-"""Runtimes that a forecast uses, at most; they lie evenly among all."""
-
 
 class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """What a forecast is made from."""
@@ -78,16 +75,12 @@ class BagTasks(msgspec.Struct, frozen=True, kw_only=True):
     """Those that have a result or may still have one."""
     done: int
     runtimes: Sequence[float]
-    """Seconds, of one finished task in `sample_step(done)`."""
+    """Seconds, of one finished task in `every` (see `RuntimeSample`)."""
+    every: int = 1
     started: Sequence[float]
     """Epoch seconds, of each running task."""
     processors: int = 1
     """Of each task."""
-
-
-def sample_step(done: int) -> int:
-    """A forecast uses the runtime of one finished task in so many."""
-    return max(1, -(-done // SAMPLE))
 
 
 def bag_knowledge(
@@ -111,7 +104,7 @@ def bag_knowledge(
         now=now,
         tasks=tasks.total,
         finished=tasks.runtimes,
-        every=sample_step(tasks.done),
+        every=tasks.every,
         running=[max(0.0, now - start) for start in tasks.started],
         waiting=max(0, tasks.total - tasks.done - len(tasks.started)),
         slots=sum(each.slots for each in pilots),

@@ -35,6 +35,20 @@ class WaitLearner:
         known = self._faded(width, at) if width in self._late else 0.0
         self._late[width] = (max(known, lateness), at)
 
+    def waited(self, processors: int, predicted: float, started: float | None, ended: float | None) -> bool:
+        """Learn from a request that was predicted to start; whether its wait is over."""
+        if started is not None:
+            self.started(processors, started - predicted, started)
+        elif ended is not None and ended > predicted:
+            self.gave_up(processors, ended - predicted, ended)
+        return started is not None or ended is not None
+
+    def copy(self) -> WaitLearner:
+        """What is known now, for a decision to look at."""
+        found = WaitLearner()
+        found._late = self._late.copy()
+        return found
+
     def lateness(self, processors: int, now: float) -> float:
         """How much later than predicted a request of this width will start; 0 where nothing is known."""
         if not self._late:

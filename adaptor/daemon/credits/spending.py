@@ -1,30 +1,30 @@
-"""Budgets as the command line asks for them and is told of them."""
+"""Budgets and forecasts as the command line asks for them and is told of them."""
 
 from __future__ import annotations
 
-import math
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.accounting.credits import format_credits, millionths
+from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
-from adaptor.crafting.situation import Demand
+from adaptor.budget.estimation.forecast import Forecast
+from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.affording import billed, shape_of, smallest
-from adaptor.daemon.credits.foresight import look_ahead
-from adaptor.daemon.credits.treasury import DONATED, EXPLICIT
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
+from adaptor.decisions.forecasts import forecast_of, made_lately
+from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
+from adaptor.decisions.observation import sites_facts
+from adaptor.decisions.pauses import why_paused as why_paused_at
 from adaptor.errors import UsageError
 from adaptor.journal.credit_views import bag_line, credits_view
-from adaptor.model import Request
+from adaptor.scheduling.facts import facts_of
 from adaptor.units import format_duration
 from adaptor.views import BagView, CreditsView, ForecastView
 
 
 def budget_writer(
-    core: Core, sites: Iterable[SiteState], spec: BagSpec, credits: float | None
+    core: Core, sites: Mapping[str, Site], spec: BagSpec, credits: float | None
 ) -> Callable[[sqlite3.Connection, int], None] | None:
     """What writes a new bag's budget down together with the bag; None: it has none.
 
@@ -33,53 +33,18 @@ def budget_writer(
     """
     if credits is None:
         return None
-    allowed = [
-        site for site in sites if spec.allows(site.name) and (not spec.slots or site.name in spec.slots)
-    ]
-    amount = millionths(credits, "a budget") + _beyond_work(core, allowed, spec)
-    _check_holds_a_request(core, allowed, spec, amount)
+    rules = {
+        name: site.memory.rules
+        for name, site in sites.items()
+        if spec.allows(name) and (not spec.slots or name in spec.slots)
+    }
+    ledger = core.treasury.ledger
+    amount = millionths(credits, "a budget") + beyond_work(spec, rules, ledger)
+    check_holds_a_request(spec, amount, rules, core.terms, ledger)
     return lambda db, bag: core.treasury.give(db, bag, amount)
 
 
-def _beyond_work(core: Core, sites: list[SiteState], spec: BagSpec) -> int:
-    """What requests for the slots of a quote reserve beyond the work that it counts: pad and overrun.
-
-    Most of it is given back when they end.
-    """
-    return sum(
-        core.treasury.ledger.tariff(site.name).reservation(
-            EXPLICIT, spec.slots.get(site.name, 0) * spec.cpus, math.ceil(site.pad)
-        )
-        for site in sites
-    )
-
-
-def _check_holds_a_request(core: Core, sites: list[SiteState], spec: BagSpec, amount: int) -> None:
-    needed, site, request = min(_first_request(core, site, spec) for site in sites)
-    if amount < needed:
-        raise UsageError(
-            f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
-            f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
-            "need initial_tr before any has finished, the end of a pilot may be late, and begun charging "
-            "units count whole)"
-        )
-
-
-def _first_request(core: Core, site: SiteState, spec: BagSpec) -> tuple[int, str, Request]:
-    """The least that the first request of a bag costs at a site."""
-    terms = core.terms[site.name]
-    runtime = min(spec.runtimes.get(site.name, terms.initial_tr), terms.longest)
-    demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
-    request = billed(site, smallest(site, shape_of(site, demand), demand))
-    kind = DONATED if spec.allocation == "transparent" else EXPLICIT
-    return (
-        core.treasury.ledger.tariff(site.name).reservation(kind, request.p, request.tr),
-        site.name,
-        request,
-    )
-
-
-def change_budget(core: Core, sites: Iterable[SiteState], bag: int, credits: float) -> CreditsView:
+def change_budget(core: Core, bag: int, credits: float) -> CreditsView:
     """Raises UsageError: there is no such bag, or that much is used and reserved already."""
     core.journal.bag_spec(bag)
     try:
@@ -87,28 +52,22 @@ def change_budget(core: Core, sites: Iterable[SiteState], bag: int, credits: flo
     except BudgetError as error:
         raise UsageError(str(error)) from error
     core.broker.keep_apart(bag)
-    for site in sites:
-        site.paused.pop(bag, None)
+    core.decided = core.decided.without_pause(bag)
     return CreditsView(sites=[], bags=[bag_line(core.treasury.ledger, bag)], prices=[])
 
 
 def live_credits(core: Core, told: CreditsView) -> CreditsView:
     """What the journal tells, with the prices and the budgets of the configuration."""
     bags = [line.bag for line in told.bags if line.bag is not None]
-    return credits_view(core.treasury.ledger, bags, time.time(), priced=True)
+    return credits_view(core.treasury.ledger, bags, core.now(), priced=True)
 
 
-def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | None:
+def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     """Of a running bag with pilots of its own; None where too little is known yet."""
-    allowed = _allowed(sites, bag)
-    if bag.state != "running" or not allowed:
+    known = core.broker.books.bags.get(bag.id)
+    if bag.state != "running" or known is None or bag.id not in core.broker.books.alone:
         return None
-    books = allowed[0].core.broker.books
-    known = books.bags.get(bag.id)
-    if known is None or bag.id not in books.alone:
-        return None
-    now = time.time()
-    ahead = allowed[0].core.outlooks.of(bag.id, now, lambda: look_ahead(allowed[0], known, now))
+    ahead = _forecast(core, bag.id)
     if ahead is None:
         return None
     return ForecastView(
@@ -122,29 +81,29 @@ def forecast_of(sites: Mapping[str, SiteState], bag: BagView) -> ForecastView | 
     )
 
 
+def _forecast(core: Core, bag: int) -> Forecast | None:
+    """As a decision sees it; made anew only where that is due."""
+    now = core.now()
+    if (lately := made_lately(core.decided, bag, now)) is not None:
+        return lately
+    facts = facts_of(core.broker.books, core.broker.books.bags[bag])
+    sites = sites_facts(core.sites, core.broker, now, midnight(now))
+    found, core.decided = forecast_of(core.decided, facts, sites, core.treasury.ledger, now)
+    return found
+
+
 def check_deadline(deadline: float | None, now: float) -> None:
     """Raises UsageError: the deadline is in the past."""
     if deadline is not None and not deadline > now:
         raise UsageError(f"the deadline is {format_duration(now - deadline)} in the past")
 
 
-def why_paused(sites: Mapping[str, SiteState], bag: BagView) -> str:
+def why_paused(core: Core, bag: BagView) -> str:
     """Why nothing is bought for a bag at any site; empty: something is, or it has no need."""
     if bag.state != "running" or not bag.waiting:
         return ""
-    allowed = _allowed(sites, bag)
-    allowed = [site for site in allowed if not _left_out(site, bag.id)] or allowed
-    reasons = [site.paused.get(bag.id, "") for site in allowed]
-    if not all(reasons) or any(pilot.bag == bag.id for site in allowed for pilot in site.pilots.values()):
+    if any(pilot.bag == bag.id for site in core.sites.values() for pilot in site.pilots.values()):
         return ""
-    return reasons[0] if reasons else ""
-
-
-def _left_out(site: SiteState, bag: int) -> bool:
-    """Whether the site is to have nothing of what waits, by cost and time."""
-    parting = site.peers.allotments.of(bag) if site.peers is not None else None
-    return parting is not None and not parting.tasks(site.name)
-
-
-def _allowed(sites: Mapping[str, SiteState], bag: BagView) -> list[SiteState]:
-    return [site for site in sites.values() if not bag.sites or site.name in bag.sites]
+    return why_paused_at(
+        core.decided, bag.id, [name for name in core.sites if not bag.sites or name in bag.sites]
+    )

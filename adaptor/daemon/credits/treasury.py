@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterable, Mapping
 
 from adaptor.budget.accounting.allowance import Allowance
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger, Shares
 from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.daemon.clock import Clock
 from adaptor.daemon.credits.pricing import DEFAULT, Costs
 from adaptor.journal.credit_entries import read_entries, write_entry
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of
 from adaptor.model import Request
 from adaptor.scheduling.changes import AttemptEnd, Changes
-
-EXPLICIT: Allocation = "explicit"
-DONATED: Allocation = "donated"
 
 
 class Treasury:
@@ -29,10 +26,11 @@ class Treasury:
     """
 
     def __init__(
-        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], now: float
+        self, journal: Journal, sites: Iterable[str], costs: Mapping[str, Costs], clock: Clock
     ) -> None:
         """Raises JournalError: the entries cannot be read."""
-        self._journal = journal
+        self._journal, self._clock = journal, clock
+        now = clock()
         self.ledger = Ledger(read_entries(journal))
         for site in sites:
             of_site = costs.get(site, DEFAULT)
@@ -74,7 +72,7 @@ class Treasury:
         unsettled = sorted(self.ledger.open_pilots.keys() & set(pilots))
         if not unsettled:
             return
-        now = time.time()
+        now = self._clock()
         with self._journal.transaction() as db:
             for pilot, end in ended_pilots(db, unsettled).items():
                 uses = uses_of(db, pilot)
@@ -94,7 +92,7 @@ class Treasury:
 
         def recount(db: sqlite3.Connection) -> None:
             for pilot in settled:
-                entry = self.ledger.recount(pilot, uses_of(db, pilot), time.time())
+                entry = self.ledger.recount(pilot, uses_of(db, pilot), self._clock())
                 if entry is not None:
                     write_entry(db, entry)
 
@@ -106,7 +104,7 @@ class Treasury:
         Raises:
             BudgetError: it is below what is used and reserved already.
         """
-        write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), time.time()))
+        write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 
     def set_budget(self, bag: int, amount: int) -> None:
         """As `give`, by itself. Raises JournalError too."""

@@ -11,14 +11,14 @@ from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.remote.routes import DirectRoute, Route
 from adaptor.daemon.remote.tunnel import Tunnel
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
 from backends.machines.distant import Distant
 
 
 def set_up_remote_folder(
-    site: SiteState,
+    site: Site,
     keys: Keys,
     here: Callable[[], tuple[str, ...]],
     stall: Callable[[JournalError], None],
@@ -51,7 +51,7 @@ def set_up_remote_folder(
     )
 
 
-def _route(site: SiteState, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Route:
+def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tuple[str, ...]]) -> Route:
     if ssh.link == "tunnel":
         return Tunnel(
             machine,

@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.server import Message, Server
-from adaptor.daemon.site_state import SiteState
+from adaptor.daemon.site import Site
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.protocol.keys import Keys
@@ -53,7 +53,7 @@ def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Sp
 
 
 def set_up_spool(
-    site: SiteState,
+    site: Site,
     spool: Spool,
     keys: Keys,
     server: Server,

@@ -22,7 +22,6 @@ from adaptor.budget.estimation.bag_knowledge import (
     BagTasks,
     PilotKnowledge,
     bag_knowledge,
-    sample_step,
 )
 from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts
@@ -367,7 +366,7 @@ class SiteRun:
 
     def _knowledge(self) -> BagKnowledge:
         """As the daemon puts it together."""
-        done = self._bag.count(TaskState.DONE)
+        sample = self._broker.books.sample(_BAG)
         pilots = [
             PilotKnowledge(
                 slots=each.request.p,
@@ -381,8 +380,9 @@ class SiteRun:
         return bag_knowledge(
             BagTasks(
                 total=self._bag.total,
-                done=done,
-                runtimes=self._finished[:: sample_step(done)],
+                done=self._bag.count(TaskState.DONE),
+                runtimes=sample.runtimes,
+                every=sample.every,
                 started=self._broker.starts(_BAG),
             ),
             pilots,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import parse_config
-from adaptor.daemon.pilots import Pilot, observe
 from adaptor.daemon.sites import make_backend
+from adaptor.decisions.pilots import Pilot, observe
 from adaptor.errors import ConfigError
 from adaptor.model import Request
 from adaptor.reports import JobReport

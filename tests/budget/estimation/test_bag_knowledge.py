@@ -12,13 +12,11 @@ from adaptor.budget.accounting.credits import MILLION
 from adaptor.budget.accounting.entries import Part, Reserved
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.bag_knowledge import (
-    SAMPLE,
     BagKnowledge,
     BagTasks,
     PilotKnowledge,
     bag_knowledge,
     charged_so_far,
-    sample_step,
 )
 
 HOURLY = Tariff(price_explicit=2.0, price_donated=1.0, charging_unit=3600)
@@ -79,11 +77,6 @@ def test_the_first_pilot_says_when_slots_are_there() -> None:
     assert known(pilot(predicted=1500.0), pilot(started=700.0)).starts == 700.0
     assert known(pilot()).starts == 1000.0
     assert known().starts == math.inf
-
-
-@given(st.integers(0, 10**6))
-def test_the_sample_is_never_larger_than_it_may_be(done: int) -> None:
-    assert len(range(0, done, sample_step(done))) <= SAMPLE
 
 
 @given(st.lists(st.floats(0, 5000), max_size=5), st.integers(0, 10**9))

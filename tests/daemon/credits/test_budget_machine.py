@@ -16,9 +16,9 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
 from adaptor.reports import JobState
 from backends.base import SubmitRefused
+from tests.daemon import donating_site as lending_site
 from tests.daemon.budgeted_site import in_every_past, set_budget, told_of
-from tests.daemon.donation import lending_site
-from tests.daemon.donation.lending_site import LendingSite
+from tests.daemon.donating_site import LendingSite
 
 Event = st.sampled_from(["step", "start", "end", "take", "idle", "kill", "price", "back", "refuse", "raise"])
 
@@ -59,7 +59,7 @@ class Machine:
                 assert balance is not None
                 set_budget(self.site, bag, (balance.used + balance.reserved) / 1e6 + 0.1)
         backend.on_submit = SubmitRefused("no") if event == "refuse" else None
-        self.site.state.refusals.succeeded()
+        self.site.state.memory.refusals.succeeded()
         self.site.step()
 
     def _price(self, explicit: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.credits.spending import budget_writer
 from adaptor.errors import UsageError
-from tests.daemon.donation.lending_site import LendingSite
+from tests.daemon.donating_site import LendingSite
 
 
 def test_a_bag_that_only_uses_lent_nodes_needs_only_their_price(tmp_path: Path) -> None:
@@ -20,8 +20,8 @@ def test_a_bag_that_only_uses_lent_nodes_needs_only_their_price(tmp_path: Path) 
     site.restart()
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
     with pytest.raises(UsageError, match="holds no request"):
-        budget_writer(site.state.core, [site.state], spec, 1.0)
+        budget_writer(site.state.core, {"here": site.state}, spec, 1.0)
     lent = msgspec.structs.replace(spec, allocation="transparent")
-    assert budget_writer(site.state.core, [site.state], lent, 1.0) is not None
+    assert budget_writer(site.state.core, {"here": site.state}, lent, 1.0) is not None
     with pytest.raises(UsageError, match="holds no request"):
-        budget_writer(site.state.core, [site.state], lent, 0.01)
+        budget_writer(site.state.core, {"here": site.state}, lent, 0.01)

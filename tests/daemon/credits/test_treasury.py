@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.daemon.site import cancel_all
+from adaptor.daemon.step import cancel_all
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.credit_entries import read_entries
 from adaptor.journal.credit_views import credits_view
@@ -208,7 +208,7 @@ def _happen(site: FakeSite, event: str, number: int, bags: list[int]) -> None:
         assert balance is not None
         set_budget(site, bag, (balance.used + balance.reserved) / 1e6 + 0.1)
     site.backend.on_submit = SubmitRefused("no") if event == "refuse" else None
-    site.state.refusals.succeeded()
+    site.state.memory.refusals.succeeded()
     steps(site)
 
 

@@ -1,0 +1,145 @@
+"""What a bag may ask for now, given what its user wants: budget, deadline, cheap or fast."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import msgspec
+
+from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
+from adaptor.budget.estimation.forecast import Forecast
+from adaptor.budget.estimation.runtime_sums import Sums
+from adaptor.budget.provisioning.hosts import Hosts
+from adaptor.budget.provisioning.pacing import Course, advise, terms_for
+from adaptor.crafting.situation import Demand
+from adaptor.crafting.words import counted
+from adaptor.decisions.forecasts import forecast_of, sites_of
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.quotes import slots_by_quote
+from adaptor.decisions.requests import most_slots, shape_of, slots_there, staying
+from adaptor.decisions.shares import shares_of
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.scheduling.facts import BagFacts
+from adaptor.units import format_duration, round_up
+
+
+class Aimed(msgspec.Struct, frozen=True):
+    """A demand with the processors that may be asked for, and why no more."""
+
+    demand: Demand
+    memory: Memory
+    paused: str = ""
+    """Why the bag gets nothing at all now; empty: it may."""
+
+
+def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
+    """The demand as the aims of its bag have it; one without aims stays as it is."""
+    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    if bag is None or not demand.waiting or not bag.spec.aims:
+        return Aimed(demand, memory)
+    site = snapshot.here
+    why, memory = _neither_can_be_kept(snapshot, memory, bag)
+    if why:
+        return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), memory, why)
+    demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
+    if bag.spec.slots:
+        return Aimed(_as_chosen(site, memory, bag, demand), memory)
+    advice = advise(_course(snapshot, bag))
+    hosts = _within_share(memory, site, bag, advice.hosts)
+    processors = shape_of(site, demand).processors_for(hosts)
+    preference = f"bag {bag.id} ({_wanted(bag)}): {advice.reason}"
+    return Aimed(msgspec.structs.replace(demand, most=processors, why_most=preference), memory)
+
+
+def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
+    """Seconds of a request whose last task begins before the deadline; None: it has none, or it is over."""
+    if bag.spec.deadline is None or bag.spec.deadline <= now:
+        return None
+    seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
+    return round_up(math.ceil(seconds), site.rules.time_resolution)
+
+
+def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
+    """No more than the site's part by cost and time; all of that where the deadline needs it."""
+    shares = shares_of(memory, bag.id)
+    if shares is None:
+        return hosts
+    mine = shares.slots(site.name)
+    return mine if shares.urgent else min(hosts, mine)
+
+
+def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:
+    """No more slots at the site than were chosen from the quote (BaTS: the machine configuration)."""
+    chosen = slots_by_quote(memory, bag).get(site.name, 0)
+    there = slots_there(site, bag)
+    most = shape_of(site, demand).processors_for(max(0, chosen - there))
+    slots = counted(chosen, "slot")
+    why = f"bag {bag.id} has {slots} at {site.name} by its quote, {there} of them there or asked for"
+    return msgspec.structs.replace(demand, most=most, why_most=why)
+
+
+def _wanted(bag: BagFacts) -> str:
+    words: list[str] = [bag.spec.prefer or "cheap"]
+    if bag.spec.deadline is not None:
+        words.append("with a deadline")
+    return " ".join(words)
+
+
+def _course(snapshot: Snapshot, bag: BagFacts) -> Course:
+    site, now = snapshot.here, snapshot.now
+    terms = snapshot.terms[site.name]
+    return Course(
+        now=now,
+        tasks=bag.tasks,
+        sums=Sums(
+            finished=bag.finished,
+            total=bag.total,
+            squares=bag.squares,
+            running=len(bag.starts),
+            starts=sum(bag.starts),
+        ),
+        hosts=[hosts for each in sites_of(bag, snapshot.sites) for hosts in _hosts(each, bag, now)],
+        terms=terms_for(snapshot.ledger.tariff(site.name).charging_unit, site.rules.pad),
+        hint=min(bag.spec.runtimes.get(site.name, terms.initial_tr), terms.longest),
+        prefer=bag.spec.prefer,
+        deadline=bag.spec.deadline,
+    )
+
+
+def _hosts(site: SiteFacts, bag: BagFacts, now: float) -> list[Hosts]:
+    """The slots of its pilots at a site, queued and running."""
+    found = []
+    for pilot, slots in staying(site, bag):
+        start = pilot.started if pilot.started is not None else max(now, pilot.predicted_start or now)
+        found.append(Hosts(slots, start + site.rules.pad, start + pilot.granted))
+    return found
+
+
+def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:
+    """Why the bag pauses and what it would need; empty: its budget or its deadline can still be kept."""
+    now, balance = snapshot.now, snapshot.ledger.budget_of(bag.id)
+    if balance is None or bag.spec.deadline is None:
+        return "", memory
+    ahead, memory = forecast_of(memory, bag, snapshot.sites, snapshot.ledger, now)
+    if ahead is None or ahead.cost.low <= in_credits(balance.budget.amount):
+        return "", memory
+    slots = sum(most_slots(site, bag.spec.cpus) for site in sites_of(bag, snapshot.sites))
+    soonest = now + snapshot.here.rules.pad + ahead.work.low / max(1, slots)
+    if soonest <= bag.spec.deadline:
+        return "", memory
+    return _needs(bag, ahead, balance.budget.amount, soonest, slots), memory
+
+
+def _needs(bag: BagFacts, ahead: Forecast, budget: int, soonest: float, slots: int) -> str:
+    cost = [
+        format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.cost.low, ahead.cost.high)
+    ]
+    late = format_duration(soonest - (bag.spec.deadline or 0.0))
+    end = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(soonest))
+    enough = rounded_up(millionths(max(ahead.cost.high, 1e-6), "a cost"))
+    return (
+        f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {cost[0]} to "
+        f"{cost[1]} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
+        f"on {slots} slots, which is {late} late: adaptor budget {bag.id} --set {enough} lets it go on"
+    )

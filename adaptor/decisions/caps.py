@@ -1,0 +1,149 @@
+"""Cutting the requests that a heuristic wants to what the budgets leave. It decides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
+from adaptor.budget.accounting.credits import format_credits, rounded_up
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import Demand, Issue
+from adaptor.crafting.words import counted
+from adaptor.decisions.actions import Submit
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.quotes import slots_by_quote
+from adaptor.decisions.requests import billed, shape_of, smallest
+from adaptor.decisions.shares import shares_of
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.model import Request
+from adaptor.scheduling.facts import BagFacts
+from adaptor.units import round_down
+
+
+class TooDear(msgspec.Struct, frozen=True):
+    """Not even the smallest request is within the budgets."""
+
+    reason: str
+
+
+def within_budgets(
+    snapshot: Snapshot, memory: Memory, ledger: Ledger, wanted: Issue, payers: Mapping[int, float]
+) -> Submit | TooDear:
+    """The request as it may be submitted.
+
+    Args:
+        ledger: with all that is set aside so far, in this step too.
+        payers: the bags whose waiting tasks the request is for.
+    """
+    site, demand = snapshot.here, wanted.demand
+    shape = shape_of(site, demand)
+    request = wanted.crafted.request
+    least = smallest(shape, demand)
+    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now)
+    allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
+    if demand.most is not None:
+        # A bag in a hurry, or one that counts its slots, would rather have all of them for a shorter time.
+        request = _shorter(allowance, request, least, shape)
+    found = afford(allowance, billed(site.rules, request), least)
+    if found.request is None:
+        return TooDear(_too_dear(ledger, allowance, found, demand))
+    if found.request == billed(site.rules, wanted.crafted.request):
+        return Submit(crafted=wanted.crafted, demand=demand, payers=payers)
+    return _cut(wanted, found, shape, payers)
+
+
+def _site_part(
+    snapshot: Snapshot, memory: Memory, ledger: Ledger, demand: Demand, allowance: Allowance, least: Request
+) -> Allowance:
+    """No more than the site's part of a quote's cost: the first site to ask leaves the others theirs.
+
+    The smallest request is within every part, so that what is left of a budget is never left over.
+    """
+    bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
+    if bag is None or allowance.amount is None:
+        return allowance
+    slots = slots_by_quote(memory, bag)
+    if snapshot.site not in slots:
+        return _share_part(memory, snapshot.here, bag, allowance, least)
+    balance = ledger.budget_of(bag.id)
+    if balance is None:
+        return allowance
+    worth = {
+        name: count * ledger.tariff(name).price("explicit")
+        for name, count in slots.items()
+        if name in snapshot.terms  # those that the configuration has no longer get nothing
+    }
+    part = balance.budget.amount - balance.used
+    held = sum(
+        each.amount
+        for each in ledger.open_pilots.values()
+        if each.site == snapshot.site and any(share.bag == bag.id for share in each.parts)
+    )
+    mine = part * worth[snapshot.site] // max(1, sum(worth.values())) - held
+    some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+    return _at_most(allowance, max(some, mine), snapshot.site)
+
+
+def _share_part(
+    memory: Memory, site: SiteFacts, bag: BagFacts, allowance: Allowance, least: Request
+) -> Allowance:
+    """As much of what is left as the site's part of the waiting tasks is worth of all of them."""
+    shares = shares_of(memory, bag.id)
+    total = sum(each.cost for each in shares.portions.values()) if shares is not None else 0.0
+    if shares is None or allowance.amount is None or not total:
+        return allowance
+    mine = int(allowance.amount * shares.worth(site.name) / total)
+    some = allowance.tariff.reservation(allowance.kind, least.p, least.tr)
+    return _at_most(allowance, max(some, mine), site.name)
+
+
+def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
+    """The allowance, or the site's part of it where that is less."""
+    if allowance.amount is None or amount >= allowance.amount:
+        return allowance
+    part = f"the part of {site} in {allowance.budget}"
+    return msgspec.structs.replace(allowance, amount=amount, budget=part)
+
+
+def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape) -> Request:
+    """The request with so many rounds of tasks as can be paid; itself where not even one can."""
+    if allowance.amount is None:
+        return wanted
+    tr = allowance.tariff.affordable_seconds(allowance.kind, allowance.amount, wanted.p)
+    rounds = shape.rounds(min(tr, wanted.tr))
+    cut = shape.tr_for(rounds, wanted.tr)
+    return Request(wanted.p, cut) if rounds and cut <= tr and cut >= least.tr else wanted
+
+
+def _cut(wanted: Issue, found: Afforded, shape: Shape, payers: Mapping[int, float]) -> Submit:
+    assert found.request is not None
+    request = Request(found.request.p, round_down(found.request.tr, shape.rules.time_resolution))
+    tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
+    crafted = msgspec.structs.replace(
+        wanted.crafted,
+        request=request,
+        tasks=min(wanted.crafted.tasks, tasks),
+        reason=f"{wanted.crafted.reason}; {found.reason}",
+    )
+    return Submit(crafted=crafted, demand=wanted.demand, payers=payers)
+
+
+def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
+    """Why nothing is requested, what the rest would cost, and the way out."""
+    work = demand.waiting * demand.processors_per_task * demand.runtime
+    rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
+    reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
+    if demand.bag is None:
+        return reason
+    known = ledger.of_bag(demand.bag)
+    if known.reserved:
+        return f"bag {demand.bag} waits until its pilots end and give credits back: {reason}"
+    if allowance.budget != f"bag {demand.bag}":
+        return f"bag {demand.bag} is paused: {reason}"
+    return (
+        f"bag {demand.bag} is paused: {reason}: adaptor budget {demand.bag} --set "
+        f"{rounded_up(known.used + rest)}"
+    )

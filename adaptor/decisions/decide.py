@@ -1,0 +1,186 @@
+"""One step of one site: a frozen snapshot goes in, actions with their reasons come out. Pure.
+
+Whoever drives a site, the daemon or the simulation, observes it, calls `decide`, carries the actions out in
+their order, and hands `Decision.memory` to the next step, of whatever site.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.errors import BudgetError
+from adaptor.crafting.multisite.site_status import Part
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Demand, Issue
+from adaptor.crafting.situation import Withdraw as Unneeded
+from adaptor.decisions.actions import Action, Explain, Submit, Withdraw, Withhold
+from adaptor.decisions.aims import aimed
+from adaptor.decisions.caps import TooDear, within_budgets
+from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
+from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.offers import questions_of
+from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
+from adaptor.decisions.pilot_rules import on_pilots
+from adaptor.decisions.replanning import keep_to_quotes
+from adaptor.decisions.requests import billed
+from adaptor.decisions.shares import answered
+from adaptor.decisions.snapshot import Snapshot
+
+_PLANNED = -1
+"""Pilots that are decided and have no number yet count down from here in the ledger of a step."""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What a step of a site comes to."""
+
+    actions: tuple[Action, ...]
+    """To be carried out in this order."""
+    memory: Memory
+    """What the next step, of whatever site, is to know."""
+
+    @property
+    def submits(self) -> tuple[Submit, ...]:
+        """The requests among the actions."""
+        return tuple(action for action in self.actions if isinstance(action, Submit))
+
+
+def decide(snapshot: Snapshot) -> Decision:
+    """What the site does now, and why.
+
+    In this order: pilots that are of no use, donated nodes, bags that were bought from a quote, then the
+    formal requests: withheld after failures or until another site is heard, divided among the sites by
+    time, or by cost where the user cares, limited by deadline and preference, planned by the heuristic,
+    and cut to what the budgets leave.
+
+    Raises:
+        KeyError: a site names a heuristic that does not exist.
+    """
+    return _Step(snapshot).decision()
+
+
+class _Step:
+    """The work of one step: actions pile up, and so does what they reserve."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._memory = snapshot.memory
+        self._ledger = snapshot.ledger.fork()
+        self._next = _PLANNED
+        self._actions: list[Action] = []
+        for name, site in snapshot.sites.items():
+            for each in site.submitting:
+                with contextlib.suppress(BudgetError):
+                    self._reserve(name, each)
+
+    def decision(self) -> Decision:
+        self._actions += on_pilots(self._snapshot)
+        self._use_donated()
+        told, self._memory = keep_to_quotes(self._snapshot, self._memory)
+        self._actions += told
+        if any(demand.waiting for demand in self._snapshot.demands):
+            woken, self._memory = answers_missed(self._snapshot, self._memory)
+            self._actions += woken
+            if why := self._why_not_yet():
+                self._actions.append(Withhold(why))
+                return Decision(tuple(self._actions), self._memory)
+        self._request()
+        return Decision(tuple(self._actions), self._memory)
+
+    def _use_donated(self) -> None:
+        """Donated nodes are used and left; what they reserve, formal requests cannot have."""
+        for action in use_and_leave(self._snapshot, self._ledger):
+            self._actions.append(action)
+            if isinstance(action, Submit):
+                self._reserve(self._snapshot.site, action)
+
+    def _why_not_yet(self) -> str:
+        """Why no formal request is to be thought of now; empty: it is."""
+        snapshot = self._snapshot
+        if held_off := why_held_off(snapshot.here, snapshot.now):
+            return held_off
+        names, woken, self._memory = awaited(snapshot, self._memory)
+        self._actions += woken
+        return f"waits a moment for the queue of {' and '.join(sorted(names))} to be read" if names else ""
+
+    def _request(self) -> None:
+        """The formal requests of this step, or why there are none."""
+        snapshot = self._snapshot
+        demands = snapshot.demands
+        part = self._divided(demands) if len(snapshot.sites) > 1 else None
+        coming = [each for each in self._actions if isinstance(each, Submit) and each.node]
+        self._pause({})
+        limited = tuple(self._aimed(beside_donated(snapshot, demand, coming)) for demand in demands)
+        queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
+        view = view_of(snapshot.here, queue, snapshot.now, limited)
+        told = part.reason if part is not None else ""
+        for wanted in plan(view, part):
+            match wanted:
+                case Issue():
+                    told = self._issue(wanted, told)
+                case Unneeded(pilot, reason):
+                    self._actions.append(Withdraw(pilot, reason))
+                case _:
+                    self._actions.append(Withhold(wanted.reason))
+
+    def _divided(self, demands: Sequence[Demand]) -> Part:
+        """The part of the waiting tasks that is this site's, by cost and time for bags that care."""
+        statuses = statuses_of(self._snapshot)
+        before = self._memory.shares_problem
+        self._memory = answered(self._memory, questions_of(self._snapshot, statuses))
+        if self._memory.shares_problem not in ("", before):
+            self._actions.append(Explain("problem", self._memory.shares_problem))
+        return part_of(self._snapshot, self._memory, statuses, demands)
+
+    def _aimed(self, demand: Demand) -> Demand:
+        found = aimed(self._snapshot, self._memory, demand)
+        self._memory = found.memory
+        if found.paused:
+            self._pause({**self._paused, demand.bag: found.paused})
+        return found.demand
+
+    def _issue(self, wanted: Issue, divided: str) -> str:
+        """Submit as far as the budgets reach; returns the reason of the division while it is untold."""
+        payers = self._payers(wanted.demand)
+        if not payers:
+            return divided
+        found = within_budgets(self._snapshot, self._memory, self._ledger, wanted, payers)
+        if isinstance(found, TooDear):
+            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._actions.append(Withhold(found.reason))
+            return divided
+        if divided:
+            self._actions.append(Explain("divided", divided))
+        self._reserve(self._snapshot.site, found)
+        self._actions.append(found)
+        return ""
+
+    def _payers(self, demand: Demand) -> dict[int, float]:
+        for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):
+            if (each.processors_per_task, each.memory_per_task, each.bag) == (
+                demand.processors_per_task,
+                demand.memory_per_task,
+                demand.bag,
+            ):
+                return payers
+        return {}
+
+    def _reserve(self, site: str, submit: Submit) -> None:
+        """Set aside what a request can cost, so that the next one of this step finds the rest."""
+        kind: Allocation = "donated" if submit.node else "explicit"
+        request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
+        self._ledger.reserve(self._next, site, request, kind, submit.payers, self._snapshot.now)
+        self._next -= 1
+
+    @property
+    def _paused(self) -> dict[int | None, str]:
+        return self._memory.paused.get(self._snapshot.site, {})
+
+    def _pause(self, paused: dict[int | None, str]) -> None:
+        """Why bags get no request here, by bag."""
+        everywhere = {**self._memory.paused, self._snapshot.site: paused}
+        self._memory = msgspec.structs.replace(self._memory, paused=everywhere)

@@ -1,0 +1,283 @@
+"""Donated nodes in a step of a site: which are used, for whom, for how long and who pays; which are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adaptor.backoff import Holdoff
+from adaptor.budget.accounting.allowance import afford
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.situation import Demand
+from adaptor.decisions.actions import Action, End, Submit, Withhold
+from adaptor.decisions.requests import billed
+from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
+from adaptor.donation.deciding import decide
+from adaptor.donation.fitting import least_probability, room
+from adaptor.donation.situation import DonationView, LeaveNodes, NodeView, UseNodes, UseNoMore
+from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.units import format_duration, round_down, round_up
+
+QUEUED_TOO_LONG = 90.0
+"""Seconds that a pilot for a donated node may wait in the scheduler's queue, which looks at it every half a
+minute or so."""
+SUSPENDED = 60.0
+"""Seconds for which a pilot may be on a node that a local job has: longer, and it was only suspended."""
+WITHOUT_WORKER = 60.0
+"""Seconds without a worker after which a donated node is given up: nobody else may notice its end."""
+
+
+def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
+    """Use what is idle, leave what is wanted.
+
+    `ledger` holds what is set aside so far; whoever takes a `Submit` from here sets its cost aside there
+    before taking the next action.
+    """
+    donation = snapshot.here.donation
+    if donation is None:
+        return
+    if not donation.asked:
+        yield Withhold("", donated=True)
+        return
+    choice = _Choice(snapshot, donation, ledger)
+    reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
+    may_use = not reason
+    for decision in decide(_view(snapshot, donation), donation.hazard):
+        match decision:
+            case LeaveNodes():
+                yield from _leave(snapshot, donation, decision)
+            case UseNodes() if may_use:
+                yield from choice.submits(decision)
+            case UseNoMore():
+                reason = reason or choice.reason or decision.reason
+    yield from _late(snapshot)
+    yield from _without_worker(snapshot)
+    yield Withhold(reason or choice.reason, donated=True)
+
+
+def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit]) -> Demand:
+    """What is wanted of formal requests, without the tasks that donated nodes are about to take.
+
+    `coming`: the nodes that this step is to use, besides those that wait for their workers already.
+    """
+    tasks = _coming(snapshot, demand.bag, demand.processors_per_task)
+    tasks += sum(
+        each.crafted.request.p // demand.processors_per_task
+        for each in coming
+        if each.demand.bag == demand.bag
+    )
+    if not tasks:
+        return demand
+    same = [
+        each.wanted
+        for each in snapshot.donation_demands
+        if (each.bag if each.own else None) == demand.bag
+        and each.wanted.processors_per_task == demand.processors_per_task
+    ]
+    mixed = sum(each.waiting for each in same if each.allocation == "mixed")
+    both = sum(each.waiting for each in same)
+    taken = min(mixed, tasks * mixed // both) if both else 0
+    return msgspec.structs.replace(demand, waiting=demand.waiting - taken)
+
+
+def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submit] = ()) -> QueueState:
+    """The queue with the nodes that agents hold as if they were in use: formal requests go elsewhere.
+
+    The scheduler shows what preemptible jobs hold by itself.
+    """
+    if site.donation is None or site.donation.preemptible:
+        return queue
+    held = [
+        RunningJob(f"node {pilot.node}", pilot.request.p, (pilot.started or queue.now) + pilot.request.tr)
+        for pilot in site.donated
+    ]
+    held += [
+        RunningJob(f"node {each.node}", each.crafted.request.p, queue.now + each.crafted.request.tr)
+        for each in coming
+    ]
+    return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
+
+
+def _view(snapshot: Snapshot, donation: DonationFacts) -> DonationView:
+    return DonationView(
+        now=snapshot.now,
+        nodes=donation.nodes,
+        rules=donation.rules,
+        demands=tuple(demand.wanted for demand in snapshot.donation_demands),
+        midnight=donation.midnight,
+    )
+
+
+def _why_none(donation: DonationFacts, now: float) -> str:
+    """Why no node is used for a while after failures; empty: nothing stands in the way."""
+    for failures, what in (
+        (donation.fruitless, "ended without running a task"),
+        (donation.failing, "could not be had"),
+    ):
+        if failures.waiting(now):
+            return _told(failures, what, now)
+    return ""
+
+
+def _told(failures: Holdoff, what: str, now: float) -> str:
+    return (
+        f"{failures.failures} donated nodes in a row {what} ({failures.reason}); "
+        f"next try in {format_duration(failures.until - now)}"
+    )
+
+
+def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) -> Iterator[End]:
+    by_node = {pilot.node: pilot for pilot in snapshot.here.donated}
+    for name in decision.nodes:
+        pilot = by_node[name]
+        preempted = name in donation.taken and _is_being_preempted(donation, pilot, snapshot.now)
+        if not preempted and not pilot.leaving:
+            yield End(pilot.id, decision.reason)
+
+
+def _is_being_preempted(donation: DonationFacts, pilot: PilotFacts, now: float) -> bool:
+    """Whether the scheduler is about to end it, with its own grace time."""
+    if not donation.preemptible or pilot.state is not PilotState.RUNNING:
+        return False
+    return now - (pilot.wanted_since if pilot.wanted_since is not None else now) < SUSPENDED
+
+
+def _late(snapshot: Snapshot) -> Iterator[End]:
+    """A pilot that still waits in the queue waits for a node that somebody else has, or at a limit."""
+    for pilot in snapshot.here.donated:
+        waited = snapshot.now - (pilot.submitted or snapshot.now)
+        if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
+            told = f"the scheduler has not started it on node {pilot.node} for {format_duration(waited)}"
+            yield End(pilot.id, told, avoid_node=True)
+
+
+def _without_worker(snapshot: Snapshot) -> Iterator[End]:
+    """A pilot without any worker holds its node for nothing."""
+    for pilot in snapshot.here.donated:
+        since = pilot.without_worker_since
+        if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
+            told = f"no worker of it has been heard of for {format_duration(WITHOUT_WORKER)}"
+            yield End(pilot.id, told)
+
+
+def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> int:
+    """Tasks of a shape that donated nodes can take whose workers are not there yet, at whatever site."""
+    return sum(
+        pilot.request.p // processors_per_task
+        for site in snapshot.sites.values()
+        for pilot in site.donated
+        if pilot.bag == bag and pilot.first_hello is None and not pilot.leaving
+    )
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """Tasks for which one node is used."""
+
+    demands: tuple[BagDonationDemand, ...]
+    """Of one bag with pilots of its own, or of all bags that share theirs."""
+    tasks: int
+    """How many of them the node can run at the same time."""
+
+    @property
+    def bag(self) -> int | None:
+        return self.demands[0].bag if self.demands[0].own else None
+
+
+class _Choice:
+    """Hands the nodes of a step out: the next one to those with the most tasks left without a place."""
+
+    def __init__(self, snapshot: Snapshot, donation: DonationFacts, ledger: Ledger) -> None:
+        together: dict[int | None, list[BagDonationDemand]] = {}
+        for demand in snapshot.donation_demands:
+            together.setdefault(demand.bag if demand.own else None, []).append(demand)
+        self.reason = ""
+        """Why somebody's tasks get no node; empty: nothing stood in the way."""
+        self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
+        self._nodes = {node.name: node for node in donation.nodes or ()}
+        self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
+        self._left = {
+            bag: sum(each.wanted.waiting for each in of_bag)
+            - _coming(snapshot, bag, min(each.wanted.processors_per_task for each in of_bag))
+            for bag, of_bag in self._payers.items()
+        }
+
+    def submits(self, decision: UseNodes) -> Iterator[Submit]:
+        """A pilot for each of these nodes for which a task is left that can be paid for."""
+        for name in decision.nodes:
+            found = self._submit(self._nodes[name], decision)
+            if found is not None:
+                yield found
+
+    def _submit(self, node: NodeView, decision: UseNodes) -> Submit | None:
+        """None: no task is left that is likely to finish on the node and can be paid for."""
+        while (wanted := self._next(node, decision.until)) is not None:
+            found = self._pilot(node, wanted, decision)
+            if not isinstance(found, str):
+                self._left[wanted.bag] -= wanted.tasks
+                return found
+            # Who cannot pay, or needs more time than there is, must not stand in the way of the others.
+            self.reason = self.reason or found
+            del self._payers[wanted.bag]
+        if any(self._left[bag] > 0 for bag in self._payers):
+            self.reason = self.reason or f"no waiting task fits into {node.name}"
+        return None
+
+    def _next(self, node: NodeView, until: float) -> _Wanted | None:
+        for bag in sorted(self._payers, key=lambda bag: -self._left[bag]):
+            if self._left[bag] <= 0:
+                return None
+            demands = tuple(
+                each for each in self._payers[bag] if _slots(node, each) and self._fits(node, each, until)
+            )
+            if demands:
+                return _Wanted(demands, max(_slots(node, each) for each in demands))
+        return None
+
+    def _fits(self, node: NodeView, demand: BagDonationDemand, until: float) -> bool:
+        """Whether the shortest of the tasks is likely to finish there, as when the node was chosen."""
+        donation, wanted, now = self._donation, demand.wanted, self._snapshot.now
+        probability = least_probability(wanted.allocation, donation.rules)
+        return room(donation.hazard, now - node.since, until - now, probability) >= wanted.needs
+
+    def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes) -> Submit | str:
+        """The pilot as it may be submitted, or why it may not."""
+        now, rules = self._snapshot.now, self._snapshot.here.rules
+        needs = min(demand.wanted.needs for demand in wanted.demands)
+        resolution = rules.time_resolution
+        least = billed(rules, Request(node.processors, max(1, round_up(needs + rules.pad, resolution))))
+        tr = round_down(min(self._donation.longest, decision.until - now), resolution)
+        if tr < least.tr:
+            return (
+                f"the shortest waiting task needs a donated node for {format_duration(least.tr)}, and "
+                f"{node.name} can be used for {format_duration(tr)}"
+                f"{' (max_tr)' if tr == self._donation.longest else ''}"
+            )
+        payers = {each.bag: float(each.wanted.waiting) for each in wanted.demands}
+        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now)
+        found = afford(allowance, Request(node.processors, tr), least)
+        if found.request is None:
+            return found.reason
+        request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
+        crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
+        return Submit(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name)
+
+
+def _slots(node: NodeView, demand: BagDonationDemand) -> int:
+    slots = node.processors // demand.wanted.processors_per_task
+    if demand.memory_per_task and node.memory is not None:
+        slots = min(slots, node.memory // demand.memory_per_task)
+    return slots
+
+
+def _demand(wanted: _Wanted) -> Demand:
+    first = wanted.demands[0]
+    return Demand(
+        processors_per_task=first.wanted.processors_per_task,
+        memory_per_task=first.memory_per_task,
+        waiting=sum(each.wanted.waiting for each in wanted.demands),
+        runtime=max(1.0, first.wanted.needs),
+        shortest=first.wanted.needs,
+        bag=wanted.bag,
+    )

@@ -1,0 +1,118 @@
+"""What a bag with pilots of its own will cost and when it will end, by what is known now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.estimation.bag_knowledge import (
+    BagKnowledge,
+    BagTasks,
+    PilotKnowledge,
+    bag_knowledge,
+    charged_so_far,
+)
+from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
+from adaptor.decisions.memory import MadeForecast, Memory
+from adaptor.decisions.requests import slots_of
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts
+from adaptor.model import PilotState
+from adaptor.scheduling.facts import BagFacts
+
+INTERVAL = 10.0
+"""Seconds after which the forecast of a bag is made anew: it takes up to 25 ms."""
+SPACING = 0.2
+"""Seconds between two of them, where there is an old one to go on with: many bags are looked at in turn."""
+OLD = 60.0
+"""Seconds after which one is nothing to go on with."""
+
+Placed = Sequence[tuple[SiteFacts, PilotFacts]]
+"""Pilots with their sites."""
+
+
+def forecast_of(
+    memory: Memory, bag: BagFacts, sites: Mapping[str, SiteFacts], ledger: Statements, now: float
+) -> tuple[Forecast | None, Memory]:
+    """The forecast of a bag, made anew where that is due; None: too little is known yet."""
+    if (lately := made_lately(memory, bag.id, now)) is not None:
+        return lately, memory
+    found = look_ahead(bag, sites, ledger, now)
+    if found is None:
+        return None, memory
+    forecasts = {**memory.forecasts, bag.id: MadeForecast(now, found)}
+    return found, msgspec.structs.replace(memory, forecasts=forecasts, forecast_at=now)
+
+
+def made_lately(memory: Memory, bag: int, now: float) -> Forecast | None:
+    """The last forecast of a bag; None: there is none, or another one is due."""
+    known = memory.forecasts.get(bag)
+    return None if known is None or _is_due(memory, now, known.at) else known.forecast
+
+
+def _is_due(memory: Memory, now: float, made: float) -> bool:
+    if 0 <= now - memory.forecast_at < SPACING:
+        return not 0 <= now - made < OLD
+    return not 0 <= now - made < INTERVAL
+
+
+def look_ahead(
+    bag: BagFacts, sites: Mapping[str, SiteFacts], ledger: Statements, now: float
+) -> Forecast | None:
+    """The forecast of a bag; None where too little is known yet."""
+    known = knowledge_of(bag, sites, ledger, now)
+    return None if known is None else forecast(known)
+
+
+def knowledge_of(
+    bag: BagFacts, sites: Mapping[str, SiteFacts], ledger: Statements, now: float
+) -> BagKnowledge | None:
+    """What is known of a bag, in the words of the forecast; None: too little."""
+    allowed = sites_of(bag, sites)
+    if not worth_telling(bag.finished, bag.tasks) or len(bag.runtimes) < 2 or not allowed:
+        return None
+    return bag_knowledge(
+        BagTasks(
+            total=bag.tasks,
+            done=bag.finished,
+            runtimes=bag.runtimes,
+            every=bag.every,
+            started=bag.starts,
+            processors=bag.spec.cpus,
+        ),
+        _pilots(pilots_of(allowed, bag), bag, ledger),
+        used=ledger.of_bag(bag.id).used,
+        tariffs=[ledger.tariff(each.name) for each in allowed],
+        kind="donated" if bag.spec.allocation == "transparent" else "explicit",
+        startup=max(each.rules.pad for each in allowed),
+        now=now,
+    )
+
+
+def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:
+    """All at which the bag may run."""
+    return [site for site in sites.values() if bag.spec.allows(site.name)]
+
+
+def pilots_of(sites: Sequence[SiteFacts], bag: BagFacts) -> Placed:
+    """The pilots of its own that a bag has in the system."""
+    return [(site, pilot) for site in sites for pilot in site.pilots if pilot.bag == bag.id]
+
+
+def charged(bag: BagFacts, pilots: Placed, ledger: Statements, now: float) -> float:
+    """Credits for what has ended, and for what runs as if it ended now."""
+    return charged_so_far(ledger.of_bag(bag.id).used, _pilots(pilots, bag, ledger), now)
+
+
+def _pilots(pilots: Placed, bag: BagFacts, ledger: Statements) -> list[PilotKnowledge]:
+    return [
+        PilotKnowledge(
+            slots=slots_of(site, pilot, bag),
+            started=pilot.started if pilot.state is PilotState.RUNNING else None,
+            predicted_start=pilot.predicted_start,
+            granted=pilot.granted,
+            reserved=ledger.open_pilots.get(pilot.id),
+        )
+        for site, pilot in pilots
+    ]

@@ -1,0 +1,56 @@
+"""What one decision leaves for the next one, of whatever site. Frozen; nothing of it is written down.
+
+A daemon that is restarted begins without it and comes to the same conclusions a moment later.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.budget.estimation.forecast import Forecast
+from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.decisions.questions import Question
+
+
+class AnsweredShares(msgspec.Struct, frozen=True):
+    """Where the tasks of a bag are to run, and the question to which that is the answer."""
+
+    to: Question
+    parting: Parting
+
+
+class MadeForecast(msgspec.Struct, frozen=True):
+    """A forecast, and when it was made."""
+
+    at: float
+    forecast: Forecast
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """By bag or by site; times are epoch seconds."""
+
+    shares: dict[int, AnsweredShares] = {}
+    """Bags that are bought for a cost or by a time: where their tasks are to run."""
+    shares_problem: str = ""
+    """Why there are none; empty: there are."""
+    slots: dict[int, dict[str, int]] = {}
+    """Bags that were bought from a quote and planned anew since: their slots by site."""
+    looked: dict[int, float] = {}
+    """When those were last looked at."""
+    forecasts: dict[int, MadeForecast] = {}
+    forecast_at: float = -math.inf
+    """When the last one was made, of any bag."""
+    missed: dict[str, float] = {}
+    """Since when other sites have wanted to know the queue of a site."""
+    paused: dict[str, dict[int | None, str]] = {}
+    """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
+
+    def without_pause(self, bag: int) -> Memory:
+        """As if the bag had not been paused anywhere: its budget has changed."""
+        paused = {
+            site: {each: why for each, why in of_site.items() if each != bag}
+            for site, of_site in self.paused.items()
+        }
+        return msgspec.structs.replace(self, paused=paused)

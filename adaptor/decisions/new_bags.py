@@ -1,0 +1,59 @@
+"""What the budget of a new bag has to hold at the least. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.credits import format_credits
+from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.crafting.shape import Shape
+from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.decisions.requests import billed, smallest
+from adaptor.errors import UsageError
+from adaptor.model import Request
+from adaptor.scheduling.state import SiteTerms
+from adaptor.units import format_duration
+
+Rules = Mapping[str, SiteRules]
+"""By site."""
+
+
+def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
+    """What requests for the slots of a quote reserve beyond the work that it counts: pad and overrun.
+
+    Millionths of a credit; most of it is given back when they end.
+    """
+    return sum(
+        ledger.tariff(name).reservation("explicit", spec.slots.get(name, 0) * spec.cpus, math.ceil(rules.pad))
+        for name, rules in sites.items()
+    )
+
+
+def check_holds_a_request(
+    spec: BagSpec, amount: int, sites: Rules, terms: Mapping[str, SiteTerms], ledger: Statements
+) -> None:
+    """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost."""
+    needed, site, request = min(_first_requests(spec, sites, terms, ledger))
+    if amount < needed:
+        raise UsageError(
+            f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
+            f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
+            "need initial_tr before any has finished, the end of a pilot may be late, and begun charging "
+            "units count whole)"
+        )
+
+
+def _first_requests(
+    spec: BagSpec, sites: Rules, terms: Mapping[str, SiteTerms], ledger: Statements
+) -> Iterable[tuple[int, str, Request]]:
+    """By site: the least that the first request of a bag costs."""
+    kind: Allocation = "donated" if spec.allocation == "transparent" else "explicit"
+    for name, rules in sites.items():
+        runtime = min(spec.runtimes.get(name, terms[name].initial_tr), terms[name].longest)
+        demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
+        shape = Shape(rules=rules, site_processors=0, processors_per_task=spec.cpus, runtime=runtime)
+        request = billed(rules, smallest(shape, demand))
+        yield ledger.tariff(name).reservation(kind, request.p, request.tr), name, request

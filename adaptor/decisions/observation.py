@@ -1,0 +1,65 @@
+"""Taking the snapshot of one step, the same for the daemon and for the simulation. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.scheduling.workers import Worker
+
+
+def take_snapshot(
+    site: str,
+    sites: Mapping[str, SiteMemory],
+    broker: Broker,
+    ledger: Ledger,
+    memory: Memory,
+    now: float,
+    midnight: float,
+) -> Snapshot:
+    """What one step of `site` decides on.
+
+    Args:
+        sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
+        midnight: some local midnight, epoch seconds.
+    """
+    demands = broker.demands(site)
+    return Snapshot(
+        now=now,
+        site=site,
+        sites=sites_facts(sites, broker, now, midnight),
+        queue=sites[site].queue,
+        terms=dict(broker.books.sites),
+        demands=demands,
+        payers=tuple(broker.sharers(site, demand) for demand in demands),
+        groups=broker.groups() if len(sites) > 1 else (),
+        donation_demands=broker.donation_demands(site),
+        bags=bags_facts(broker),
+        ledger=ledger.fork(),
+        memory=memory,
+        work=broker.has_work_for(site),
+    )
+
+
+def sites_facts(
+    sites: Mapping[str, SiteMemory], broker: Broker, now: float, midnight: float
+) -> dict[str, SiteFacts]:
+    """Every site as it was last observed."""
+    workers: dict[str, dict[int, list[Worker]]] = {name: {} for name in sites}
+    for worker in broker.books.workers.values():
+        if worker.site in workers:
+            workers[worker.site].setdefault(worker.pilot, []).append(worker)
+    return {name: each.facts(workers[name], now, midnight) for name, each in sites.items()}
+
+
+def bags_facts(broker: Broker) -> dict[int, BagFacts]:
+    """The unfinished bags that have pilots of their own."""
+    books = broker.books
+    return {
+        bag.id: facts_of(books, bag) for bag in books.bags.values() if bag.id in books.alone and not bag.ended
+    }

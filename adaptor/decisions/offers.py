@@ -1,0 +1,198 @@
+"""What the sites offer for a bag at an instant, in the words of the allocation (Ricciardi & Hwang 2011)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.statements import Statements
+from adaptor.budget.estimation.learned_times import Learned
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Preference, Progress
+from adaptor.crafting.coverage import joint_coverage
+from adaptor.crafting.multisite.site_status import NO_ANSWER, Standing
+from adaptor.crafting.situation import Demand, Group
+from adaptor.decisions.questions import Question
+from adaptor.decisions.quotes import slots_by_quote
+from adaptor.decisions.requests import shape_of, slots_there, smallest
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.scheduling.facts import BagFacts
+
+_OPENINGS = 3
+"""Instants at which processors of a site become free, that are told apart."""
+_SPREAD = 0.5
+"""Deviation of runtimes in parts of their mean, before enough have finished to tell."""
+_SHORTEST = 1e-3
+"""Seconds that a task takes at least in the mean, whatever a clock that was set back has shown."""
+_RUNNING = 200
+"""Running tasks of a site that are looked at, at most; they lie evenly among all."""
+
+
+def questions_of(snapshot: Snapshot, statuses: Mapping[str, Standing]) -> list[Question]:
+    """For each bag that has pilots of its own, may run at several sites, and has uncovered tasks."""
+    bags = [_own_bag(snapshot, group) for group in snapshot.groups]
+    if not any(bags):
+        return []
+    expected = {name: _as_if_it_answered(status) for name, status in statuses.items()}
+    covered = joint_coverage({name: each.reckoned for name, each in expected.items()}, snapshot.groups)
+    found = [
+        _question(snapshot, expected, bag, group, uncovered)
+        for bag, group, uncovered in zip(bags, snapshot.groups, covered.uncovered, strict=True)
+        if bag is not None and uncovered
+    ]
+    return [each for each in found if each is not None]
+
+
+def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
+    """By the tasks that finished at a site and those that run there.
+
+    Before any: as sampled for a quote, else as at the other sites, else as the site's initial_tr says.
+    """
+    here = bag.learned[site]
+    guess = here.mean or bag.spec.runtimes.get(site) or _elsewhere(bag) or here.estimate
+    found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
+    known, elapsed = here.learned, bag.elapsed(site, now)
+    total = max(known.total, _SHORTEST * known.finished)
+    found.add_together(known.finished, total, max(known.squares, _SHORTEST * total))
+    return found.estimate(elapsed[:: max(1, -(-len(elapsed) // _RUNNING))])
+
+
+def _elsewhere(bag: BagFacts) -> float | None:
+    """The mean runtime of the tasks that have finished, wherever they ran."""
+    known = [each.learned for each in bag.learned.values()]
+    finished = sum(each.finished for each in known)
+    return sum(each.total for each in known) / finished if finished else None
+
+
+def _own_bag(snapshot: Snapshot, group: Group) -> BagFacts | None:
+    if len(group.at) < 2:
+        return None
+    bag = next(iter(group.at.values())).bag
+    return None if bag is None else snapshot.bags.get(bag)
+
+
+def _as_if_it_answered(status: Standing) -> Standing:
+    """A scheduler that is silent for a moment is soon back: no other site is paid in its place."""
+    if status.closed == NO_ANSWER and not status.lost:
+        return msgspec.structs.replace(status, closed="")
+    return status
+
+
+def _question(
+    snapshot: Snapshot, statuses: Mapping[str, Standing], bag: BagFacts, group: Group, uncovered: int
+) -> Question | None:
+    """None: no site can take a task of it."""
+    offers = {
+        name: found
+        for name, demand in group.at.items()
+        if name in snapshot.sites and (found := _offers(snapshot, statuses[name], bag, name, demand))
+    }
+    if not offers:
+        return None
+    return Question(
+        bag=bag.id,
+        aim=aim_of(snapshot.ledger, bag),
+        progress=_progress(snapshot, bag, uncovered),
+        offers=offers,
+    )
+
+
+def aim_of(ledger: Statements, bag: BagFacts) -> Aim:
+    """What its user wants. A budget alone is there to be used; a deadline alone is to be cheap."""
+    balance = ledger.budget_of(bag.id)
+    return Aim(
+        deadline=bag.spec.deadline,
+        budget=None if balance is None else in_credits(balance.budget.amount),
+        prefer=_preference(bag),
+    )
+
+
+def _preference(bag: BagFacts) -> Preference:
+    match bag.spec.prefer:
+        case "cheap" | "balanced" | "fast" as preferred:
+            return preferred
+        case _:
+            return "fast" if bag.spec.deadline is None or bag.spec.slots else "cheap"
+
+
+def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
+    """The pilots that are there or asked for are expected to run for their whole time."""
+    ledger = snapshot.ledger
+    committed = sum(
+        each.tariff.charge(each.kind, each.p, each.tr)
+        for each in ledger.open_pilots.values()
+        if any(part.bag == bag.id for part in each.parts)
+    )
+    return Progress(
+        now=snapshot.now,
+        waiting=uncovered,
+        spent=in_credits(ledger.of_bag(bag.id).used),
+        committed=in_credits(committed),
+    )
+
+
+def _offers(
+    snapshot: Snapshot, status: Standing, bag: BagFacts, name: str, demand: Demand
+) -> tuple[SiteOffer, ...]:
+    """What could be bought at a site by new requests, whose limits and queue the openings know of."""
+    site, now = snapshot.sites[name], snapshot.now
+    if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
+        return ()
+    most = _most(snapshot, site, bag)
+    openings = _within(status.capacity(demand, status.allowed, now).openings, most)
+    tariff = snapshot.ledger.tariff(name)
+    whole = SiteOffer(
+        name=name,
+        price=in_credits(tariff.price("explicit")) * bag.spec.cpus,
+        processors=0,
+        task=task_time(bag, name, now),
+        charging_unit=float(tariff.charging_unit),
+        startup=site.rules.pad,
+    )
+    return tuple(
+        msgspec.structs.replace(whole, name=f"{name} {number}", processors=slots, wait=max(0.0, start - now))
+        for number, (start, slots) in enumerate(_merged(openings), 1)
+    )
+
+
+def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
+    """Whether the budgets of the site hold one, and the bag's, where none of its pilots may give any back."""
+    rooms = [each.left for each in ledger.budgets_at(site.name, now)]
+    balance = ledger.budget_of(bag.id)
+    if balance is not None and not balance.reserved:
+        rooms.append(balance.left)
+    least = smallest(shape_of(site, demand), demand)
+    needed = ledger.tariff(site.name).reservation("explicit", least.p, least.tr)
+    return all(needed <= room for room in rooms)
+
+
+def _most(snapshot: Snapshot, site: SiteFacts, bag: BagFacts) -> int | None:
+    """Slots that may still be bought there by the bag's quote; None: it has none."""
+    if not bag.spec.slots:
+        return None
+    return max(0, slots_by_quote(snapshot.memory, bag).get(site.name, 0) - slots_there(site, bag))
+
+
+def _within(openings: Sequence[tuple[float, int]], most: int | None) -> list[tuple[float, int]]:
+    """The first so many slots."""
+    if most is None:
+        return list(openings)
+    found = []
+    for start, slots in openings:
+        found.append((start, min(slots, most)))
+        most -= found[-1][1]
+    return [(start, slots) for start, slots in found if slots]
+
+
+def _merged(openings: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Those of the same instant together, and the late ones as if all were at the last."""
+    slots: dict[float, int] = {}
+    for start, more in openings:
+        slots[start] = slots.get(start, 0) + more
+    starts = sorted(slots)
+    first, late = starts[: _OPENINGS - 1], starts[_OPENINGS - 1 :]
+    found = [(start, slots[start]) for start in first]
+    return [*found, (late[-1], sum(slots[start] for start in late))] if late else found

@@ -1,0 +1,143 @@
+"""The sites as each of them reckons with the others: one division of the waiting tasks at an instant.
+
+Each site decides by itself. The division is made anew for all sites, from what was last seen of each, and
+the site takes its own part; so a scheduler that hangs never holds another site up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.crafting.availability import availability
+from adaptor.crafting.multisite.division import by_demand, divide
+from adaptor.crafting.multisite.site_status import NO_ANSWER, Part, Standing
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.situation import Demand, PilotView, SiteView
+from adaptor.decisions.actions import Wake
+from adaptor.decisions.donation import beside_held_nodes
+from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.shares import targets
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.model import PendingJob, PilotState, QueueState
+
+PATIENCE = 10.0
+"""Seconds that a site waits for the queue of another one to be read, before it decides without it."""
+_LEAST_SILENCE = 20.0
+_SUBMITTING = 1 << 40
+"""The first id of requests that have none yet: they come after all pilots."""
+
+
+def awaited(snapshot: Snapshot, memory: Memory) -> tuple[list[str], list[Wake], Memory]:
+    """The sites whose queues this one still waits for; they are woken, and their answers wake this one."""
+    now = snapshot.now
+    unknown = [name for name in _rivals(snapshot) if not _known(snapshot.sites[name], now)]
+    missed = {**dict.fromkeys(unknown, now), **memory.missed}
+    waits = [name for name in unknown if now - missed[name] < PATIENCE]
+    return waits, [Wake(name) for name in unknown], msgspec.structs.replace(memory, missed=missed)
+
+
+def answers_missed(snapshot: Snapshot, memory: Memory) -> tuple[list[Wake], Memory]:
+    """The queue of this site was asked for just now: whoever waited for that may decide."""
+    if snapshot.site not in memory.missed:
+        return [], memory
+    missed = {name: since for name, since in memory.missed.items() if name != snapshot.site}
+    others = [Wake(name) for name in snapshot.sites if name != snapshot.site]
+    return others, msgspec.structs.replace(memory, missed=missed)
+
+
+def statuses_of(snapshot: Snapshot) -> dict[str, Standing]:
+    """Every site as the division reckons with it."""
+    return {name: _status(site, snapshot.now) for name, site in snapshot.sites.items()}
+
+
+def part_of(
+    snapshot: Snapshot, memory: Memory, statuses: dict[str, Standing], demands: Sequence[Demand]
+) -> Part:
+    """What the division leaves to this site, by its demands."""
+    parts = divide(statuses, snapshot.groups, targets(memory))
+    return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
+
+
+def view_of(
+    site: SiteFacts, queue: QueueState | None, now: float, demands: tuple[Demand, ...] = ()
+) -> SiteView:
+    """The site as its planner sees it: formal requests only."""
+    return SiteView(
+        now=now,
+        queue=queue,
+        rules=site.rules,
+        heuristic=site.heuristic,
+        pilots=site.requests,
+        demands=demands,
+    )
+
+
+def _rivals(snapshot: Snapshot) -> list[str]:
+    """The other sites at which tasks may run that this one could have."""
+    name = snapshot.site
+    wanted = {site for group in snapshot.groups if group.waiting and name in group.at for site in group.at}
+    return [site for site in snapshot.sites if site in wanted and site != name]
+
+
+def _known(site: SiteFacts, now: float) -> bool:
+    """Whether enough is known of a site to reckon with it, or without it."""
+    return _fresh(site, now) or bool(why_held_off(site, now)) or site.silent(now)
+
+
+def _fresh(site: SiteFacts, now: float) -> bool:
+    return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
+
+
+def _status(site: SiteFacts, now: float) -> Standing:
+    queue = site.queue and beside_held_nodes(site, site.queue)
+    view = view_of(site, queue, now)
+    view = msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
+    return Standing(
+        view=view,
+        free=_free(queue, view) if queue is not None else None,
+        waits=site.waits,
+        closed=_closed(site, now),
+        lost=site.silent(now) and site.silence(now) > _given_up_after(site),
+    )
+
+
+def _given_up_after(site: SiteFacts) -> float:
+    """Seconds of silence after which what was planned at a site is divided again."""
+    return max(_LEAST_SILENCE, 4 * site.poll, site.command_timeout)
+
+
+def _closed(site: SiteFacts, now: float) -> str:
+    if site.silent(now):
+        return NO_ANSWER
+    if not _fresh(site, now):
+        return "its queue could not be read yet"
+    return why_held_off(site, now)
+
+
+def _free(queue: QueueState, view: SiteView) -> Profile:
+    """What is free beside the queue and beside what was submitted since it was read."""
+    unseen = tuple(
+        PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr)
+        for pilot in view.pilots
+        if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
+    )
+    return availability(msgspec.structs.replace(queue, pending=(*queue.pending, *unseen)))
+
+
+def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
+    """Requests that the site is about to submit, as if they were submitted."""
+    return [
+        PilotView(
+            id=_SUBMITTING + number,
+            state=PilotState.SUBMITTING,
+            request=each.crafted.request,
+            submitted=now,
+            predicted_start=each.crafted.predicted_start,
+            bag=each.demand.bag,
+        )
+        for number, each in enumerate(site.submitting)
+        if not each.node
+    ]

@@ -1,0 +1,55 @@
+"""What is decided on single pilots: those that can never start, those that no worker calls from, the pad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from adaptor.decisions.actions import Action, End, LengthenPad, Remark, Withdraw
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.model import PilotState
+from adaptor.protocol.messages import LAST_SECONDS
+from adaptor.units import format_duration
+
+UNREACHED = 40.0
+"""Seconds without a call from any worker after which a running pilot is remarked on."""
+
+
+def is_unheard(pilot: PilotFacts, now: float) -> bool:
+    """Whether it has run for long and no worker of it has called."""
+    if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is not None:
+        return False
+    return now - max(pilot.started, pilot.known_since) > UNREACHED
+
+
+def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
+    """Withdrawals, remarks and a longer pad."""
+    site, now = snapshot.here, snapshot.now
+    for pilot in site.pilots:
+        if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
+            yield Withdraw(pilot.id, f"it could never have started: {pilot.never}")
+        if is_unheard(pilot, now) and pilot.unheard is not None:
+            yield from _unheard(snapshot, site, pilot, pilot.unheard)
+    pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
+    if pad > site.rules.pad:
+        yield LengthenPad(pad)
+
+
+def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:
+    ran = format_duration(snapshot.now - (pilot.started or snapshot.now))
+    told = f"runs for {ran}, but no worker of it has reached the daemon; {site.unreachable_because} {left}"
+    yield Remark(pilot.id, told.strip())
+    if not snapshot.work:
+        yield End(pilot.id, _NO_USE)
+
+
+def _overhead(site: SiteFacts, pilot: PilotFacts) -> float:
+    """Seconds of the pilot that no task could use; 0 where that is not known."""
+    if pilot.state is not PilotState.RUNNING or pilot.started is None or pilot.first_hello is None:
+        return 0.0
+    if pilot.known_since > pilot.started:  # its workers may have called while no daemon listened
+        return 0.0
+    overhead = pilot.first_hello - pilot.started + LAST_SECONDS + 1
+    return min(overhead, site.rules.limits.max_tr / 2)
+
+
+_NO_USE = "no tasks are left, and none of its workers can be reached"

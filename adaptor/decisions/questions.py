@@ -1,0 +1,23 @@
+"""Where the tasks of a bag are to run, as a question to the allocation (Ricciardi & Hwang 2011)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Progress
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Where are the uncovered tasks of a bag to run?"""
+
+    bag: int
+    aim: Aim
+    progress: Progress
+    offers: dict[str, tuple[SiteOffer, ...]]
+    """By site; each at least one."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What changes the answer at once; all else changes little by little."""
+        return self.aim, self.progress.waiting, frozenset(self.offers)

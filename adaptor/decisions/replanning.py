@@ -1,0 +1,87 @@
+"""Whether the slots that a bag has by its quote will do, and which will (BaTS, slide "Re-evaluate")."""
+
+from __future__ import annotations
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.estimation.forecast import worth_telling
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.replanning import Left, replan
+from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.decisions.actions import Explain
+from adaptor.decisions.forecasts import charged, pilots_of, sites_of
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.offers import task_time
+from adaptor.decisions.quotes import is_due, looked_at, slots_by_quote, with_slots
+from adaptor.decisions.requests import most_slots, staying
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.errors import AdaptorError
+from adaptor.scheduling.facts import BagFacts
+
+
+def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], Memory]:
+    """Look at each bag with chosen slots that may run here, where that is due."""
+    told = []
+    for bag in snapshot.bags.values():
+        if not (bag.spec.slots and bag.spec.allows(snapshot.site) and is_due(memory, bag.id, snapshot.now)):
+            continue
+        memory = looked_at(memory, bag.id, snapshot.now)
+        question = _question(snapshot, bag)
+        if question is None:
+            continue
+        try:
+            found = replan(*question, slots_by_quote(memory, bag))
+        except AdaptorError:  # no processor in service, or no scipy: the next look is soon
+            continue
+        if found is not None:
+            memory = with_slots(memory, bag.id, found.slots)
+            told.append(Explain("divided", f"bag {bag.id} is planned anew: {found.reason}"))
+    return told, memory
+
+
+def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]] | None:
+    """What is left to do, and what may be held; None: too little is known yet, or nothing limits the bag."""
+    now, balance = snapshot.now, snapshot.ledger.budget_of(bag.id)
+    if bag.spec.deadline is None or balance is None or not worth_telling(bag.finished, bag.tasks):
+        return None
+    sites = sites_of(bag, snapshot.sites)
+    times = {site.name: task_time(bag, site.name, now) for site in sites}
+    left = Left(
+        tasks=bag.waiting + _begun(bag, times, now),
+        seconds=bag.spec.deadline - now,
+        budget=in_credits(balance.budget.amount) - charged(bag, pilots_of(sites, bag), snapshot.ledger, now),
+    )
+    return left, [_offer(snapshot, site, bag, times[site.name]) for site in sites]
+
+
+def _begun(bag: BagFacts, times: dict[str, TaskTime], now: float) -> float:
+    """What is left of the running tasks, in whole ones."""
+    return sum(
+        time.remaining(seconds) / time.mean
+        for site, time in times.items()
+        for seconds in bag.elapsed(site, now)
+    )
+
+
+def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -> SiteOffer:
+    """All that may be held at a site, and what is held or asked for already."""
+    tariff = snapshot.ledger.tariff(site.name)
+    held = tuple(
+        Held(slots, _paid(tariff, snapshot.now - pilot.started) if pilot.started is not None else 0.0)
+        for pilot, slots in staying(site, bag)
+        if slots
+    )
+    return SiteOffer(
+        name=site.name,
+        price=in_credits(tariff.price("explicit")) * bag.spec.cpus,
+        processors=max(most_slots(site, bag.spec.cpus), sum(each.processors for each in held)),
+        task=task,
+        charging_unit=float(tariff.charging_unit),
+        startup=site.rules.pad,
+        held=held,
+    )
+
+
+def _paid(tariff: Tariff, ran: float) -> float:
+    """Seconds from now that are charged already, of a pilot that has run for so long."""
+    return max(0.0, tariff.charged_seconds(max(0.0, ran)) - max(0.0, ran))

@@ -1,0 +1,63 @@
+"""Bags that are to be done for a cost or by a time: where their tasks are to run, asked again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.provisioning.task_shares import Parting, part_tasks
+from adaptor.crafting.multisite.target_shares import Wish
+from adaptor.decisions.memory import AnsweredShares, Memory
+from adaptor.decisions.questions import Question
+from adaptor.errors import AdaptorError
+
+INTERVAL = 3.0
+"""Δt: seconds after which what was learned meanwhile is worth another answer (Ricciardi & Hwang, §3)."""
+
+
+def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
+    """With the answers that are due; what is known of bags about which nobody asks is forgotten.
+
+    An answer takes some 25 ms with ten sites. What changes it at once has it asked anew at once.
+    """
+    asked = {each.bag for each in questions}
+    shares = {bag: answer for bag, answer in memory.shares.items() if bag in asked}
+    problem = memory.shares_problem
+    due = [each for each in questions if _is_due(shares.get(each.bag), each)]
+    if due:
+        problem = ""
+    for each in due:
+        shares.pop(each.bag, None)
+        try:
+            shares[each.bag] = AnsweredShares(each, part_tasks(each.aim, each.progress, each.offers))
+        except BudgetError as error:  # the other bags have their answers
+            problem = f"where bag {each.bag} is to run cannot be weighed: {error}"
+        except AdaptorError as error:  # scipy is not installed
+            return msgspec.structs.replace(memory, shares={}, shares_problem=str(error))
+    return msgspec.structs.replace(memory, shares=shares, shares_problem=problem)
+
+
+def shares_of(memory: Memory, bag: int) -> Parting | None:
+    """Where the tasks of a bag are to run; None: wherever they are done first."""
+    answer = memory.shares.get(bag)
+    return None if answer is None else answer.parting
+
+
+def targets(memory: Memory) -> dict[int, Wish]:
+    """By bag, in the words of the division among sites."""
+    return {
+        bag: Wish(
+            shares={site: portion.tasks for site, portion in answer.parting.portions.items()},
+            seconds=answer.parting.seconds,
+            reason=answer.parting.reason,
+        )
+        for bag, answer in memory.shares.items()
+    }
+
+
+def _is_due(answer: AnsweredShares | None, question: Question) -> bool:
+    if answer is None or answer.to.key != question.key:
+        return True
+    return abs(question.progress.now - answer.to.progress.now) >= INTERVAL

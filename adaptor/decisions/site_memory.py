@@ -1,0 +1,291 @@
+"""What a driver keeps of one site between its steps: pilots, failures, waits, the pad. Pure.
+
+The daemon and the simulation keep the same: both tell it what happened and when, and take snapshots of it.
+Times are epoch seconds, and arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.backoff import Backoff
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.situation import SiteRules
+from adaptor.decisions.actions import End, Remark, Submit, Withdraw
+from adaptor.decisions.donation_memory import DonationMemory, Workers
+from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.snapshot import DonationFacts, SiteFacts
+from adaptor.donation.idleness import Idleness
+from adaptor.donation.situation import DonationRules
+from adaptor.model import AttemptOutcome, PilotState, QueueState
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.state import Meter
+from adaptor.scheduling.workers import Worker
+
+SLACK = 10.0
+"""Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
+_OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VANISHED, PilotState.WALLTIME})
+"""Ends that nobody brought about from outside."""
+
+
+class DonationSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a site donates idle nodes."""
+
+    rules: DonationRules
+    preemptible: bool
+    """Whether the scheduler itself preempts our pilots there; else agents keep them outside of it."""
+    max_tr: float | None = None
+    """Seconds that a node may be used at most; None: the site's max_tr."""
+
+
+class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration and the kind of scheduler say of a site."""
+
+    name: str
+    rules: SiteRules
+    """With the configured pad, and the limits as far as they are known at the start."""
+    heuristic: str = "adaptive"
+    command_timeout: float = 60.0
+    poll: float = 15.0
+    """Seconds between two looks at the queue."""
+    idle_timeout: float = 60.0
+    """Seconds after which a worker without a task leaves."""
+    donation: DonationSettings | None = None
+
+
+class SiteMemory:
+    def __init__(
+        self,
+        settings: SiteSettings,
+        now: float,
+        *,
+        waits: WaitLearner | None = None,
+        idleness: Idleness | None = None,
+        limits_known: bool = True,
+    ) -> None:
+        """`waits` and `idleness`: what was learned before; `limits_known`: False where they only stand for
+        some that could not be asked yet."""
+        self.settings = settings
+        self.name = settings.name
+        self.limits = settings.rules.limits
+        self.limits_known = limits_known
+        self.pad = settings.rules.pad
+        """Seconds: as configured, or more where the start-up of pilots was seen to take longer."""
+        self.pilots: dict[int, Pilot] = {}
+        """Those in the system."""
+        self.queue: QueueState | None = None
+        """As read for this step; None while nothing waits, or while the scheduler does not answer."""
+        self.seen: QueueState | None = None
+        """As last read, however long ago that was."""
+        self.problem = ""
+        """Why the scheduler does not answer; empty: it does."""
+        self.problem_since: float | None = None
+        """Since when it has not answered; None: it does."""
+        self.asked_since: float | None = None
+        """When the question was asked that it has not answered yet; None: there is none."""
+        self.unreachable = ""
+        """Why workers could not reach the daemon; empty: they can."""
+        self.unreachable_because = ""
+        """What may keep workers from reaching the daemon, as a question to the user."""
+        self.refusals = Backoff(first=30, most=900)
+        self.fruitless = Backoff(first=60, most=3600, tolerated=2)
+        """Pilots in a row that never ran a task."""
+        self.submitting: tuple[Submit, ...] = ()
+        """Requests that are decided and not yet submitted."""
+        self.waits = waits or WaitLearner()
+        donation = settings.donation
+        self.donation = DonationMemory(donation.rules, idleness, now) if donation is not None else None
+        """None: the site donates no nodes."""
+
+    @property
+    def rules(self) -> SiteRules:
+        """How requests are shaped, by what is known now."""
+        return msgspec.structs.replace(self.settings.rules, limits=self.limits, pad=self.pad)
+
+    @property
+    def donated(self) -> list[Pilot]:
+        """The pilots on donated nodes."""
+        return [pilot for pilot in self.pilots.values() if pilot.node]
+
+    @property
+    def requests(self) -> list[Pilot]:
+        """The pilots of formal requests."""
+        return [pilot for pilot in self.pilots.values() if not pilot.node]
+
+    def read(self, queue: QueueState | None) -> None:
+        """The queue was read for this step; None: the scheduler does not answer, or nothing waits."""
+        self.queue = queue
+        self.seen = queue or self.seen
+
+    def refusals_of(self, pilot: Pilot) -> Backoff:
+        """Failures of formal requests, or of a donated node: one does not stand in the way of the other."""
+        return (
+            self.donation.refusals(pilot.node) if pilot.node and self.donation is not None else self.refusals
+        )
+
+    def fruitless_of(self, pilot: Pilot) -> Backoff:
+        """As `refusals_of`, for pilots in a row that never ran a task."""
+        return self.donation.fruitless if pilot.node and self.donation is not None else self.fruitless
+
+    # --- what a decision looks at ----------------------------------------------------------------
+
+    def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
+        """The site as it is now. `workers` are its own, by pilot; `midnight` is some local midnight."""
+        return SiteFacts(
+            name=self.name,
+            rules=self.rules,
+            heuristic=self.settings.heuristic,
+            queue=self.seen,
+            pilots=tuple(
+                pilot.facts(_processors(pilot, workers.get(pilot.id, ()))) for pilot in self.pilots.values()
+            ),
+            submitting=self.submitting,
+            waits=self.waits.copy(),
+            refused=self.refusals.holdoff,
+            fruitless=self.fruitless.holdoff,
+            unusable=self._unusable(),
+            unreachable_because=self.unreachable_because,
+            problem_since=self.problem_since,
+            asked_since=self.asked_since,
+            command_timeout=self.settings.command_timeout,
+            poll=self.settings.poll,
+            donation=self._donation_facts(workers, now, midnight),
+        )
+
+    def _unusable(self) -> str:
+        if not self.limits_known:
+            return self.problem or "its limits are not known yet"
+        return f"its workers could not reach the daemon: {self.unreachable}" if self.unreachable else ""
+
+    def _donation_facts(self, workers: Workers, now: float, midnight: float) -> DonationFacts | None:
+        settings, memory = self.settings.donation, self.donation
+        if settings is None or memory is None:
+            return None
+        return DonationFacts(
+            rules=settings.rules,
+            preemptible=settings.preemptible,
+            longest=float(settings.max_tr or self.limits.max_tr),
+            hazard=memory.learner.hazard,
+            asked=memory.asked,
+            nodes=memory.views(self.donated, workers, now),
+            taken=memory.taken(),
+            midnight=midnight,
+            fruitless=memory.fruitless.holdoff,
+            failing=memory.failing.holdoff,
+            reason=memory.reason,
+        )
+
+    # --- what actions do to it -------------------------------------------------------------------
+
+    def add_pilot(self, broker: Broker, id: int, tag: str, submit: Submit, now: float) -> Pilot:
+        """A request is about to be submitted."""
+        crafted, bag = submit.crafted, submit.demand.bag
+        pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)
+        self.pilots[id] = pilot
+        if bag is not None:
+            broker.own_pilot(id, bag)
+        if submit.node:
+            broker.use_node(id, DonatedNode(since=now))
+        return pilot
+
+    def submitted(self, pilot: Pilot, job: str) -> None:
+        """The scheduler took it."""
+        pilot.job = job
+        self.refusals_of(pilot).succeeded()
+        if pilot.node and self.donation is not None:
+            self.donation.failing.succeeded()
+        if pilot.state is PilotState.SUBMITTING:
+            pilot.move(PilotState.QUEUED)
+
+    def not_submitted(self, pilot: Pilot, reason: str, now: float) -> None:
+        """The scheduler did not take it, or nobody knows whether it did."""
+        self.refusals_of(pilot).failed(now, reason)
+        if pilot.node and self.donation is not None:
+            self.donation.failing.failed(now, reason)
+
+    def forget(self, broker: Broker, pilot: Pilot) -> None:
+        """It is not in the system any more, and all that it left behind was heard."""
+        self.pilots.pop(pilot.id, None)
+        broker.forget_pilot(pilot.id)
+
+    def withdraw(self, action: Withdraw | End, now: float) -> Pilot | None:
+        """The pilot that is to go; None: it is gone, going, or has started where only a queued one may go."""
+        pilot = self.pilots.get(action.pilot)
+        if pilot is None or pilot.cancel_reason:
+            return None
+        if isinstance(action, Withdraw) and pilot.state is PilotState.RUNNING:
+            return None
+        pilot.cancel_reason = action.reason
+        if isinstance(action, End) and action.avoid_node and self.donation is not None:
+            self.donation.waited_in_vain(pilot.node, now)
+        return pilot
+
+    def remark(self, action: Remark) -> Pilot | None:
+        """The pilot that is remarked on; None: it is gone, or its workers have called meanwhile."""
+        pilot = self.pilots.get(action.pilot)
+        if pilot is None or pilot.first_hello is not None:
+            return None
+        pilot.note, pilot.unheard = action.text, None
+        return pilot
+
+    def lengthen_pad(self, broker: Broker, pad: float) -> None:
+        """Pilots start up more slowly than was thought."""
+        self.pad = pad
+        self.set_longest(broker)
+
+    def set_longest(self, broker: Broker) -> None:
+        """Tell the scheduling of tasks how long a task can be here."""
+        broker.set_longest(self.name, max(1.0, self.limits.max_tr - self.pad))
+
+    # --- what observations do to it --------------------------------------------------------------
+
+    def meter(self, broker: Broker, pilot: Pilot, charging_unit: float | None) -> None:
+        """Tell the scheduling of tasks since when and in which units a running pilot is charged.
+
+        `charging_unit`: seconds; None: nothing is set aside for it.
+        """
+        if pilot.state is not PilotState.RUNNING or pilot.started is None or charging_unit is None:
+            broker.meter(pilot.id, None)
+            return
+        spare = self.settings.idle_timeout + SLACK
+        broker.meter(pilot.id, Meter(started=pilot.started, unit=charging_unit, spare=spare))
+
+    def learn_wait(self, pilot: Pilot) -> None:
+        """Learn from the wait of a pilot once it is known; one that was refused has not waited."""
+        if pilot.wait_known or pilot.predicted_start is None or pilot.state is PilotState.REFUSED:
+            return
+        pilot.wait_known = self.waits.waited(
+            pilot.request.p, pilot.predicted_start, pilot.started, pilot.ended
+        )
+
+    def ended(self, broker: Broker, pilot: Pilot, now: float) -> tuple[AttemptOutcome, list[Worker]]:
+        """Put the tasks of a pilot that has ended back.
+
+        Returns what its end says of its attempts, and the workers that are lost with it.
+        """
+        word = LOSS_WORDS.get(pilot.state, AttemptOutcome.LOST)
+        at = min(now, pilot.ended or now)
+        workers = broker.of_pilot(pilot.id)
+        for worker in workers:
+            broker.lost(worker.id, word, at, now)
+        if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
+            self.donation.give_back(pilot.node, now)
+        self.forget(broker, pilot)
+        return word, workers
+
+    def judge(self, broker: Broker, pilot: Pilot, now: float) -> None:
+        """Pilots that never run a task must not follow one another for ever."""
+        fruitless = self.fruitless_of(pilot)
+        if pilot.worked:
+            fruitless.succeeded()
+        elif pilot.state in _OF_ITS_OWN and broker.has_waiting(self.name):
+            fruitless.failed(now, pilot.end_reason or pilot.state.value)
+
+
+def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:
+    """Processors whose workers are still there; None while that is not known."""
+    there = [worker for worker in workers if not worker.awaited]
+    return sum(worker.processors for worker in there) if pilot.first_hello is not None and there else None

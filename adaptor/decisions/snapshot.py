@@ -1,0 +1,154 @@
+"""All that a decision may look at, at one instant. Frozen types; the time is in them.
+
+Times are epoch seconds (in the simulation: of the trace), durations seconds, amounts credits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.backoff import Holdoff
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules
+from adaptor.decisions.actions import Submit
+from adaptor.decisions.memory import Memory
+from adaptor.donation.idleness import Hazard
+from adaptor.donation.situation import DonationRules, NodeView
+from adaptor.model import QueueState
+from adaptor.scheduling.demand import BagDonationDemand
+from adaptor.scheduling.facts import BagFacts
+from adaptor.scheduling.state import SiteTerms
+
+
+class PilotFacts(PilotView, frozen=True, kw_only=True):
+    """A pilot in the system: a formal request, or a donated node."""
+
+    node: str = ""
+    """The donated node; empty: a formal request."""
+    granted: float = math.inf
+    """Seconds that the scheduler gave it, or that were asked for."""
+    leaving: str = ""
+    """Why it was told to end; empty: it was not."""
+    first_hello: float | None = None
+    """When its first worker called; None: none has."""
+    known_since: float = 0.0
+    """When this daemon learned of it."""
+    never: str = ""
+    """Why the scheduler can never start it; empty: it can."""
+    unheard: str | None = None
+    """What workers that never reached the daemon left in its folder; None: nobody has looked yet."""
+    wanted_since: float | None = None
+    """Of a donated node: since when a local job has been seen to want it."""
+    without_worker_since: float | None = None
+    """Of a donated node: since when no worker on it is known."""
+
+
+class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """How a site donates idle nodes, and what is known of them."""
+
+    rules: DonationRules
+    preemptible: bool
+    """Whether the scheduler itself preempts our pilots there; else agents keep them outside of it."""
+    longest: float
+    """Seconds that a node may be used at most."""
+    hazard: Hazard
+    asked: bool
+    """Whether anybody has asked for the nodes in this step."""
+    nodes: tuple[NodeView, ...] | None
+    """None: the scheduler does not answer."""
+    taken: frozenset[str]
+    """Nodes that a local job has, or waits for."""
+    midnight: float
+    """Some local midnight."""
+    fruitless: Holdoff
+    """Donated nodes in a row on which no task ran."""
+    failing: Holdoff
+    """Donated nodes in a row that could not be had."""
+    reason: str
+    """Why no more nodes were used, as last told."""
+
+
+class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """One site as it was last observed."""
+
+    name: str
+    rules: SiteRules
+    heuristic: str
+    queue: QueueState | None
+    """As last read, however long ago; None: never."""
+    pilots: tuple[PilotFacts, ...] = ()
+    """Those in the system."""
+    submitting: tuple[Submit, ...] = ()
+    """Requests that are decided and not submitted yet."""
+    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
+    refused: Holdoff = Holdoff()
+    """Requests in a row that the scheduler did not take."""
+    fruitless: Holdoff = Holdoff()
+    """Pilots in a row that ended without running a task."""
+    unusable: str = ""
+    """Why no pilot could be of any use now; empty: it could."""
+    unreachable_because: str = ""
+    """What may keep its workers from reaching the daemon, as a question to the user."""
+    problem_since: float | None = None
+    """Since when the scheduler has not answered; None: it does."""
+    asked_since: float | None = None
+    """When the question was asked that it has not answered yet; None: there is none."""
+    command_timeout: float = 60.0
+    poll: float = 15.0
+    """Seconds between two looks at its queue."""
+    donation: DonationFacts | None = None
+    """None: it donates no nodes."""
+
+    @property
+    def requests(self) -> tuple[PilotFacts, ...]:
+        """The pilots of formal requests."""
+        return tuple(pilot for pilot in self.pilots if not pilot.node)
+
+    @property
+    def donated(self) -> tuple[PilotFacts, ...]:
+        """The pilots on donated nodes."""
+        return tuple(pilot for pilot in self.pilots if pilot.node)
+
+    def silence(self, now: float) -> float:
+        """Seconds for which the scheduler has owed an answer."""
+        since = [each for each in (self.problem_since, self.asked_since) if each is not None]
+        return now - min(since) if since else 0.0
+
+    def silent(self, now: float) -> bool:
+        """Whether the scheduler does not answer."""
+        return self.problem_since is not None or self.silence(now) > self.command_timeout
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """What one step of one site decides on."""
+
+    now: float
+    site: str
+    """The one that decides."""
+    sites: dict[str, SiteFacts]
+    """All that serve the same bags, this one among them."""
+    queue: QueueState | None = None
+    """Of this site, as read for this step; None: the scheduler does not answer, or nothing waits."""
+    terms: dict[str, SiteTerms]
+    demands: tuple[Demand, ...] = ()
+    """What this site's formal requests are wanted for, by shape of task."""
+    payers: tuple[dict[int, float], ...] = ()
+    """By demand: the bags whose waiting tasks make it, and how many each has."""
+    groups: tuple[Group, ...] = ()
+    """The waiting tasks by shape and by the sites at which they may run."""
+    donation_demands: tuple[BagDonationDemand, ...] = ()
+    """What may be started on donated nodes of this site, by bag."""
+    bags: dict[int, BagFacts] = {}
+    """Those that have pilots of their own."""
+    ledger: Ledger
+    """A copy: nobody else changes it, and no decision does."""
+    memory: Memory
+    work: bool
+    """Whether an unfinished task may run at this site."""
+
+    @property
+    def here(self) -> SiteFacts:
+        return self.sites[self.site]

@@ -1,0 +1,204 @@
+"""Deadlines and preferences in the daemon: what may be asked for, and when a bag pauses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.estimation.forecast import Forecast
+from adaptor.daemon.credits.spending import check_deadline
+from adaptor.decisions import forecasts
+from adaptor.decisions.observation import sites_facts
+from adaptor.errors import UsageError
+from adaptor.journal.recovery import load_bag
+from adaptor.model import TaskState
+from adaptor.protocol.control import TaskInput
+from adaptor.reports import JobState
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.facts import facts_of
+from tests.daemon.budgeted_site import set_budget, steps
+from tests.daemon.donating_site import LendingSite
+from tests.daemon.fake_site import FakeSite
+from tests.daemon.fake_sites import FakeSites
+
+SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:
+    spec = msgspec.structs.replace(SPEC, **wishes)
+    id = site.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
+    site.restart()
+    return site.state.core.broker.books.bags[id]
+
+
+def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
+    """So many tasks were done by a pilot that is gone."""
+    with site.journal.transaction() as db:
+        for task in range(tasks):
+            db.execute(
+                "INSERT INTO attempt (bag, task, number, pilot, node, worker, leased, outcome, started,"
+                " ended, wall) VALUES (?, ?, 1, 0, 'n', 'w', 0, 'done', 0, ?, ?)",
+                (bag.id, task, seconds, seconds),
+            )
+            db.execute(
+                "UPDATE task SET state = 'done', result = 1 WHERE bag = ? AND number = ?", (bag.id, task)
+            )
+        db.execute(
+            "UPDATE bag SET waiting = waiting - ?, done = ?, runtime = ? WHERE id = ?",
+            (tasks, tasks, tasks * seconds, bag.id),
+        )
+    site.restart()
+
+
+def look_ahead(site: FakeSite, bag: int) -> Forecast | None:
+    """The forecast of a bag by what is known now."""
+    core, now = site.state.core, time.time()
+    facts = facts_of(core.broker.books, core.broker.books.bags[bag])
+    return forecasts.look_ahead(
+        facts, sites_facts(core.sites, core.broker, now, 0.0), core.treasury.ledger, now
+    )
+
+
+def asked(site: FakeSite) -> int:
+    return sum(order.request.p for order in site.backend.orders)
+
+
+def test_a_cheap_bag_begins_with_few_and_says_why(site: FakeSite) -> None:
+    submit(site, 20, prefer="cheap")
+    steps(site)
+    assert asked(site) == 1
+    assert "(cheap): the first hosts find out" in site.told("issued")[0]
+
+
+def test_a_deadline_makes_it_ask_for_more(site: FakeSite) -> None:
+    submit(site, 20, deadline=time.time() + 300)
+    steps(site)
+    assert asked(site) == 4, "two requests of two processors are allowed"
+    assert "the deadline in" in site.told("issued")[0]
+
+
+def test_the_sums_survive_a_restart(site: FakeSite) -> None:
+    bag = submit(site, 20, prefer="cheap")
+    finish(site, bag, 10, 7.0)
+    loaded = load_bag(site.journal, bag.id)
+    assert (loaded.runtime, loaded.squares) == (70.0, 490.0)
+    assert loaded.count(TaskState.DONE) == 10
+
+
+def test_it_goes_on_late_where_only_the_deadline_fails(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 30)
+    finish(site, bag, 20, 60.0)
+    steps(site)
+    assert asked(site) == 4
+    assert "cannot be kept: as fast as can be" in site.told("issued")[0]
+
+
+def test_it_pauses_where_neither_can_be_kept_and_goes_on_with_the_budget_it_names(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 30)
+    finish(site, bag, 20, 60.0)
+    set_budget(site, bag.id, 0.05)
+    steps(site)
+    assert asked(site) == 0
+    told = site.told("withheld")[-1]
+    assert "neither its budget nor its deadline can be kept" in told
+    assert site.state.core.decided.paused["here"] == {bag.id: told}
+    set_budget(site, bag.id, float(told.rpartition("--set ")[2].split()[0]))
+    steps(site)
+    assert asked(site) > 0
+    assert site.state.core.decided.paused["here"] == {}
+
+
+def test_the_forecast_counts_what_runs(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=time.time() + 9000)
+    finish(site, bag, 20, 60.0)
+    before = look_ahead(site, bag.id)
+    assert before is not None
+    assert before.end is None, "nothing is asked for yet"
+    assert before.cost.low == pytest.approx(20 * 60 / 3600)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+    steps(site)
+    after = look_ahead(site, bag.id)
+    assert after is not None
+    assert after.end is not None
+    assert after.cost.low > before.cost.low
+
+
+def test_a_bag_that_runs_on_lent_nodes_alone_is_forecast_at_the_donated_price(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state")
+    price = msgspec.structs.replace(site.config.price, explicit=8.0, donated=2.0)
+    site.config = msgspec.structs.replace(site.config, price=price)
+    bag = submit(site, 40, allocation="transparent", deadline=time.time() + 9000)
+    finish(site, bag, 20, 60.0)
+    ahead = look_ahead(site, bag.id)
+    assert ahead is not None
+    assert ahead.cost.low == pytest.approx(2 * 20 * 60 / 3600)
+    site.journal.close()
+
+
+def test_too_little_is_known_for_a_forecast(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="fast")
+    finish(site, bag, 1, 60.0)
+    assert look_ahead(site, bag.id) is None
+
+
+def test_a_deadline_in_the_past_is_refused() -> None:
+    with pytest.raises(UsageError, match="1h in the past"):
+        check_deadline(1000.0, 4600.0)
+    check_deadline(5000.0, 4600.0)
+    check_deadline(None, 4600.0)
+
+
+def test_no_more_slots_than_were_chosen_from_the_quote(site: FakeSite) -> None:
+    bag = submit(site, 40, slots={"here": 3}, runtimes={"here": 20.0})
+    steps(site, 3)
+    assert asked(site) == 3
+    assert f"bag {bag.id} has 3 slots at here by its quote" in site.told("issued")[0]
+    assert "tasks of 20s" in site.told("issued")[0], "as sampled, not as configured"
+
+
+@pytest.mark.parametrize(("left", "longer"), [(600, False), (-5, True)])
+def test_a_request_ends_with_its_last_task_before_the_deadline_unless_it_is_over(
+    site: FakeSite, left: float, longer: bool
+) -> None:
+    submit(site, 400, deadline=time.time() + left)
+    steps(site)
+    assert site.backend.orders
+    assert any(order.request.tr > 600 + 60 + 31 for order in site.backend.orders) is longer
+
+
+def test_slots_of_a_quote_come_in_whole_nodes_where_only_those_are_given(site: FakeSite) -> None:
+    submit(site, 40, slots={"here": 1}, runtimes={"here": 20.0})
+    settings = site.state.memory.settings
+    rules = msgspec.structs.replace(settings.rules, granularity=2)
+    site.state.memory.settings = msgspec.structs.replace(settings, rules=rules)
+    steps(site, 3)
+    assert asked(site) == 2
+
+
+def test_what_is_left_for_a_site_is_told_as_its_part_of_the_budget(tmp_path: Path) -> None:
+    two = FakeSites(tmp_path / "state")
+    two.submit_bag(64, budget=200_000, slots={"near": 2, "far": 2}, runtimes={"near": 60.0, "far": 60.0})
+    two.step("near", "far")
+    (told,) = two.told("far", "issued")
+    assert "0.1 credits are left for it (the part of far in bag 1)" in told
+    two.journal.close()
+
+
+def test_slots_at_a_site_that_the_configuration_no_longer_has_stop_nothing(site: FakeSite) -> None:
+    bag = submit(site, 40, slots={"here": 1, "gone": 2}, runtimes={"here": 20.0})
+    set_budget(site, bag.id, 1.0)
+    steps(site, 3)
+    assert asked(site) == 1

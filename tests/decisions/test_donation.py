@@ -1,0 +1,327 @@
+"""Lending at a site: which leases are made and ended, for whom, and what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration
+from adaptor.daemon.clock import midnight
+from adaptor.daemon.credits.spending import change_budget
+from adaptor.daemon.step import step
+from adaptor.decisions import donation_memory as lender
+from adaptor.donation.situation import NodeUse
+from adaptor.protocol.messages import Leaving
+from adaptor.reports import JobState, NodeReport
+from adaptor.scheduling.workers import Worker
+from tests.daemon.donating_site import PREEMPTIBLE, LendingSite
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> LendingSite:
+    return LendingSite(tmp_path / "state")
+
+
+def with_rules(tmp_path: Path, **rules: object) -> LendingSite:
+    return LendingSite(tmp_path / "state", msgspec.structs.replace(PREEMPTIBLE, **rules))
+
+
+def test_idle_nodes_are_lent_one_lease_each(site: LendingSite) -> None:
+    site.submit(100)
+    site.step()
+    assert sorted(site.backend.lent) == ["n1", "n2", "n3", "n4"]
+    assert {(order.request.p, order.request.tr) for order in site.backend.orders} == {(4, 7200)}
+
+
+def test_no_more_are_lent_than_the_tasks_need(site: LendingSite) -> None:
+    site.submit(5)
+    site.step()
+    assert len(site.backend.lent) == 2
+    site.step()
+    assert len(site.backend.lent) == 2, "their workers are on their way"
+
+
+def test_nothing_is_lent_for_a_bag_that_only_wants_formal_requests(site: LendingSite) -> None:
+    site.submit(100, "explicit")
+    site.step()
+    assert not site.backend.lent
+    assert site.backend.orders
+    assert not site.backend.asked_beside
+
+
+def test_a_transparent_bag_makes_no_formal_request(site: LendingSite) -> None:
+    site.submit(100)
+    for _ in range(3):
+        site.step()
+    assert all(order.node for order in site.backend.orders)
+
+
+def test_formal_requests_of_a_mixed_bag_are_for_what_leases_do_not_take(site: LendingSite) -> None:
+    site.submit(16, "mixed")
+    site.step()
+    assert len(site.backend.lent) == 4
+    assert [order for order in site.backend.orders if not order.node] == []
+    site.submit(3, "mixed")
+    site.step()
+    formal = [order.request.p for order in site.backend.orders if not order.node]
+    assert sum(formal) == 3
+
+
+def test_leases_do_not_count_among_the_pending_requests(site: LendingSite) -> None:
+    site.submit(16, "transparent")
+    site.step()
+    site.submit(8, "explicit")
+    site.step()
+    assert [order for order in site.backend.orders if not order.node]
+
+
+def test_a_node_that_is_taken_goes_and_its_tasks_wait_again(site: LendingSite) -> None:
+    bag = site.submit(16)
+    site.step()
+    worker = site.start("n1")
+    assert site.holding(worker) == 4
+    site.leave(worker, Leaving.SIGNAL)
+    site.backend.say(site.backend.lent["n1"], JobState.PREEMPTED)
+    site.backend.set("n1", NodeUse.TAKEN)
+    site.step()
+    assert "n1" not in site.backend.lent
+    assert site.states().count("preempted") == 1
+    rows = site.journal.connection.execute(
+        "SELECT charged, state FROM task WHERE bag = ? AND attempts > 0", (bag,)
+    ).fetchall()
+    assert len(rows) == 4
+    assert set(rows) == {(0, "waiting")}
+
+
+def test_the_scheduler_preempts_with_its_own_grace_time(site: LendingSite) -> None:
+    site.submit(16)
+    site.step()
+    site.start("n1")
+    site.step()
+    site.backend.set("n1", NodeUse.TAKEN)
+    site.step()
+    assert site.backend.cancelled == []
+
+
+def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_are(site: LendingSite) -> None:
+    class Counted(dict[str, Worker]):
+        looks = 0
+
+        def values(self):  # type: ignore[no-untyped-def]
+            self.looks += 1
+            return super().values()
+
+    books = site.state.core.broker.books
+    looks = []
+    for nodes in (4, 40):
+        site.backend.known = {
+            f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE)
+            for number in range(1, nodes + 1)
+        }
+        site.submit(4 * nodes + 4)
+        site.step()
+        for node in list(site.backend.lent):
+            if f"w-{node}" not in books.workers:
+                site.start(node)
+        site.step()
+        books.workers = counted = Counted(books.workers)
+        asyncio.run(step(site.state))
+        looks.append(counted.looks)
+    assert looks[0] == looks[1]
+
+
+def test_a_node_that_was_just_given_back_is_not_lent_again_at_once(
+    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.submit(16)
+    site.step()
+    site.leave(site.start("n1"), Leaving.SIGNAL)
+    site.backend.say(site.backend.lent["n1"], JobState.PREEMPTED)
+    site.step()
+    assert "n1" not in site.backend.lent, "the local job is not seen there yet"
+    monkeypatch.setattr(lender, "_HANDOVER", 0.0)
+    site.step()
+    assert "n1" in site.backend.lent
+
+
+def test_local_jobs_do_not_wait_for_tasks_that_ignore_sigterm(site: LendingSite) -> None:
+    site.submit(4)
+    site.step()
+    (lease,) = site.state.memory.donated
+    assert site.state.grace_of(lease) <= 3.0 < float(site.config.grace_time)
+
+
+def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site.submit(16)
+    site.step()
+    job = site.backend.reports[site.backend.lent["n1"]].id
+    site.start("n1")
+    site.backend.set("n1", NodeUse.TAKEN)
+    site.step()
+    assert site.backend.cancelled == [job]
+
+
+def test_rules_hold(tmp_path: Path) -> None:
+    site = with_rules(tmp_path, max_nodes=2, reserve_nodes=1)
+    site.submit(100)
+    site.step()
+    assert len(site.backend.lent) == 2
+    assert "max_nodes" in site.told("withheld")[-1]
+
+
+def test_a_node_that_is_planned_is_lent_until_then_and_no_longer(site: LendingSite) -> None:
+    for number in range(1, 4):
+        site.backend.set(f"n{number}", NodeUse.TAKEN)
+    site.backend.set("n4", planned=time.time() + 1800)
+    site.submit(100)
+    site.step()
+    (order,) = site.backend.orders
+    assert order.node == "n4"
+    assert 1700 <= order.request.tr <= 1800
+
+
+def test_a_node_that_is_planned_soon_is_not_lent(site: LendingSite) -> None:
+    for number in range(1, 5):
+        site.backend.set(f"n{number}", planned=time.time() + 120)
+    site.submit(100)
+    site.step()
+    assert not site.backend.orders
+    assert "planned sooner" in site.told("withheld")[-1]
+
+
+def test_a_lease_is_no_longer_than_its_own_limit(tmp_path: Path) -> None:
+    site = with_rules(tmp_path, max_tr=Duration(900))
+    site.submit(100)
+    site.step()
+    assert {order.request.tr for order in site.backend.orders} == {900}
+
+
+def test_a_lease_is_too_short_for_every_task(tmp_path: Path) -> None:
+    site = with_rules(tmp_path, max_tr=Duration(900))
+    site.submit(10, runtimes={"here": 1000.0})
+    site.step()
+    assert not site.backend.orders
+    assert "(max_tr)" in site.told("withheld")[-1]
+
+
+def test_a_lease_that_nobody_needs_any_more_is_given_back(site: LendingSite) -> None:
+    bag = site.submit(4)
+    site.step()
+    (node,) = site.backend.lent
+    worker = site.start(node)
+    site.state.core.broker.cancel(bag)
+    site.leave(worker, Leaving.TOLD)
+    site.step()
+    site.step()
+    assert site.states() == ["cancelled"]
+    assert "no task is left" in site.told("withdrawn")[0]
+
+
+def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: LendingSite) -> None:
+    site.submit(4)
+    site.step()
+    site.backend.set("n1", NodeUse.TAKEN)
+    site.step()
+    known = site.state.memory.donation
+    assert known is not None
+    site.journal.keep_idleness("here", known.learner.idleness)
+    learned = known.learner.idleness
+    assert sum(learned.ends) == 1
+    site.restart()
+    assert site.state.memory.donation is not None
+    assert site.state.memory.donation.learner.idleness == learned
+
+
+def test_a_lease_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state")
+    site.config = msgspec.structs.replace(
+        site.config, price=msgspec.structs.replace(site.config.price, explicit=1.0, donated=0.25)
+    )
+    site.restart()
+    bag = site.submit(4)
+    site.step()
+    tariff = site.state.core.treasury.ledger.tariff("here")
+    expected = tariff.reservation("donated", 4, 7200)
+    assert site.state.core.treasury.ledger.of_bag(bag).reserved == expected
+    assert expected < tariff.reservation("explicit", 4, 7200) / 3
+
+
+def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
+    site = LendingSite(tmp_path / "state")
+    bag = site.submit(100)
+    change_budget(site.state.core, bag, 3.0)
+    site.step()
+    ledger = site.state.core.treasury.ledger
+    assert 0 < ledger.of_bag(bag).reserved <= 3_000_000
+    assert site.backend.orders[0].request.tr < 7200
+    assert all(pilot.bag == bag for pilot in site.state.memory.donated)
+    for _ in range(5):
+        site.step()
+    assert ledger.of_bag(bag).reserved <= 3_000_000
+    assert "credits are left" in site.told("withheld")[-1]
+
+
+def test_a_bag_without_credits_does_not_stand_in_the_way_of_others(site: LendingSite) -> None:
+    poor = site.submit(100)
+    change_budget(site.state.core, poor, 0.0001)
+    site.submit(8)
+    site.step()
+    assert len(site.backend.lent) == 2
+    assert all(pilot.bag is None for pilot in site.state.memory.donated)
+    assert "credits are left" in site.told("withheld")[-1]
+
+
+def test_nodes_are_lent_for_those_whose_tasks_can_finish_there(site: LendingSite) -> None:
+    for name in site.backend.known:
+        site.backend.set(name, planned=time.time() + 1800)
+    long = site.submit(100, runtimes={"here": 6000.0})
+    change_budget(site.state.core, long, 1000.0)
+    site.submit(8, runtimes={"here": 60.0})
+    site.step()
+    assert len(site.backend.lent) == 2
+    assert all(pilot.bag is None for pilot in site.state.memory.donated)
+
+
+def test_a_task_that_does_not_fit_into_a_node_is_not_what_it_is_lent_for(site: LendingSite) -> None:
+    site.submit(3, cpus=8)
+    site.step()
+    assert not site.backend.orders
+    assert "a task needs 8 processors, and no idle node has so many" in site.told("withheld")[-1]
+
+
+def test_a_node_without_the_memory_does_not_hide_one_that_has_it(site: LendingSite) -> None:
+    for name, node in site.backend.known.items():
+        memory = (4 if name == "n1" else 1) << 30
+        site.backend.known[name] = msgspec.structs.replace(node, memory=memory)
+    site.submit(1, memory=2 << 30)
+    site.step()
+    assert list(site.backend.lent) == ["n1"]
+
+
+def test_memory_is_counted_where_the_scheduler_tells_it(site: LendingSite) -> None:
+    for name, node in site.backend.known.items():
+        site.backend.known[name] = msgspec.structs.replace(node, memory=1 << 30)
+    site.submit(3, memory=2 << 30)
+    site.step()
+    assert not site.backend.orders
+    assert "no idle node has the memory" in site.told("withheld")[-1]
+    site.submit(3, memory=1 << 29)
+    site.step()
+    assert len(site.backend.lent) == 2, "two of them fit into the memory of a node"
+
+
+def test_hours_close(tmp_path: Path) -> None:
+    hour = time.localtime().tm_hour
+    site = with_rules(tmp_path, hours=(f"{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00",))
+    site.submit(10)
+    site.step()
+    assert not site.backend.orders
+    assert "hours" in site.told("withheld")[-1]
+    assert math.isfinite(site.state.memory.donation.closes(time.time(), midnight(time.time())))  # type: ignore[union-attr]

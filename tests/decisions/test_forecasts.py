@@ -1,0 +1,106 @@
+"""How often forecasts are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.estimation.forecast import Estimate, Forecast
+from adaptor.decisions import forecasts
+from adaptor.decisions.forecasts import INTERVAL, OLD, SPACING, forecast_of
+from adaptor.decisions.memory import Memory
+from adaptor.scheduling.facts import BagFacts
+from tests.daemon.budgeted_site import set_budget, steps
+from tests.daemon.fake_site import FakeSite
+from tests.decisions.test_aims import SPEC, finish, submit
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+class Maker:
+    """Makes forecasts that can be told apart, and keeps what is remembered of them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.made = 0
+        self.memory = Memory()
+        self.knows = True
+        monkeypatch.setattr(forecasts, "look_ahead", self._make)
+
+    def of(self, bag: int, now: float) -> Forecast | None:
+        facts = BagFacts(
+            id=bag, spec=SPEC, tasks=1, waiting=1, finished=0, total=0.0, squares=0.0,
+            starts=(), attempts={}, learned={}, runtimes=(), every=1,
+        )  # fmt: skip
+        found, self.memory = forecast_of(self.memory, facts, {}, Ledger(), now)
+        return found
+
+    def _make(self, *_: object) -> Forecast | None:
+        if not self.knows:
+            return None
+        self.made += 1
+        number = Estimate(self.made, self.made, self.made)
+        return Forecast(number, None, number)
+
+
+@pytest.fixture
+def maker(monkeypatch: pytest.MonkeyPatch) -> Maker:
+    return Maker(monkeypatch)
+
+
+def test_a_forecast_is_made_anew_after_some_seconds(maker: Maker) -> None:
+    first = maker.of(1, 100.0)
+    assert maker.of(1, 100.0 + INTERVAL - 1) is first
+    assert maker.of(1, 100.0 + INTERVAL) is not first
+    assert maker.made == 2
+    maker.of(1, 50.0)
+    assert maker.made == 3, "the clock was set back"
+
+
+def test_those_of_many_bags_are_made_in_turn_but_for_the_first(maker: Maker) -> None:
+    for bag in range(50):
+        assert maker.of(bag, 100.0) is not None
+    assert maker.made == 50
+    for _ in range(2):
+        for bag in range(50):
+            maker.of(bag, 100.0 + INTERVAL)
+    assert maker.made == 51
+    maker.of(7, 100.0 + INTERVAL + SPACING)
+    assert maker.made == 52
+
+
+def test_that_too_little_is_known_is_not_remembered(maker: Maker) -> None:
+    maker.knows = False
+    assert maker.of(1, 100.0) is None
+    maker.knows = True
+    assert maker.of(1, 100.1) is not None
+
+
+def test_an_old_one_is_no_longer_told(maker: Maker) -> None:
+    maker.of(1, 100.0)
+    maker.of(2, 100.0 + OLD)
+    maker.of(1, 100.0 + OLD)
+    assert maker.made == 3
+
+
+def test_steps_share_a_forecast(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    look_ahead = forecasts.look_ahead
+
+    def counted(*given: object) -> Forecast | None:
+        made.append(1)
+        return look_ahead(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(forecasts, "look_ahead", counted)
+    bag = submit(site, 40, deadline=1e12)
+    finish(site, bag, 20, 60.0)
+    set_budget(site, bag.id, 10.0)
+    steps(site, 4)
+    assert sum(made) == 1

@@ -1,0 +1,118 @@
+"""The life of a pilot as the scheduler's answers tell it."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.decisions.pilots import MISSES_TO_VANISH, Pilot, miss, observe
+from adaptor.model import PilotState, Request
+from adaptor.reports import JobReport, JobState
+
+NOW = 1_000_000.0
+
+
+def pilot(state: PilotState = PilotState.QUEUED, started: float | None = None) -> Pilot:
+    return Pilot(7, "tag", Request(4, 600), NOW - 50, None, state=state, job="99", started=started)
+
+
+def report(state: JobState, start: float | None = None, end: float | None = None) -> JobReport:
+    return JobReport(id="99", tag="tag", state=state, start=start, end=end, reason="so it is")
+
+
+def test_a_submit_is_recognised_by_its_tag() -> None:
+    each = Pilot(7, "tag", Request(4, 600), NOW, None)
+    assert observe(each, report(JobState.QUEUED), NOW)
+    assert (each.state, each.job) == (PilotState.QUEUED, "99")
+
+
+def test_it_starts_when_the_scheduler_says() -> None:
+    each = pilot()
+    assert observe(each, report(JobState.RUNNING, start=NOW - 9), NOW)
+    assert (each.state, each.started) == (PilotState.RUNNING, NOW - 9)
+    assert not observe(each, report(JobState.RUNNING, start=NOW - 9), NOW + 1), "nothing new"
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        (JobState.COMPLETED, PilotState.COMPLETED),
+        (JobState.WALLTIME, PilotState.WALLTIME),
+        (JobState.PREEMPTED, PilotState.PREEMPTED),
+        (JobState.CANCELLED, PilotState.CANCELLED),
+        (JobState.NODE_FAILED, PilotState.NODE_FAILED),
+        (JobState.FAILED, PilotState.FAILED),
+    ],
+)
+def test_every_end_has_its_own_word(said: JobState, state: PilotState) -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    observe(each, report(said, start=NOW - 20, end=NOW - 1), NOW)
+    assert (each.state, each.ended, each.end_reason) == (state, NOW - 1, "so it is")
+
+
+def test_one_that_we_take_back_before_it_starts_is_withdrawn() -> None:
+    each = pilot()
+    each.cancel_reason = "no task waits"
+    observe(each, report(JobState.CANCELLED), NOW)
+    assert (each.state, each.end_reason) == (PilotState.WITHDRAWN, "no task waits")
+
+
+def test_one_that_someone_else_cancels_in_the_queue_is_cancelled() -> None:
+    each = pilot()
+    observe(each, report(JobState.CANCELLED), NOW)
+    assert each.state is PilotState.CANCELLED
+
+
+def test_one_that_goes_back_into_the_queue_is_queued_again() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    observe(each, report(JobState.QUEUED), NOW)
+    assert (each.state, each.started) == (PilotState.QUEUED, None)
+
+
+def test_a_word_that_we_do_not_know_changes_nothing() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    assert not observe(each, report(JobState.UNKNOWN), NOW)
+    assert each.state is PilotState.RUNNING
+
+
+def test_a_worker_that_calls_says_that_the_pilot_runs() -> None:
+    each = pilot()
+    each.note = "nobody has called"
+    each.hello(NOW)
+    assert (each.state, each.started, each.note) == (PilotState.RUNNING, NOW, "")
+
+
+def test_missing_never_means_completed() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    for _ in range(MISSES_TO_VANISH - 1):
+        assert not miss(each, NOW, alive=False, settle_time=60)
+    assert miss(each, NOW, alive=False, settle_time=60)
+    assert each.state is PilotState.VANISHED
+
+
+def test_one_whose_workers_are_heard_of_does_not_vanish() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    for _ in range(10 * MISSES_TO_VANISH):
+        assert not miss(each, NOW, alive=True, settle_time=60)
+    assert each.state is PilotState.RUNNING
+
+
+def test_a_single_answer_without_it_is_forgotten_when_it_is_seen_again() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW - 20)
+    for _ in range(10):
+        assert not miss(each, NOW, alive=False, settle_time=60)
+        observe(each, report(JobState.RUNNING, start=NOW - 20), NOW)
+
+
+def test_a_submit_that_left_no_trace_has_not_happened_but_only_after_a_while() -> None:
+    each = Pilot(7, "tag", Request(4, 600), NOW, None)
+    assert not miss(each, NOW + 59, alive=False, settle_time=60)
+    assert each.in_system, "it counts towards max_pending_requests until that is known"
+    assert miss(each, NOW + 61, alive=False, settle_time=60)
+    assert each.state is PilotState.REFUSED
+
+
+def test_the_table_of_transitions_is_enforced() -> None:
+    each = pilot(PilotState.RUNNING, started=NOW)
+    each.end(PilotState.COMPLETED, NOW, "")
+    with pytest.raises(ValueError, match="completed does not become running"):
+        each.move(PilotState.RUNNING)

@@ -1,0 +1,233 @@
+"""Two sites of different prices: where the tasks of bags go that are to be done for a cost or by a time."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.errors import BudgetError
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.steering import Aim, Progress
+from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.daemon.credits.pricing import Costs
+from adaptor.daemon.credits.spending import why_paused
+from adaptor.decisions import shares
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.offers import aim_of, task_time
+from adaptor.decisions.questions import Question
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.views import BagView
+from backends.base import SchedulerError
+from tests.daemon.fake_sites import FakeSites
+
+COSTS = {
+    name: Costs(Tariff(price_explicit=price, price_donated=1.0)) for name, price in (("near", 9), ("far", 3))
+}
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[FakeSites]:
+    """`far` costs a third of `near`."""
+    two = FakeSites(tmp_path / "state", costs=COSTS)
+    yield two
+    two.journal.close()
+
+
+def rounds(two: FakeSites, count: int = 2) -> dict[str, int]:
+    for _ in range(count):
+        two.step("near", "far")
+    return two.asked()
+
+
+def test_a_cheap_bag_asks_at_the_cheap_site_alone(two: FakeSites) -> None:
+    two.submit_bag(16, prefer="cheap")
+    asked = rounds(two)
+    assert asked["near"] == 0
+    assert asked["far"] > 0
+    assert "16 tasks at far (0.05" in two.told("far", "divided")[0]
+    assert "gets none of" in two.told("near", "withheld")[-1]
+
+
+def test_a_deadline_has_the_dear_site_do_what_the_cheap_one_cannot(two: FakeSites) -> None:
+    two.submit_bag(48, deadline=time.time() + 330)
+    asked = rounds(two)
+    assert asked["far"] >= 8
+    assert 0 < asked["near"] < 8
+    assert "cheapest within 5m" in two.told("near", "divided")[0]
+
+
+def test_a_budget_alone_is_used_for_time(two: FakeSites) -> None:
+    two.submit_bag(16, budget=10_000_000)
+    assert rounds(two) == {"near": 8, "far": 8}
+
+
+def test_a_bag_without_aims_is_divided_by_who_is_done_first(two: FakeSites) -> None:
+    two.submit_bag(16)
+    assert rounds(two) == {"near": 8, "far": 8}
+    assert "credits" not in two.told("near", "divided")[0]
+
+
+def test_a_budget_that_is_too_small_goes_to_the_cheap_site(two: FakeSites) -> None:
+    bag = two.submit_bag(400, budget=200_000)
+    rounds(two, 4)
+    assert two.asked()["near"] == 0
+    assert "what is left goes where a task costs least" in two.told("far", "divided")[0]
+    ledger = two.sites["far"].core.treasury.ledger
+    assert 0 < ledger.of_bag(bag.id).reserved <= 200_000
+
+
+def view(bag: int) -> BagView:
+    return BagView(
+        id=bag, name="b", state="running", sites=[], tasks=400, waiting=400, running=0, done=0, failed=0,
+        cancelled=0, retried=0, submitted=0.0, ended=None, cpus=1, mean_runtime=None, output="/nowhere",
+    )  # fmt: skip
+
+
+def test_a_bag_that_no_site_holds_is_paused_and_says_what_it_needs(two: FakeSites) -> None:
+    bag = two.submit_bag(400, budget=20_000)
+    rounds(two)
+    assert two.asked() == {"near": 0, "far": 0}
+    told = why_paused(two.sites["near"].core, view(bag.id))
+    assert f"bag {bag.id} is paused" in told
+    assert f"adaptor budget {bag.id} --set" in told
+
+
+def test_a_cheap_site_whose_budget_holds_no_request_any_more_is_left_out(tmp_path: Path) -> None:
+    """A task of a minute costs 0.05 credits there, a request for it, which may end 20 s late, 0.067."""
+    left = Budget(amount=60_000, site="far")
+    costs = {
+        "near": Costs(Tariff(price_explicit=9, price_donated=1, grace=20)),
+        "far": Costs(Tariff(price_explicit=3, price_donated=1, grace=20), left),
+    }
+    two = FakeSites(tmp_path / "state", costs=costs)
+    two.submit_bag(16, prefer="cheap")
+    asked = rounds(two, 3)
+    assert asked["far"] == 0
+    assert asked["near"] > 0
+    two.journal.close()
+
+
+def test_a_bag_whose_budget_holds_a_request_at_the_dear_site_alone_runs_there(tmp_path: Path) -> None:
+    costs = {
+        "near": Costs(Tariff(price_explicit=9, price_donated=1)),
+        "far": Costs(Tariff(price_explicit=3, price_donated=1, grace=600)),
+    }
+    two = FakeSites(tmp_path / "state", costs=costs)
+    two.submit_bag(16, budget=200_000)
+    asked = rounds(two, 3)
+    assert asked["far"] == 0
+    assert asked["near"] > 0
+    two.journal.close()
+
+
+def test_a_cheap_site_that_is_silent_for_a_moment_is_waited_for(two: FakeSites) -> None:
+    two.submit_bag(16, prefer="cheap")
+    two.step("near")
+    two.backends["far"].silent = SchedulerError("squeue: connection refused")
+    two.sites["far"].memory.seen = two.sites["near"].memory.seen
+    two.step("far", "near", "near")
+    assert two.asked() == {"near": 0, "far": 0}
+
+
+def test_without_scipy_it_says_so_and_divides_as_without_aims(
+    two: FakeSites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    two.submit_bag(16, budget=10_000_000)
+    assert rounds(two, 3) == {"near": 8, "far": 8}
+    problems = two.told("near", "problem") + two.told("far", "problem")
+    assert len(problems) == 1
+    assert "request-adaptor[budget]" in problems[0]
+
+
+def offer_facts(two: FakeSites, bag: Bag) -> BagFacts:
+    return facts_of(two.sites["near"].core.broker.books, bag)
+
+
+def test_what_is_preferred(two: FakeSites) -> None:
+    ledger = two.sites["near"].core.treasury.ledger
+
+    def preferred(**wishes: Any) -> str:
+        return aim_of(ledger, offer_facts(two, two.submit_bag(4, **wishes))).prefer
+
+    assert preferred(deadline=time.time() + 99) == "cheap"
+    assert preferred(deadline=time.time() + 99, prefer="fast") == "fast"
+    assert preferred(budget=1_000_000) == "fast"
+    assert preferred(deadline=time.time() + 99, slots={"near": 2}) == "fast", "the line was chosen already"
+
+
+def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: FakeSites) -> None:
+    books = two.sites["near"].core.broker.books
+    bag = two.submit_bag(40)
+
+    def time_at(site: str, bag: Bag = bag, elapsed: tuple[float, ...] = ()) -> TaskTime:
+        attempts = {site: tuple(-each for each in elapsed)}
+        return task_time(msgspec.structs.replace(offer_facts(two, bag), attempts=attempts), site, now=0.0)
+
+    assert time_at("near").mean == 60, "initial_tr"
+    for _ in range(12):
+        books.learner(bag.id, "far").finished(20.0)
+    assert time_at("near").mean == pytest.approx(20)
+    books.learner(bag.id, "near").finished(5.0)
+    assert time_at("near").mean == pytest.approx(5)
+    assert time_at("near", elapsed=(100.0,) * 1000).mean > 50, "the running ones have run longer"
+    assert time_at("far").deviation == pytest.approx(0, abs=1e-3)
+    no_time_at_all = two.submit_bag(40)
+    for _ in range(12):
+        books.learner(no_time_at_all.id, "far").finished(0.0)
+    assert time_at("far", no_time_at_all).mean == pytest.approx(1e-3)
+    sampled = two.submit_bag(40, runtimes={"near": 7.0})
+    assert time_at("near", sampled).mean == 7
+
+
+def question(bag: int, now: float, waiting: int) -> Question:
+    return Question(bag=bag, aim=Aim(), progress=Progress(now=now, waiting=waiting), offers={})
+
+
+def test_an_answer_holds_for_some_seconds_unless_the_question_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def answer(_aim: Aim, progress: Progress, _offers: object) -> Parting:
+        asked.append(progress.waiting)
+        return Parting(portions={}, seconds=1.0, urgent=False, reason="because")
+
+    monkeypatch.setattr(shares, "part_tasks", answer)
+    memory = Memory()
+    for now, waiting, expected in (
+        (0.0, 10, [10]),
+        (1.0, 10, [10]),
+        (1.5, 9, [10, 9]),
+        (1.5 + shares.INTERVAL, 9, [10, 9, 9]),
+        (-100.0, 9, [10, 9, 9, 9]),  # a clock that was set back
+    ):
+        memory = shares.answered(memory, [question(1, now, waiting)])
+        assert asked == expected
+    assert shares.targets(memory).keys() == {1}
+    assert shares.targets(shares.answered(memory, [])) == {}
+
+
+def test_a_bag_that_cannot_be_weighed_takes_no_answer_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def answer(_aim: Aim, progress: Progress, _offers: object) -> Parting:
+        if progress.waiting == 13:
+            raise BudgetError("no site has a processor for us")
+        return Parting(portions={}, seconds=1.0, urgent=False, reason="because")
+
+    monkeypatch.setattr(shares, "part_tasks", answer)
+    questions = [question(bag, 0.0, waiting) for bag, waiting in enumerate((10, 13, 16))]
+    memory = shares.answered(Memory(), questions)
+    assert shares.targets(memory).keys() == {0, 2}
+    told = "where bag 1 is to run cannot be weighed: no site has a processor for us"
+    assert memory.shares_problem == told

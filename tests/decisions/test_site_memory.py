@@ -1,0 +1,60 @@
+"""What the broker is told of how pilots are charged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor.decisions.site_memory import SLACK
+from adaptor.reports import JobState
+from adaptor.scheduling.state import Meter
+from tests.daemon.budgeted_site import steps, submit_budgeted
+from tests.daemon.fake_site import FakeSite
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def meters(site: FakeSite) -> dict[int, Meter]:
+    return site.state.core.broker.books.meters
+
+
+def test_a_running_pilot_of_a_paying_bag_has_a_meter_until_its_end(site: FakeSite) -> None:
+    submit_budgeted(site, 1, 1)
+    steps(site)
+    (order,) = site.backend.orders
+    assert meters(site) == {}, "it is queued"
+    site.backend.say(order.tag, JobState.RUNNING)
+    steps(site)
+    (meter,) = meters(site).values()
+    assert meter.started == pytest.approx(time.time() - 5, abs=5)
+    assert meter.unit == 1
+    assert meter.spare == 60 + SLACK, "a worker waits for its idle time before it leaves"
+    site.restart()
+    steps(site)
+    assert meters(site) == {1: meter}
+    site.backend.say(order.tag, JobState.COMPLETED)
+    steps(site)
+    assert meters(site) == {}
+
+
+def test_pilots_that_bags_share_have_none(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+    steps(site)
+    assert meters(site) == {}
+
+
+@pytest.mark.parametrize(
+    ("now", "until"), [(1000.0, 1540.0), (1599.0, 1540.0), (1600.0, 2140.0), (900.0, 1540.0)]
+)
+def test_work_is_paid_until_the_unit_ends_less_what_it_takes_to_leave(now: float, until: float) -> None:
+    assert Meter(started=1000.0, unit=600.0, spare=60.0).paid_until(now) == until
