@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
 
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _UNIT_NAMES = {
@@ -131,3 +132,13 @@ def round_up(seconds: float, resolution: int) -> int:
 
 def round_down(seconds: float, resolution: int) -> int:
     return math.floor(seconds / resolution) * resolution
+
+
+def format_clock(at: float) -> str:
+    """The local time of an instant (epoch seconds): `14:05:09`."""
+    return f"{datetime.fromtimestamp(at):%H:%M:%S}"
+
+
+def format_instant(at: float) -> str:
+    """The local date and time of an instant (epoch seconds): `2026-11-22 14:05:09`."""
+    return f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M:%S}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import msgspec
 
@@ -21,7 +20,7 @@ from adaptor.decisions.requests import most_slots, shape_of, slots_there, stayin
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
-from adaptor.units import format_duration, round_up
+from adaptor.units import format_duration, format_instant, round_up
 
 
 class Aimed(msgspec.Struct, frozen=True):
@@ -136,7 +135,7 @@ def _needs(bag: BagFacts, ahead: Forecast, budget: int, soonest: float, slots: i
         format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.cost.low, ahead.cost.high)
     ]
     late = format_duration(soonest - (bag.spec.deadline or 0.0))
-    end = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(soonest))
+    end = format_instant(soonest)
     enough = rounded_up(millionths(max(ahead.cost.high, 1e-6), "a cost"))
     return (
         f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {cost[0]} to "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from adaptor.decisions.snapshot import SiteFacts
+from adaptor.units import format_clock
 
 
 def why_held_off(site: SiteFacts, now: float) -> str:
@@ -12,14 +11,12 @@ def why_held_off(site: SiteFacts, now: float) -> str:
     if site.unusable:
         return site.unusable
     if site.refused.waiting(now):
-        return f"the last request failed ({site.refused.reason}); next try at {_clock(site.refused.until)}"
+        return (
+            f"the last request failed ({site.refused.reason}); next try at {format_clock(site.refused.until)}"
+        )
     if site.fruitless.waiting(now):
         return (
             f"{site.fruitless.failures} pilots in a row ended without running a task "
-            f"({site.fruitless.reason}); next try at {_clock(site.fruitless.until)}"
+            f"({site.fruitless.reason}); next try at {format_clock(site.fruitless.until)}"
         )
     return ""
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%H:%M:%S", time.localtime(at))
