@@ -6,7 +6,7 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.replanning import Left, replan
+from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import Held, SiteOffer
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasts import charged, pilots_of, sites_of
@@ -33,7 +33,7 @@ def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], M
             found = replan(*question, slots_by_quote(memory, bag))
         except AdaptorError:  # no processor in service, or no scipy: the next look is soon
             continue
-        if found is not None:
+        if isinstance(found, Replan):
             memory = with_slots(memory, bag.id, found.slots)
             told.append(Explain("divided", f"bag {bag.id} is planned anew: {found.reason}"))
     return told, memory

@@ -7,14 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.task_shares import Parting, part_tasks
+from adaptor.budget.provisioning.task_shares import INTERVAL, Parting, part_tasks
 from adaptor.crafting.multisite.target_shares import Wish
 from adaptor.decisions.memory import AnsweredShares, Memory
 from adaptor.decisions.questions import Question
 from adaptor.errors import AdaptorError
-
-INTERVAL = 3.0
-"""Δt: seconds after which what was learned meanwhile is worth another answer (Ricciardi & Hwang, §3)."""
 
 
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
