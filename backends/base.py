@@ -45,7 +45,7 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str]
     """Variables for the worker; nothing secret is among them."""
     node: str = ""
-    """The idle node that is lent, wholly (see `SiteConfig.donation`); empty: a formal request."""
+    """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
 
 
 class Backend(Protocol):
@@ -61,10 +61,10 @@ class Backend(Protocol):
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """The nodes on which the site's requests may run, in the scheduler's order.
 
-        `lent` are the ids of the jobs by which nodes are lent: on their nodes they do not count.
+        `donated` are the ids of the jobs by which nodes are donated: on their nodes they do not count.
         """
 
     def submit(self, order: PilotOrder) -> str:

@@ -1,4 +1,4 @@
-"""Scripts by which a scheduler takes lent nodes back, and what an administrator does with them."""
+"""Scripts by which a scheduler takes donated nodes back, and what an administrator does with them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Wanted(msgspec.Struct, frozen=True):
     python: str
     """The interpreter on the nodes, absolute."""
     user: int
-    """Who lends the nodes, by number."""
+    """Who uses the donated nodes, by number."""
     donation: DonationConfig
 
     @property

@@ -29,20 +29,20 @@ GRACE = 0.4
 _AT_ONCE = 16
 """Nodes that are spoken to at the same time."""
 _BATCH = 50
-"""So many notes of old leases are removed at a time, or more."""
+"""So many notes of old agents are removed at a time, or more."""
 _STALE = 3600.0
 """Seconds after which an order that no node has carried out is withdrawn."""
 _SLACK = 5.0
-"""Seconds for reaching a node, besides the time that ending a lease takes."""
+"""Seconds for reaching a node, besides the time that ending an agent takes."""
 
 
 def grace_of(donation: DonationConfig) -> float:
-    """Seconds that the worker of a lent node has for ending its tasks."""
+    """Seconds that the worker of a donated node has for ending its tasks."""
     return GRACE * float(donation.reclaim_timeout)
 
 
 class Agents:
-    """The leases of one site. All calls block.
+    """The agents of one site. All calls block.
 
     The notes on them are in a folder that the site's machine and its nodes share, so all of them are
     looked at with one question, and found again whatever was killed.
@@ -66,17 +66,17 @@ class Agents:
         patience = max(float(site.command_timeout), float(donation.reclaim_timeout) + _SLACK)
         self._ending = Commands(dict, patience, machine)
         self._lost: dict[str, Ended] = {}
-        """By tag: leases that were looked for in vain."""
+        """By tag: agents that were looked for in vain."""
         self._told: set[str] = set()
-        """Tags of leases whose end was reported."""
+        """Tags of agents whose end was reported."""
         self._open: dict[str, float] = {}
         """By tag: since when an order is known that no node has carried out, monotonic seconds."""
 
     def start(self, order: PilotOrder) -> str:
-        """Lend `order.node`; the id of the lease.
+        """Use `order.node`; the id of the agent.
 
         Raises:
-            SubmitRefused: the node says why it is not lent; nothing was started.
+            SubmitRefused: the node says why it is not donated; nothing was started.
             SubmitUncertain: the node has not answered.
             SchedulerError: nothing was started.
         """
@@ -88,7 +88,7 @@ class Agents:
             raise SubmitUncertain(f"{order.node}: {error}") from error
         if answer.status == REFUSED:
             self._notes.forget([order.tag])
-            raise SubmitRefused(f"{order.node} is not lent: {answer.complaint}")
+            raise SubmitRefused(f"{order.node} is not donated: {answer.complaint}")
         if answer.status:
             raise SubmitUncertain(
                 f"{order.node}: {command[0]} failed with status {answer.status}: {answer.complaint}"
@@ -96,7 +96,7 @@ class Agents:
         return id_of(order.node, order.tag)
 
     def reports(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """The leases with these ids, and all whose tag starts with `tag_prefix`.
+        """The agents with these ids, and all whose tag starts with `tag_prefix`.
 
         Raises SchedulerError.
         """
@@ -109,7 +109,7 @@ class Agents:
         return chosen
 
     def end(self, ids: Collection[str]) -> None:
-        """End these leases; one whose node is not reached counts as lost with its node.
+        """End these agents; one whose node is not reached counts as lost with its node.
 
         Raises SchedulerError: their notes cannot be read.
         """
@@ -163,7 +163,7 @@ class Agents:
         except SchedulerError as error:
             problem = f"{node} is not reached: {error}"
         if problem:
-            log.warning("the lease %s: %s", tag, problem)
+            log.warning("the agent %s: %s", tag, problem)
             self._lost[tag] = Ended(ended=time.time(), state=JobState.NODE_FAILED, reason=problem)
 
     def _cancel(self, node: str, tag: str) -> str:

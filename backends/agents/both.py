@@ -28,8 +28,8 @@ class WithAgents:
         self.slot_margin = self._scheduler.slot_margin
         return state
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
-        return self._scheduler.nodes([id for id in lent if not is_agent(id)])
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
+        return self._scheduler.nodes([id for id in donated if not is_agent(id)])
 
     def submit(self, order: PilotOrder) -> str:
         return self._agents.start(order) if order.node else self._scheduler.submit(order)
@@ -39,16 +39,16 @@ class WithAgents:
         return [*requests, *self._agents.reports([id for id in ids if is_agent(id)], tag_prefix)]
 
     def cancel(self, ids: Collection[str]) -> None:
-        leases = [id for id in ids if is_agent(id)]
+        agents = [id for id in ids if is_agent(id)]
         requests = [id for id in ids if not is_agent(id)]
-        if leases:
-            self._agents.end(leases)
+        if agents:
+            self._agents.end(agents)
         if requests:
             self._scheduler.cancel(requests)
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         if is_agent(id):
-            raise SchedulerError(f"{id}: a lease is one node, which its end gives back")
+            raise SchedulerError(f"{id}: an agent holds one node and gives it back when it ends")
         self._scheduler.release(id, nodes)
 
     def advertised_limits(self) -> Limits:

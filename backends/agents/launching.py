@@ -23,7 +23,7 @@ def command_on(launcher: Sequence[str], node: str, words: Sequence[str]) -> list
     try:
         check_name(node)
     except ValueError as error:
-        raise SchedulerError(f"a node cannot be lent: {error}") from error
+        raise SchedulerError(f"a node cannot be donated: {error}") from error
     for word in words:
         if launcher and not _PLAIN.fullmatch(word):
             raise SchedulerError(

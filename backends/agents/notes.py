@@ -1,4 +1,4 @@
-"""The notes on leases, in a folder that the site's machine and its nodes share."""
+"""The notes on agents, in a folder that the site's machine and its nodes share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
-    """How a lease ended."""
+    """How an agent ended."""
 
     ended: float
     state: JobState
@@ -43,7 +43,7 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """All notes on one lease."""
+    """All notes on one agent."""
 
     ordered: Ordered
     start: Started | None
@@ -78,7 +78,7 @@ class Notes:
         return path
 
     def entries(self) -> list[Entry]:
-        """Of all leases, in order of their notes' names."""
+        """Of all agents, in order of their notes' names."""
         names = self._machine.names(self.folder)
         new = [name for name in names if name.endswith(_ENDINGS) and name not in self._content]
         if new:
@@ -87,7 +87,7 @@ class Notes:
         return [entry for tag in tags if (entry := self._entry(tag)) is not None]
 
     def forget(self, tags: list[str]) -> None:
-        """Remove the notes on these leases."""
+        """Remove the notes on these agents."""
         names = [note_path(self.folder, tag, kind).name for tag in tags for kind in (JOB, START, END)]
         self._machine.remove([self.folder / name for name in names])
         for name in names:

@@ -1,4 +1,4 @@
-"""What is known of one lease, in the words common to all schedulers. Pure."""
+"""What is known of one agent, in the words common to all schedulers. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from backends.agents.notes import Ended, Entry
 
 PREFIX = "agent:"
 _SLACK = 60.0
-"""Seconds after its time limit for which a lease without an end is given the benefit of the doubt."""
+"""Seconds after its time limit for which an agent without an end is given the benefit of the doubt."""
 
 
 def is_agent(id: str) -> bool:
-    """Whether it is the id of a lease, and not one of the scheduler's."""
+    """Whether it is the id of an agent, and not one of the scheduler's."""
     return id.startswith(PREFIX)
 
 

@@ -60,9 +60,9 @@ class LocalBackend:
             entries = self._advance(lock)
         return queue_state(entries, self._machine.processors, time.time())
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """Never asked: a configuration with `donation` for a local site is refused."""
-        raise SchedulerError("the local site is one machine that nobody else schedules: it lends no nodes")
+        raise SchedulerError("the local site is one machine that nobody else schedules: it donates no nodes")
 
     def submit(self, order: PilotOrder) -> str:
         """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""

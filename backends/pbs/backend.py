@@ -13,15 +13,15 @@ from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncer
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
+from backends.donation import donation_terms, shortened
 from backends.hidden import SecondLook
-from backends.lease import shortened, terms_of_leases
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.choosing import choose
 from backends.pbs.dialect import Dialect
+from backends.pbs.donation import NodesSeen, donatable, node_reports
 from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.jobs import report_of
-from backends.pbs.lending import NodesSeen, lendable, node_reports
 from backends.pbs.limits import ceilings, takes
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.nodes import execution_queues, find_queue
@@ -71,7 +71,7 @@ class PbsBackend:
         """
         return self._second_look.state(lambda: queue_state(self._look.take("queue")))
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
 
         Raises:
@@ -79,13 +79,13 @@ class PbsBackend:
                 from it at the moment.
         """
         seen = self._look.take("nodes")
-        nodes = lendable(self._known_terms(), terms_of_leases(self._site).partition)
+        nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
         return node_reports(
             NodesSeen(
                 now=seen.now,
                 nodes=nodes,
                 jobs=seen.jobs,
-                lent=frozenset(lent),
+                donated=frozenset(donated),
                 reservations=seen.reservations,
             )
         )
@@ -100,11 +100,11 @@ class PbsBackend:
         """
         dialect = self._dialect()
         if order.node:
-            order = shortened(order, self._longest_lease())
+            order = shortened(order, self._longest_donation())
         self._refuse_what_never_fits(order)
         shape = shape_of(order, self._processors_of_whole_nodes())
         script = order.directory / "pilot.sh"
-        terms = terms_of_leases(self._site) if order.node else self._site
+        terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
         text = render(
             dialect.template,
@@ -183,7 +183,7 @@ class PbsBackend:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site
-        queue = self._queue_of_leases() if order.node else site.queue
+        queue = self._donation_queue() if order.node else site.queue
         if request.p > site.total:
             raise SubmitRefused(
                 f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
@@ -195,14 +195,14 @@ class PbsBackend:
                 "`limits.max_proc` or `limits.max_tr` of this site"
             )
 
-    def _longest_lease(self) -> float:
+    def _longest_donation(self) -> float:
         """Seconds."""
-        queues = execution_queues(self._queue_of_leases(), self._known_terms().queues)
+        queues = execution_queues(self._donation_queue(), self._known_terms().queues)
         return max((each.max_seconds for each in queues), default=math.inf)
 
-    def _queue_of_leases(self) -> PbsQueue:
+    def _donation_queue(self) -> PbsQueue:
         """Raises SchedulerError: there is no such queue."""
-        terms, named = self._known_terms(), terms_of_leases(self._site).partition
+        terms, named = self._known_terms(), donation_terms(self._site).partition
         return find_queue(terms.queues, named) if named else terms.site.queue
 
     def _processors_of_whole_nodes(self) -> int | None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
+from backends.donation import donation_terms
 from backends.findings import Finding, check_sizes, error, ok, warning
-from backends.lease import terms_of_leases
-from backends.pbs.lending import lendable
+from backends.pbs.donation import donatable
 from backends.pbs.nodes import SiteNodes
 from backends.pbs.terms import Terms
 
@@ -62,16 +62,16 @@ def check_server(terms: Terms) -> Iterator[Finding]:
 
 
 def check_donation(site: SiteConfig, terms: Terms) -> Iterator[Finding]:
-    """That there are nodes to lend; which jobs yield only the scheduler's own files say."""
+    """That there are nodes to donate; which jobs yield only the scheduler's own files say."""
     if site.donation is None:
         return
-    yielding = terms_of_leases(site).partition
+    yielding = donation_terms(site).partition
     try:
-        hosts = {node.host for node in lendable(terms, yielding) if node.processors}
+        hosts = {node.host for node in donatable(terms, yielding) if node.processors}
     except SchedulerError as problem:
         yield error(str(problem))
         return
-    yield ok(f"donation: {len(hosts)} nodes may be lent")
+    yield ok(f"donation: {len(hosts)} nodes may be donated")
     if site.donation.mode == "preemptible":
         queue = yielding or terms.site.queue.name
         yield warning(

@@ -1,4 +1,4 @@
-"""Hooks of OpenPBS and scripts of Torque for nodes that are lent outside their book-keeping."""
+"""Hooks of OpenPBS and scripts of Torque for donated nodes outside their book-keeping."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 def shape_of(order: PilotOrder, processors_per_node: int | None) -> Shape:
-    """The node that is lent, whole nodes, or one chunk per task that runs at a time.
+    """The donated node, whole nodes, or one chunk per task that runs at a time.
 
     Small chunks fit into every gap.
 

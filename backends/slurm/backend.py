@@ -14,15 +14,15 @@ from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncer
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
+from backends.donation import donation_terms, shortened
 from backends.hidden import SecondLook
-from backends.lease import shortened, terms_of_leases
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.scripts import render
 from backends.sharing import SharedLook
+from backends.slurm.donation import NodesSeen, donatable, node_reports
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs, remaining_nodes
-from backends.slurm.lending import NodesSeen, lendable, node_reports
 from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import TIME_RESOLUTION, slot_margin
 from backends.slurm.nodes import SiteNodes, check_started, find_site
@@ -64,7 +64,7 @@ class SlurmBackend:
         """
         return self._second_look.state(lambda: queue_state(self._observe()))
 
-    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`. Asks nothing that `queue_state` has just been told, or the reverse.
 
         Raises:
@@ -75,10 +75,10 @@ class SlurmBackend:
         return node_reports(
             NodesSeen(
                 now=seen.now,
-                nodes=lendable(seen.nodes, self._site),
+                nodes=donatable(seen.nodes, self._site),
                 jobs=seen.jobs,
-                lent=frozenset(lent),
-                reservations=seen.other_reservations(own_reservation(terms_of_leases(self._site))),
+                donated=frozenset(donated),
+                reservations=seen.other_reservations(own_reservation(donation_terms(self._site))),
             )
         )
 
@@ -91,7 +91,7 @@ class SlurmBackend:
             SchedulerError: sbatch cannot be run or did not reach Slurm; the request is not queued.
         """
         if order.node:
-            order = shortened(order, self._longest_lease())
+            order = shortened(order, self._longest_donation())
         self._refuse_what_never_fits(order)
         script = order.directory / "pilot.sh"
         command = [*self._arguments(order), str(script)]
@@ -178,14 +178,14 @@ class SlurmBackend:
         known = self._partitions().values()
         return next((each for each in known if (each.name == name if name else each.default)), None)
 
-    def _longest_lease(self) -> float:
+    def _longest_donation(self) -> float:
         """Seconds."""
-        partition = self._partition(terms_of_leases(self._site).partition)
+        partition = self._partition(donation_terms(self._site).partition)
         return partition.max_time if partition is not None else math.inf
 
     def _arguments(self, order: PilotOrder) -> list[str]:
         if order.node:
-            return arguments_of(order, terms_of_leases(self._site), None)
+            return arguments_of(order, donation_terms(self._site), None)
         return arguments_of(order, self._site, self._processors_of_whole_nodes())
 
     def _processors_of_whole_nodes(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Whether Slurm has the leases of a site make room for local jobs."""
+"""Whether Slurm has pilots on donated nodes make room for local jobs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from adaptor.config.schema import SiteConfig
 from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.findings import Finding, error, ok, warning
+from backends.slurm.donation import donatable
 from backends.slurm.fields import parse_limit
-from backends.slurm.lending import lendable
 from backends.slurm.rows import NodeRow, Partition
 
 
@@ -27,11 +27,11 @@ def check_donation(
     if site.donation is None:
         return
     try:
-        count = len(lendable(rows, site))
+        count = len(donatable(rows, site))
     except SchedulerError as problem:
         yield error(str(problem))
         return
-    yield ok(f"donation: {count} nodes may be lent")
+    yield ok(f"donation: {count} nodes may be donated")
     if site.donation.mode == "preemptible":
         yield from _check_preemption(site, partitions, settings)
 
@@ -40,12 +40,14 @@ def _check_preemption(
     site: SiteConfig, partitions: Mapping[str, Partition], settings: Mapping[str, str]
 ) -> Iterator[Finding]:
     kind = settings.get("PreemptType", "preempt/none")
-    own, lent = (_named(partitions, name) for name in (site.partition, _partition(site)))
+    own, donated = (_named(partitions, name) for name in (site.partition, _partition(site)))
     if kind == "preempt/none":
-        yield error("donation: Slurm preempts no job here (PreemptType): local jobs would wait for leases")
-    elif kind == "preempt/partition_prio" and own is not None and lent is not None:
-        yield _by_partition(own, lent)
-        yield from _check_manner(lent)
+        yield error(
+            "donation: Slurm preempts no job here (PreemptType): local jobs would wait for donated nodes"
+        )
+    elif kind == "preempt/partition_prio" and own is not None and donated is not None:
+        yield _by_partition(own, donated)
+        yield from _check_manner(donated)
     else:
         yield warning(
             f"donation: which jobs yield is decided by {kind}: see that those of {_terms(site)} do, with "
@@ -55,37 +57,37 @@ def _check_preemption(
     if 0 < exempt < math.inf:
         yield error(
             f"donation: no job makes room in its first {format_duration(exempt)} (PreemptExemptTime): local "
-            "jobs would wait for leases that long"
+            "jobs would wait for donated nodes that long"
         )
 
 
-def _by_partition(own: Partition, lent: Partition) -> Finding:
-    if lent.preempt_mode == "OFF":
+def _by_partition(own: Partition, donated: Partition) -> Finding:
+    if donated.preempt_mode == "OFF":
         return error(
-            f"donation: jobs of partition {lent.name} are not preempted (PreemptMode=OFF): local jobs would "
-            "wait for leases; name a partition whose jobs are"
+            f"donation: jobs of partition {donated.name} are not preempted (PreemptMode=OFF): local jobs "
+            "would wait for donated nodes; name a partition whose jobs are"
         )
-    if lent.tier >= own.tier:
+    if donated.tier >= own.tier:
         return error(
             f"donation: jobs of partition {own.name} (PriorityTier={own.tier}) do not preempt those of "
-            f"{lent.name} (PriorityTier={lent.tier}): local jobs would wait for leases"
+            f"{donated.name} (PriorityTier={donated.tier}): local jobs would wait for donated nodes"
         )
     return ok(
-        f"donation: jobs of partition {lent.name} make room for those of {own.name}, with "
-        f"{format_duration(lent.grace)} to leave"
+        f"donation: jobs of partition {donated.name} make room for those of {own.name}, with "
+        f"{format_duration(donated.grace)} to leave"
     )
 
 
-def _check_manner(lent: Partition) -> Iterator[Finding]:
-    if lent.preempt_mode.startswith(("SUSPEND", "GANG")):
+def _check_manner(donated: Partition) -> Iterator[Finding]:
+    if donated.preempt_mode.startswith(("SUSPEND", "GANG")):
         yield warning(
-            f"donation: leases in partition {lent.name} are stopped, not ended (PreemptMode="
-            f"{lent.preempt_mode}): their memory is not free for local jobs; CANCEL would be better"
+            f"donation: pilots in partition {donated.name} are stopped, not ended (PreemptMode="
+            f"{donated.preempt_mode}): their memory is not free for local jobs; CANCEL would be better"
         )
-    elif lent.preempt_mode != "OFF" and lent.grace < 1:
+    elif donated.preempt_mode != "OFF" and donated.grace < 1:
         yield warning(
-            f"donation: leases in partition {lent.name} are killed without notice (GraceTime=0): what their "
-            "tasks did is lost without a word; a few seconds are enough"
+            f"donation: pilots in partition {donated.name} are killed without notice (GraceTime=0): what "
+            "their tasks did is lost without a word; a few seconds are enough"
         )
 
 

@@ -56,7 +56,7 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
 
 
 def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
-    """How idle nodes could be lent, where jobs of another partition make room for those of this one."""
+    """How idle nodes could be donated, where jobs of another partition make room for those of this one."""
     own = terms.partitions[nodes.partition]
     yielding = [
         each.name
@@ -66,7 +66,7 @@ def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     if not yielding:
         return []
     return [
-        f"    # Jobs of {' and '.join(yielding)} make room for others: idle nodes can be lent without asking",
+        f"    # Jobs of {' and '.join(yielding)} make room for others, so idle nodes can be donated:",
         f"    # donation: {{mode: preemptible, partition: {scalar(yielding[0])}}}",
     ]
 

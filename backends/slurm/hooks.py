@@ -1,4 +1,4 @@
-"""Prolog and epilog of Slurm for nodes that are lent outside its book-keeping."""
+"""Prolog and epilog of Slurm for donated nodes outside its book-keeping."""
 
 from __future__ import annotations
 

@@ -23,18 +23,18 @@ _NO_ANSWER = (
 )
 """slurmctld may have taken the request, but its answer did not reach us."""
 
-LEASE_WAITS = 2
-"""Minutes for which a lease stays in the queue at most."""
+DONATED_WAITS = 2
+"""Minutes for which a pilot on a donated node stays in the queue at most."""
 
 
 def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int | None) -> list[str]:
     """The options of sbatch, without the script.
 
     Args:
-        site: for a lease as `backends.lease.terms_of_leases` says.
+        site: for a pilot on a donated node as `backends.donation.donation_terms` says.
         processors_per_node: given where only whole nodes are asked for.
     """
-    shape = _lease(order) if order.node else _shape(order, processors_per_node)
+    shape = _donated_node(order) if order.node else _shape(order, processors_per_node)
     options = [
         "--parsable",
         f"--job-name={order.tag}",
@@ -76,8 +76,8 @@ def _shape(order: PilotOrder, processors_per_node: int | None) -> list[str]:
     return options
 
 
-def _lease(order: PilotOrder) -> list[str]:
-    """The whole node, so that no job comes beside it: whoever wants any of it has the lease make room.
+def _donated_node(order: PilotOrder) -> list[str]:
+    """The whole node, so that no job comes beside it: whoever wants any of it has the pilot make room.
 
     One that cannot start soon is of no use. Should nobody withdraw it, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.
@@ -87,7 +87,7 @@ def _lease(order: PilotOrder) -> list[str]:
         f"--nodelist={order.node}",
         "--exclusive",
         "--mem=0",
-        f"--deadline=now+{minutes_of(order) + LEASE_WAITS}minutes",
+        f"--deadline=now+{minutes_of(order) + DONATED_WAITS}minutes",
     ]
 
 

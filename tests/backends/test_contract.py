@@ -245,18 +245,18 @@ def test_the_queue_counts_running_and_waiting_jobs(site: Site) -> None:
 
 def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
     if isinstance(site.backend, LocalBackend):
-        with pytest.raises(SchedulerError, match="lends no nodes"):
+        with pytest.raises(SchedulerError, match="donates no nodes"):
             site.backend.nodes([])
         return
 
-    def uses(*lent: str) -> set[NodeUse]:
-        return {node.use for node in site.backend.nodes(lent)} - {NodeUse.AWAY}
+    def uses(*donated: str) -> set[NodeUse]:
+        return {node.use for node in site.backend.nodes(donated)} - {NodeUse.AWAY}
 
     assert uses() == {NodeUse.IDLE}
-    lease = site.submit("lent", WAIT, p=site.processors)
-    site.reaches(lease, JobState.RUNNING)
+    pilot = site.submit("donated", WAIT, p=site.processors)
+    site.reaches(pilot, JobState.RUNNING)
     wait_until(lambda: uses() == {NodeUse.TAKEN}, "all nodes taken")
-    assert uses(lease) == {NodeUse.IDLE}
+    assert uses(pilot) == {NodeUse.IDLE}
     used = [node for node in site.backend.nodes([]) if node.use is NodeUse.TAKEN]
     assert sum(node.processors for node in used) == site.processors
 

@@ -214,7 +214,7 @@ def test_a_folder_that_cannot_be_made(nodes: LentNodes, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("node", ["", "-oProxyCommand=x", "a b", "n1;reboot", "../n1", "$(reboot)"])
 def test_no_name_of_a_node_is_a_command(node: str) -> None:
-    with pytest.raises(SchedulerError, match="cannot be lent"):
+    with pytest.raises(SchedulerError, match="cannot be donated"):
         command_on(["ssh", "{node}"], node, ["true"])
 
 

@@ -116,10 +116,10 @@ def test_whole_nodes_and_shrinking_to_fit(order: PilotOrder, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_lease_is_as_long_as_its_queue_allows(order: PilotOrder, tmp_path: Path) -> None:
-    lending = backend(donation=DonationConfig(mode="preemptible", partition="express"))
-    lease = msgspec.structs.replace(order, request=Request(4, 7200), node="node04")
-    lending.submit(lease)
+def test_a_pilot_on_a_donated_node_is_as_long_as_its_queue_allows(order: PilotOrder, tmp_path: Path) -> None:
+    donating = backend(donation=DonationConfig(mode="preemptible", partition="express"))
+    pilot = msgspec.structs.replace(order, request=Request(4, 7200), node="node04")
+    donating.submit(pilot)
     told = (tmp_path / "qsub.arguments").read_text().splitlines()
     resources = [word for option, word in itertools.pairwise(told) if option in ("-l", "-q")]
     assert resources[:-1] == [
@@ -131,12 +131,12 @@ def test_a_lease_is_as_long_as_its_queue_allows(order: PilotOrder, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_lease_that_no_queue_takes_is_refused(order: PilotOrder, tmp_path: Path) -> None:
-    lease = msgspec.structs.replace(order, request=Request(12, 600), node="node04")
+def test_a_pilot_on_a_donated_node_that_no_queue_takes_is_refused(order: PilotOrder, tmp_path: Path) -> None:
+    pilot = msgspec.structs.replace(order, request=Request(12, 600), node="node04")
     with pytest.raises(SubmitRefused, match="no queue behind limited takes 12 processors"):
-        backend(donation=DonationConfig(mode="preemptible", partition="limited")).submit(lease)
+        backend(donation=DonationConfig(mode="preemptible", partition="limited")).submit(pilot)
     with pytest.raises(SchedulerError, match="PBS has no queue night"):
-        backend(donation=DonationConfig(mode="preemptible", partition="night")).submit(lease)
+        backend(donation=DonationConfig(mode="preemptible", partition="night")).submit(pilot)
     assert not (tmp_path / "qsub.arguments").exists()
 
 

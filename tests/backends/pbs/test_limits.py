@@ -200,7 +200,7 @@ def test_what_goes_beyond_is_found() -> None:
         (DonationConfig(mode="preemptible", partition="night"), ["error"]),
     ],
 )
-def test_what_can_be_lent_is_looked_at(donation: DonationConfig, found: list[str]) -> None:
+def test_what_can_be_donated_is_looked_at(donation: DonationConfig, found: list[str]) -> None:
     site = SiteConfig(backend="pbs", partition="workq", donation=donation)
     about = [each for each in discover.check_site(site) if each.text.startswith("donation")]
     assert levels(about) == found

@@ -167,12 +167,12 @@ def test_what_is_left_after_a_release_is_named(fake: Fake, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("partition", "node", "minutes"), [("scavenger", "n3", 60), ("short", "n3", 10), ("short", "", 180)]
 )
-def test_a_lease_is_as_long_as_its_partition_allows(
+def test_a_pilot_on_a_donated_node_is_as_long_as_its_partition_allows(
     order: PilotOrder, fake: Fake, tmp_path: Path, partition: str, node: str, minutes: int
 ) -> None:
     fake("sbatch", f'echo "$*" > {tmp_path}/asked; echo 77')
-    lending = backend(donation=DonationConfig(mode="preemptible", partition=partition))
-    lending.submit(msgspec.structs.replace(order, request=Request(4, 3 * 3600), node=node))
+    donating = backend(donation=DonationConfig(mode="preemptible", partition=partition))
+    donating.submit(msgspec.structs.replace(order, request=Request(4, 3 * 3600), node=node))
     assert f"--time={minutes} " in (tmp_path / "asked").read_text()
 
 
@@ -198,14 +198,14 @@ def test_one_look_serves_the_nodes_and_the_queue(order: PilotOrder, fake: Fake, 
 
 
 @pytest.mark.usefixtures("answering")
-def test_a_reservation_of_which_leases_are_part_is_no_plan_of_others(fake: Fake) -> None:
+def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(fake: Fake) -> None:
     fake("squeue", "true")
     later = "sed 's/=17952/=47952/g'"  # the recorded one has been long ago
     fake("scontrol", f"[[ $2 == reservation ]] && {later} {FIXTURES}/reservations.txt")
-    lent = DonationConfig(mode="preemptible", partition="scavenger")
-    own = msgspec.structs.replace(lent, extra_args=("--reservation=service",))
+    donated = DonationConfig(mode="preemptible", partition="scavenger")
+    own = msgspec.structs.replace(donated, extra_args=("--reservation=service",))
     planned = [
         [node.planned for node in backend(donation=each, extra_args=("--nice",)).nodes([])]
-        for each in (lent, own)
+        for each in (donated, own)
     ]
     assert planned == [[4795261287.0] * 2 + [math.inf] * 4, [math.inf] * 6]

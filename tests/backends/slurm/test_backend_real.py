@@ -166,11 +166,11 @@ def test_a_refusal_has_slurms_own_words(
 
 def test_a_preempted_pilot_tells_its_workers_and_is_called_so(slurm: ThrowawaySlurm, pilots: Pilots) -> None:
     backend = SlurmBackend(msgspec.structs.replace(SITE, partition="scavenger"))
-    id = backend.submit(pilots.order("lent", 16, 1800))
-    until(lambda: all(pilots.has("lent", f"up-n{n}") for n in range(1, 5)), "all workers")
+    id = backend.submit(pilots.order("donated", 16, 1800))
+    until(lambda: all(pilots.has("donated", f"up-n{n}") for n in range(1, 5)), "all workers")
     local_job(slurm, "-N1", "--exclusive", "-t", "5", seconds=1)
     reaches(backend, id, JobState.PREEMPTED)
-    assert len(pilots.files("lent", "told-*")) == 4
+    assert len(pilots.files("donated", "told-*")) == 4
 
 
 def test_nodes_are_given_back_while_the_others_work(slurm: ThrowawaySlurm, pilots: Pilots) -> None:

@@ -1,4 +1,4 @@
-"""Whether `adaptor site check` sees that leases would not make room."""
+"""Whether `adaptor site check` sees that pilots would not make room."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ def check(recorded: Recorded, partitions: dict[str, Partition]) -> Callable[...,
     rows = parse.parse_nodes(recorded("sinfo.txt"))
 
     def levels(
-        settings: dict[str, str] = BY_PARTITION, lent: dict[str, object] | None = None, **donation: object
+        settings: dict[str, str] = BY_PARTITION, donated: dict[str, object] | None = None, **donation: object
     ) -> list[tuple[str, str]]:
-        known = {**partitions, "scavenger": msgspec.structs.replace(partitions["scavenger"], **(lent or {}))}
+        known = {
+            **partitions,
+            "scavenger": msgspec.structs.replace(partitions["scavenger"], **(donated or {})),
+        }
         config = DonationConfig(**{"mode": "preemptible", "partition": "scavenger", **donation})  # type: ignore[arg-type]
         site = SiteConfig(backend="slurm", donation=config)
         return [(each.level, each.text) for each in check_donation(site, rows, known, settings)]
@@ -44,9 +47,9 @@ def test_without_donation_nothing_is_said(recorded: Recorded, partitions: dict[s
     assert list(check_donation(SiteConfig(backend="slurm"), rows, partitions, BY_PARTITION)) == []
 
 
-def test_leases_that_make_room(check: Callable[..., list[tuple[str, str]]]) -> None:
+def test_donated_nodes_that_make_room(check: Callable[..., list[tuple[str, str]]]) -> None:
     assert check() == [
-        ("ok", "donation: 6 nodes may be lent"),
+        ("ok", "donation: 6 nodes may be donated"),
         ("ok", "donation: jobs of partition scavenger make room for those of batch, with 5s to leave"),
     ]
     assert [level for level, _ in check(mode="agent", partition=None)] == ["ok"]
@@ -58,10 +61,10 @@ def test_leases_that_make_room(check: Callable[..., list[tuple[str, str]]]) -> N
         ({"partition": "night"}, "error", "Slurm has no partition night"),
         ({"settings": {"PreemptType": "preempt/none"}}, "error", "Slurm preempts no job here"),
         ({"settings": {}}, "error", "Slurm preempts no job here"),
-        ({"lent": {"preempt_mode": "OFF"}}, "error", "are not preempted (PreemptMode=OFF)"),
-        ({"lent": {"tier": 10}}, "error", "batch (PriorityTier=10) do not preempt those of scavenger"),
-        ({"lent": {"preempt_mode": "SUSPEND,GANG"}}, "warning", "stopped, not ended"),
-        ({"lent": {"grace": 0.0}}, "warning", "killed without notice (GraceTime=0)"),
+        ({"donated": {"preempt_mode": "OFF"}}, "error", "are not preempted (PreemptMode=OFF)"),
+        ({"donated": {"tier": 10}}, "error", "batch (PriorityTier=10) do not preempt those of scavenger"),
+        ({"donated": {"preempt_mode": "SUSPEND,GANG"}}, "warning", "stopped, not ended"),
+        ({"donated": {"grace": 0.0}}, "warning", "killed without notice (GraceTime=0)"),
         ({"settings": {"PreemptType": "preempt/qos"}, "qos": "low"}, "warning", "those of QOS low do, with"),
         (
             {"settings": {**BY_PARTITION, "PreemptExemptTime": "00:30:00"}},
@@ -70,7 +73,7 @@ def test_leases_that_make_room(check: Callable[..., list[tuple[str, str]]]) -> N
         ),
     ],
 )
-def test_leases_that_would_be_in_the_way(
+def test_donated_nodes_that_would_be_in_the_way(
     check: Callable[..., list[tuple[str, str]]], given: dict[str, object], level: str, problem: str
 ) -> None:
     *_, (found, text) = check(**given)

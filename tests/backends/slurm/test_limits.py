@@ -122,7 +122,7 @@ def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, record
     assert parse_config("sites:\n  short:" + uncommented, "other").sites["short"].limits.max_tr == 600
 
 
-def test_a_description_says_how_idle_nodes_could_be_lent(terms: Terms, nodes: SiteNodes) -> None:
+def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes: SiteNodes) -> None:
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
     low = msgspec.structs.replace(batch, name="low", tier=1, preempt_mode="CANCEL", default=False)
     nodes = msgspec.structs.replace(nodes, related=frozenset({"batch", "low"}))

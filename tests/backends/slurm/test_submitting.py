@@ -12,7 +12,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
-from backends.lease import terms_of_leases
+from backends.donation import donation_terms
 from backends.slurm.margin import slot_margin
 from backends.slurm.submitting import accepted_id, arguments_of, own_reservation
 
@@ -67,12 +67,13 @@ def test_memory_is_asked_for_by_the_processor() -> None:
     assert "--mem-per-cpu=1537M" in arguments_of(order, SITE, None)
 
 
-def test_a_lease_asks_for_all_of_its_node_and_only_for_now() -> None:
+def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -> None:
     order = msgspec.structs.replace(ORDER, node="n7", memory_per_task=2**30)
-    lending = msgspec.structs.replace(
-        SITE, donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=lent",))
+    donating = msgspec.structs.replace(
+        SITE,
+        donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=ours",)),
     )
-    found = arguments_of(order, terms_of_leases(lending), None)
+    found = arguments_of(order, donation_terms(donating), None)
     assert found[5:] == [
         "--no-requeue",
         "--no-kill",
@@ -83,7 +84,7 @@ def test_a_lease_asks_for_all_of_its_node_and_only_for_now() -> None:
         "--deadline=now+13minutes",
         "--partition=spare",
         "--account=phys",
-        "--comment=lent",
+        "--comment=ours",
     ]
 
 
@@ -96,10 +97,10 @@ def test_a_lease_asks_for_all_of_its_node_and_only_for_now() -> None:
         (DonationConfig(mode="preemptible", partition="spare", account="free"), "spare", "free", None),
     ],
 )
-def test_under_which_terms_leases_are_made(
+def test_under_which_terms_donated_nodes_are_made(
     donation: DonationConfig | None, partition: str, account: str, qos: str | None
 ) -> None:
-    found = terms_of_leases(msgspec.structs.replace(SITE, donation=donation))
+    found = donation_terms(msgspec.structs.replace(SITE, donation=donation))
     assert (found.partition, found.account, found.qos) == (partition, account, qos)
     assert bool(found.extra_args) == (donation is None or donation.mode == "agent")
 

@@ -209,17 +209,17 @@ def test_a_controller_that_is_down_concludes_nothing(site: Site, slurm_wrappers:
     site.reaches(id, JobState.RUNNING)
 
 
-def test_a_node_is_lent_until_a_local_job_wants_it(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
+def test_a_node_is_donated_until_a_local_job_wants_it(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
     backend = site.restarted(donation=DonationConfig(mode="preemptible", partition="scavenger"))
-    lease = site.submit("lent", 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS" >"$ADAPTOR_DIRECTORY/up"; '
+    pilot = site.submit("donated", 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS" >"$ADAPTOR_DIRECTORY/up"; '
                         "exec sleep 300", p=4, node="n3")  # fmt: skip
-    until(lambda: site.said("lent", "up") == ["n3 4"], "the worker has all of its node")
+    until(lambda: site.said("donated", "up") == ["n3 4"], "the worker has all of its node")
 
     def uses() -> list[NodeUse]:
-        return [node.use for node in backend.nodes([lease])]
+        return [node.use for node in backend.nodes([pilot])]
 
     until(lambda: uses() == [NodeUse.IDLE] * 4, "all nodes idle but for us")
     assert [node.use for node in backend.nodes([])].count(NodeUse.TAKEN) == 1
     slurm_wrappers.run(["sbatch", "-p", "batch", "-w", "n3", "-N1", "-o/dev/null", "--wrap", "sleep 300"])
     until(lambda: uses() == [NodeUse.IDLE, NodeUse.IDLE, NodeUse.TAKEN, NodeUse.IDLE], "the local job")
-    site.reaches(lease, JobState.CANCELLED)
+    site.reaches(pilot, JobState.CANCELLED)

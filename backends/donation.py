@@ -1,4 +1,4 @@
-"""How the jobs by which nodes are lent differ from a site's formal requests."""
+"""How the jobs by which nodes are donated differ from a site's formal requests."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ SOON = 5.0
 """Seconds within which a planned start counts as now: the scheduler's clock need not be ours."""
 
 
-def terms_of_leases(site: SiteConfig) -> SiteConfig:
-    """The site with the partition, account, QOS and arguments under which its leases are submitted.
+def donation_terms(site: SiteConfig) -> SiteConfig:
+    """The site with the partition, account, QOS and arguments of its pilots on donated nodes.
 
     Preemptible: those of `donation`. Where it names no partition or account the site's own count; the
     site's QOS and arguments never do, for under them a job might not yield.
     """
-    lent = site.donation
-    if lent is None or lent.mode != "preemptible":
+    donation = site.donation
+    if donation is None or donation.mode != "preemptible":
         return site
     return msgspec.structs.replace(
         site,
-        partition=lent.partition or site.partition,
-        account=lent.account or site.account,
-        qos=lent.qos,
-        extra_args=lent.extra_args,
+        partition=donation.partition or site.partition,
+        account=donation.account or site.account,
+        qos=donation.qos,
+        extra_args=donation.extra_args,
     )
 
 
 def shortened(order: PilotOrder, longest: float) -> PilotOrder:
-    """A lease for as long as its partition (or queue) allows, `longest` seconds.
+    """A pilot on a donated node for as long as its partition (or queue) allows, `longest` seconds.
 
-    `limits.max_tr` is of formal requests, which are made elsewhere. What the lease got is told as
+    `limits.max_tr` is of formal requests, which are made elsewhere. What the pilot got is told as
     `JobReport.granted`, and its workers know their end.
     """
     if order.request.tr <= longest:

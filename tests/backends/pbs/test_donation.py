@@ -1,4 +1,4 @@
-"""What others do with machines that may be lent, and how a lease is asked for."""
+"""What others do with machines that may be donated, and how a pilot is asked for."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
 from backends.base import PilotOrder, SchedulerError
-from backends.lease import terms_of_leases
-from backends.pbs.lending import SOON, NodesSeen, lendable, node_reports
+from backends.donation import donation_terms
+from backends.pbs.donation import SOON, NodesSeen, donatable, node_reports
 from backends.pbs.openpbs import submitting as openpbs
 from backends.pbs.openpbs.hardware import nodes_of, queues_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
@@ -42,18 +42,18 @@ def terms(nodes: list[PbsNode], queues: Mapping[str, PbsQueue] = QUEUES, name: s
 
 
 def look(
-    nodes: list[PbsNode], jobs: list[PbsJob], lent: tuple[str, ...] = (), **given: object
+    nodes: list[PbsNode], jobs: list[PbsJob], donated: tuple[str, ...] = (), **given: object
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=lendable(terms(nodes), None), jobs=jobs, lent=lent)
+    seen = NodesSeen(now=NOW, nodes=donatable(terms(nodes), None), jobs=jobs, donated=donated)
     return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
 
 
-def recorded_look(situation: str, now: float, lent: tuple[str, ...] = ()) -> dict[str, NodeReport]:
+def recorded_look(situation: str, now: float, donated: tuple[str, ...] = ()) -> dict[str, NodeReport]:
     jobs = everyones_jobs(parse_dsv(recorded(f"{situation}-qstat-f-dsv"), JOB))
     queues = queues_of(parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: "), "alice")
     nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
     everything = terms(nodes, {queue.name: queue for queue in queues})
-    seen = NodesSeen(now=now, nodes=lendable(everything, "scavenger"), jobs=jobs, lent=lent)
+    seen = NodesSeen(now=now, nodes=donatable(everything, "scavenger"), jobs=jobs, donated=donated)
     return {report.name: report for report in node_reports(seen)}
 
 
@@ -77,16 +77,16 @@ def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
     assert uses == {"node01": TAKEN, "node02": AWAY, "node03": IDLE, "node04": AWAY}
 
 
-def test_a_lease_may_be_known_by_another_spelling_of_the_server() -> None:
-    found = recorded_look("06-down", 1795241491.0, lent=("56.pbshead.example.org",))
+def test_a_pilot_on_a_donated_node_may_be_known_by_another_spelling_of_the_server() -> None:
+    found = recorded_look("06-down", 1795241491.0, donated=("56.pbshead.example.org",))
     assert found["node01"].use is IDLE
 
 
 @pytest.mark.parametrize("way", ["D", "S"])
-def test_recorded_leases_that_were_deleted_or_suspended_to_make_room(way: str) -> None:
+def test_recorded_donated_nodes_that_were_deleted_or_suspended_to_make_room(way: str) -> None:
     nodes = nodes_of(parse_long(recorded_nodes()[f"05-{way}-pbsnodes-av"], ""))
     jobs = [own_job(job_record(f"05-{way}-{who}")) for who in ("preempted", "preemptor")]
-    found = look(nodes, jobs, lent=(jobs[0].id,))
+    found = look(nodes, jobs, donated=(jobs[0].id,))
     assert (found["node01"].use, found["node02"].use) == (TAKEN, TAKEN)
     assert found["node04"].use is IDLE
 
@@ -95,7 +95,7 @@ def test_torques_nodes() -> None:
     folder = FIXTURES / "torque" / "torque-6"
     nodes = torque.parse_nodes((folder / "nodes.txt").read_text())
     jobs = [each for each in torque.parse_jobs((folder / "jobs.txt").read_text()) if each.state != "C"]
-    found = node_reports(NodesSeen(now=NOW, nodes=nodes, jobs=jobs, lent=("103[2].head.example.org",)))
+    found = node_reports(NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=("103[2].head.example.org",)))
     assert [(each.name, each.use) for each in found] == [
         ("node01", TAKEN),
         ("node02", TAKEN),
@@ -105,18 +105,18 @@ def test_torques_nodes() -> None:
     assert {each.processors for each in found} == {4}
 
 
-def test_a_lent_machine_is_idle_until_somebody_wants_it() -> None:
-    lease = job("9.s", 4, "n1")
+def test_a_donated_machine_is_idle_until_somebody_wants_it() -> None:
+    pilot = job("9.s", 4, "n1")
     nodes = [node("n1", 4, "job-busy", jobs=("9.s",))]
-    assert look(nodes, [lease], ("9.s",))["n1"].use is IDLE
-    assert look(nodes, [lease])["n1"].use is TAKEN, "nobody told us that it is a lease"
+    assert look(nodes, [pilot], ("9.s",))["n1"].use is IDLE
+    assert look(nodes, [pilot])["n1"].use is TAKEN, "nobody told us that it is a pilot"
     waiting = job("1.s", 4, planned_nodes={"n1": 4}, planned_start=NOW + 900)
-    found = look(nodes, [lease, waiting], ("9.s",))["n1"]
+    found = look(nodes, [pilot, waiting], ("9.s",))["n1"]
     assert (found.use, found.planned) == (IDLE, NOW + 900)
     starting = msgspec.structs.replace(waiting, planned_start=NOW - 2)
-    assert look(nodes, [lease, starting], ("9.s",))["n1"].use is TAKEN
+    assert look(nodes, [pilot, starting], ("9.s",))["n1"].use is TAKEN
     stale = msgspec.structs.replace(waiting, planned_start=NOW - 600)
-    assert look(nodes, [lease, stale], ("9.s",))["n1"].planned == math.inf
+    assert look(nodes, [pilot, stale], ("9.s",))["n1"].planned == math.inf
 
 
 def test_half_of_a_machine_taken_is_all_of_it_taken() -> None:
@@ -149,7 +149,7 @@ def test_reservations_close_machines_now_and_are_plans_for_later() -> None:
     assert [each.planned for each in found.values()] == [math.inf, NOW + 700, math.inf]
 
 
-def test_only_machines_that_both_queues_use_wholly_are_lent() -> None:
+def test_only_machines_that_both_queues_use_wholly_are_donated() -> None:
     queues = {"workq": PbsQueue(name="workq"), "spare": PbsQueue(name="spare"), "far": PbsQueue(name="far")}
     nodes = [
         node("n1"),
@@ -158,25 +158,25 @@ def test_only_machines_that_both_queues_use_wholly_are_lent() -> None:
         node("n3", queue="far"),
     ]
     everything = terms(nodes, queues)
-    assert [each.name for each in lendable(everything, "spare")] == ["n1"]
-    assert [each.name for each in lendable(everything, None)] == ["n1"]
+    assert [each.name for each in donatable(everything, "spare")] == ["n1"]
+    assert [each.name for each in donatable(everything, None)] == ["n1"]
     with pytest.raises(SchedulerError, match="no node of queue workq is used by queue far"):
-        lendable(everything, "far")
+        donatable(everything, "far")
     with pytest.raises(SchedulerError, match=r"donation\.partition: PBS has no queue night; there are: far,"):
-        lendable(everything, "night")
+        donatable(everything, "night")
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [({"enabled": False}, "disabled: it takes no jobs"), ({"started": False}, "stopped: it starts no jobs")],
 )
-def test_a_queue_from_which_nothing_can_be_lent(changes: dict[str, bool], problem: str) -> None:
+def test_a_queue_from_which_nothing_can_be_donated(changes: dict[str, bool], problem: str) -> None:
     queues = {"workq": PbsQueue(name="workq"), "spare": PbsQueue(name="spare", **changes)}  # type: ignore[arg-type]
     with pytest.raises(SchedulerError, match=f"donation.partition: queue spare is {problem}"):
-        lendable(terms([node("n1")], queues), "spare")
+        donatable(terms([node("n1")], queues), "spare")
 
 
-LENDING = SiteConfig(
+DONATING = SiteConfig(
     backend="pbs",
     partition="workq",
     account="phys",
@@ -196,15 +196,15 @@ ORDER = PilotOrder(
 )
 
 
-def test_a_lease_asks_openpbs_for_one_whole_machine() -> None:
-    found = " ".join(openpbs.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT))
+def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:
+    found = " ".join(openpbs.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64), SCRIPT))
     assert "-q scavenger -A phys -l select=1:ncpus=4:mpiprocs=4:host=node03 -l place=exclhost" in found
     assert "-r n" in found
     assert "feature" not in found
 
 
-def test_a_lease_asks_torque_for_all_processors_of_its_node() -> None:
-    found = submitting.arguments_of(ORDER, terms_of_leases(LENDING), shape_of(ORDER, 64), SCRIPT, 64)
+def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() -> None:
+    found = submitting.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64), SCRIPT, 64)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)
 
@@ -238,17 +238,17 @@ ROWS = st.tuples(
 
 @given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map("{}.s".format)), PLACES)
 def test_a_machine_is_never_called_idle_that_another_may_use(
-    rows: tuple[PbsNode, ...], jobs: list[PbsJob], lent: set[str], closed: tuple[str, ...]
+    rows: tuple[PbsNode, ...], jobs: list[PbsJob], donated: set[str], closed: tuple[str, ...]
 ) -> None:
     held = PbsReservation(id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=dict.fromkeys(closed, 1))
-    found = look(list(rows), jobs, tuple(lent), reservations=[held])
-    others = [each for each in jobs if each.id not in lent]
+    found = look(list(rows), jobs, tuple(donated), reservations=[held])
+    others = [each for each in jobs if each.id not in donated]
     for row in rows:
         if found[row.name].use is not IDLE:
             continue
         assert not [each for each in others if row.name in each.nodes]
         plans = [each.planned_start or 0 for each in others if row.name in each.planned_nodes]
         assert not [start for start in plans if NOW - 60 <= start <= NOW + SOON]
-        assert set(row.jobs) <= lent
+        assert set(row.jobs) <= donated
         assert not row.states & {"down", "offline", "stale"}
         assert row.name not in closed

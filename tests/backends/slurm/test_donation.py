@@ -1,4 +1,4 @@
-"""What others do with nodes that may be lent, from recorded and made-up rows."""
+"""What others do with nodes that may be donated, from recorded and made-up rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
 from backends.slurm import parse
-from backends.slurm.lending import SOON, NodesSeen, lendable, node_reports
+from backends.slurm.donation import SOON, NodesSeen, donatable, node_reports
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
@@ -28,26 +28,26 @@ def site(**donation: str) -> SiteConfig:
 
 
 def look(
-    nodes: list[NodeRow], jobs: list[QueueRow], lent: tuple[str, ...] = (), **given: object
+    nodes: list[NodeRow], jobs: list[QueueRow], donated: tuple[str, ...] = (), **given: object
 ) -> dict[str, NodeReport]:
-    seen = NodesSeen(now=NOW, nodes=nodes, jobs=jobs, lent=lent)
+    seen = NodesSeen(now=NOW, nodes=nodes, jobs=jobs, donated=donated)
     return {report.name: report for report in node_reports(msgspec.structs.replace(seen, **given))}
 
 
-def use_of(state: str, jobs: list[QueueRow], lent: tuple[str, ...] = (), allocated: int = 0) -> NodeUse:
-    return look([node("n1", allocated, state)], jobs, lent)["n1"].use
+def use_of(state: str, jobs: list[QueueRow], donated: tuple[str, ...] = (), allocated: int = 0) -> NodeUse:
+    return look([node("n1", allocated, state)], jobs, donated)["n1"].use
 
 
-def lease(**given: object) -> QueueRow:
-    """A lease of n1 that runs, job 9."""
+def pilot(**given: object) -> QueueRow:
+    """A pilot of n1 that runs, job 9."""
     return job("9", 4, ("n1",), **{"end": NOW + 500, "limit": 600.0, **given})
 
 
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     found = look(
-        lendable(parse.parse_nodes(recorded("sinfo.txt")), site(partition="scavenger")),
+        donatable(parse.parse_nodes(recorded("sinfo.txt")), site(partition="scavenger")),
         parse.parse_queue(recorded("squeue.txt")),
-        lent=("3",),
+        donated=("3",),
         reservations=parse.parse_reservations(recorded("reservations.txt")),
     )
     assert list(found) == ["n1", "n2", "n3", "n4", "n5", "n6"]
@@ -63,30 +63,30 @@ def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     assert {(report.processors, report.memory) for report in found.values()} == {(4, 4000 * 2**20)}
 
 
-def test_a_lent_node_is_idle_until_somebody_wants_it() -> None:
-    assert use_of("allocated", [lease()], ("9",), 4) is IDLE
-    assert use_of("allocated", [lease()], (), 4) is TAKEN, "nobody told us that it is a lease"
+def test_a_donated_node_is_idle_until_somebody_wants_it() -> None:
+    assert use_of("allocated", [pilot()], ("9",), 4) is IDLE
+    assert use_of("allocated", [pilot()], (), 4) is TAKEN, "nobody told us that it is a pilot"
     waiting = job("1", 4, planned_nodes=("n1",), start=NOW + 3600)
-    assert use_of("allocated", [lease(), waiting], ("9",), 4) is IDLE
+    assert use_of("allocated", [pilot(), waiting], ("9",), 4) is IDLE
     starting = msgspec.structs.replace(waiting, start=NOW - 20)
-    assert use_of("allocated", [lease(), starting], ("9",), 4) is TAKEN
+    assert use_of("allocated", [pilot(), starting], ("9",), 4) is TAKEN
     elsewhere = msgspec.structs.replace(starting, planned_nodes=("n2",))
-    assert use_of("allocated", [lease(), elsewhere], ("9",), 4) is IDLE
+    assert use_of("allocated", [pilot(), elsewhere], ("9",), 4) is IDLE
 
 
-def test_a_lease_that_was_told_to_leave_has_lost_its_node() -> None:
-    assert use_of("allocated", [lease(end=NOW + 5)], ("9",), 4) is TAKEN
+def test_a_pilot_on_a_donated_node_that_was_told_to_leave_has_lost_its_node() -> None:
+    assert use_of("allocated", [pilot(end=NOW + 5)], ("9",), 4) is TAKEN
 
 
-def test_a_lease_that_ends_lets_its_node_go_to_whoever_waits() -> None:
-    ending = lease(state="COMPLETING", end=NOW - 1)
+def test_a_pilot_on_a_donated_node_that_ends_lets_its_node_go_to_whoever_waits() -> None:
+    ending = pilot(state="COMPLETING", end=NOW - 1)
     assert use_of("completing", [ending], ("9",), 4) is IDLE
     assert use_of("completing", [ending, job("1", 1)], ("9",), 4) is TAKEN
     held = job("1", 1, reason="JobHeldUser")
     assert use_of("completing", [ending, held], ("9",), 4) is IDLE, "it does not wait for nodes"
 
 
-def test_a_lease_in_the_queue_holds_nothing_and_plans_nothing() -> None:
+def test_a_pilot_on_a_donated_node_in_the_queue_holds_nothing_and_plans_nothing() -> None:
     queued = job("9", 4, planned_nodes=("n1",), start=NOW)
     report = look([node("n1", 0, "planned")], [queued], ("9",))["n1"]
     assert (report.use, report.planned) == (IDLE, math.inf)
@@ -115,7 +115,7 @@ def test_jobs_that_are_hidden_from_us_take_nodes_too() -> None:
 )
 def test_nodes_that_take_no_work_are_away(state: str) -> None:
     assert use_of(state, []) is AWAY
-    assert use_of(state, [lease()], ("9",), 4) is AWAY
+    assert use_of(state, [pilot()], ("9",), 4) is AWAY
 
 
 @pytest.mark.parametrize("state", ["planned", "idle-"])
@@ -142,8 +142,8 @@ def test_a_reservation_that_is_on_closes_its_nodes() -> None:
 
 def test_nodes_must_be_in_both_partitions() -> None:
     rows = [node("n1"), node("n2"), node("n2", partition="spare"), node("n3", partition="spare")]
-    assert [row.node for row in lendable(rows, site())] == ["n1", "n2"]
-    assert [row.node for row in lendable(rows, site(partition="spare"))] == ["n2"]
+    assert [row.node for row in donatable(rows, site())] == ["n1", "n2"]
+    assert [row.node for row in donatable(rows, site(partition="spare"))] == ["n2"]
 
 
 @pytest.mark.parametrize(
@@ -154,17 +154,17 @@ def test_nodes_must_be_in_both_partitions() -> None:
         ("shut", "donation.partition: partition shut is drained: it starts no jobs at the moment"),
     ],
 )
-def test_a_partition_from_which_nothing_can_be_lent(partition: str, problem: str) -> None:
+def test_a_partition_from_which_nothing_can_be_donated(partition: str, problem: str) -> None:
     shut = msgspec.structs.replace(node("n1", partition="shut"), available="drain")
     rows = [node("n1"), shut, node("n9", partition="far")]
     with pytest.raises(SchedulerError, match=problem):
-        lendable(rows, site(partition=partition))
+        donatable(rows, site(partition=partition))
 
 
-def test_where_the_site_itself_starts_nothing_nothing_is_lent() -> None:
+def test_where_the_site_itself_starts_nothing_nothing_is_donated() -> None:
     rows = [msgspec.structs.replace(node("n1"), available="down")]
     with pytest.raises(SchedulerError, match="partition batch is down"):
-        lendable(rows, site())
+        donatable(rows, site())
 
 
 NAMES = ["n1", "n2", "n3"]
@@ -202,12 +202,12 @@ ROWS = st.tuples(
 
 @given(ROWS, st.lists(JOBS, max_size=8), st.sets(st.integers(1, 3).map(str)), PLACES)
 def test_a_node_is_never_called_idle_that_another_may_use(
-    rows: tuple[NodeRow, ...], jobs: list[QueueRow], lent: set[str], closed: tuple[str, ...]
+    rows: tuple[NodeRow, ...], jobs: list[QueueRow], donated: set[str], closed: tuple[str, ...]
 ) -> None:
     reservations = [Reservation(name="on", start=NOW - 1, end=NOW + 1, nodes=closed)]
-    found = look(list(rows), jobs, tuple(lent), reservations=reservations)
-    others = [each for each in jobs if each.id not in lent]
-    leases = [each for each in jobs if each.id in lent]
+    found = look(list(rows), jobs, tuple(donated), reservations=reservations)
+    others = [each for each in jobs if each.id not in donated]
+    pilots = [each for each in jobs if each.id in donated]
     for row in rows:
         if found[row.node].use is not IDLE:
             continue
@@ -216,7 +216,7 @@ def test_a_node_is_never_called_idle_that_another_may_use(
             each for each in others if row.node in each.planned_nodes and (each.start or NOW) <= NOW + SOON
         ]
         assert not row.allocated or [
-            each for each in leases if row.node in (*each.nodes, *each.planned_nodes)
+            each for each in pilots if row.node in (*each.nodes, *each.planned_nodes)
         ]
         assert row.state not in ("down", "drained")
         assert "*" not in row.flags

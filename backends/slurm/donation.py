@@ -1,4 +1,4 @@
-"""What others do with the nodes of a site, so that idle ones may be lent (De Rose et al. 2008, §3). Pure."""
+"""What others do with the nodes of a site, for donation of idle ones (De Rose et al. 2008, §3). Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import JobState, NodeReport
 from backends.base import SchedulerError
-from backends.lease import SOON
+from backends.donation import SOON
 from backends.slurm.nodes import check_started, in_service, rows_of
 from backends.slurm.reasons import is_considered
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
 from backends.slurm.states import job_state
 
 _ASLEEP = frozenset("~#$")
-"""Powered off, powering up and under maintenance. Slurm itself would wake a node for a job; for a lease
+"""Powered off, powering up and under maintenance. Slurm itself would wake a node for a job; for a donation
 that costs more than it yields."""
 
 
@@ -27,16 +27,16 @@ class NodesSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     nodes: Sequence[NodeRow]
-    """Those of `lendable`."""
+    """Those of `donatable`."""
     jobs: Sequence[QueueRow]
-    lent: Collection[str]
-    """Ids of the jobs by which nodes are lent."""
+    donated: Collection[str]
+    """Ids of the jobs by which nodes are donated."""
     reservations: Sequence[Reservation] = ()
     """Other than the one that we ourselves use."""
 
 
-def lendable(rows: Collection[NodeRow], site: SiteConfig) -> list[NodeRow]:
-    """One row for each node on which requests of the site, and leases, may run; in Slurm's order.
+def donatable(rows: Collection[NodeRow], site: SiteConfig) -> list[NodeRow]:
+    """One row for each node that requests of the site and donation may use, in Slurm's order.
 
     Raises:
         SchedulerError: there is no such partition, jobs that yield start from it nowhere on the site's
@@ -65,7 +65,7 @@ def lendable(rows: Collection[NodeRow], site: SiteConfig) -> list[NodeRow]:
 def node_reports(seen: NodesSeen) -> list[NodeReport]:
     """What a donation needs to know of each node.
 
-    A node is idle where nobody's job but a lease holds anything of it, and none is about to start
+    A node is idle where no job but a pilot on a donated node holds anything of it, and none is about to start
     there. A node that is in use by jobs which we do not see (`PrivateData=jobs`) is taken.
     """
     return _Look(seen).reports()
@@ -74,12 +74,12 @@ def node_reports(seen: NodesSeen) -> list[NodeReport]:
 class _Look:
     def __init__(self, seen: NodesSeen) -> None:
         self._seen = seen
-        self._local = [job for job in seen.jobs if job.id not in seen.lent]
-        lent = [job for job in seen.jobs if job.id in seen.lent]
-        self._lent = {name for job in lent for name in job.nodes}
-        self._awaited = {name for job in lent for name in job.planned_nodes}
+        self._local = [job for job in seen.jobs if job.id not in seen.donated]
+        donated = [job for job in seen.jobs if job.id in seen.donated]
+        self._donated = {name for job in donated for name in job.nodes}
+        self._awaited = {name for job in donated for name in job.planned_nodes}
         self._waiting = [job for job in self._local if _waits(job)]
-        leaving = [job for job in lent if self._makes_room(job)]
+        leaving = [job for job in donated if self._makes_room(job)]
         self._taken = {name for job in (*self._local, *leaving) for name in job.nodes}
         self._closed: set[str] = set()
         self._planned: dict[str, float] = {}
@@ -103,7 +103,7 @@ class _Look:
         if row.node in self._closed:
             return NodeUse.AWAY
         starts = self._planned.get(row.node, math.inf)
-        unseen = row.node not in self._lent and (row.allocated > 0 or row.state == "completing")
+        unseen = row.node not in self._donated and (row.allocated > 0 or row.state == "completing")
         if row.node in self._taken or starts <= self._seen.now + SOON or unseen:
             return NodeUse.TAKEN
         return NodeUse.IDLE
@@ -115,9 +115,9 @@ class _Look:
         kept = row.state == "planned" or "-" in row.flags
         return self._seen.now if kept and row.node not in self._awaited else math.inf
 
-    def _makes_room(self, lease: QueueRow) -> bool:
+    def _makes_room(self, pilot: QueueRow) -> bool:
         """Whether it was told to leave, or ends while somebody waits: then it was told so most likely."""
-        return _is_cut_short(lease) or (lease.state == "COMPLETING" and bool(self._waiting))
+        return _is_cut_short(pilot) or (pilot.state == "COMPLETING" and bool(self._waiting))
 
     def _look_at_plans(self) -> None:
         now = self._seen.now

@@ -1,4 +1,4 @@
-"""Nodes are lent and taken back on a real Slurm of 4 nodes with 4 processors."""
+"""Nodes are donated and taken back on a real Slurm of 4 nodes with 4 processors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 pytestmark = pytest.mark.slurm
 
 DEADLINE = 60.0
-LENDING = SiteConfig(
+DONATING = SiteConfig(
     backend="slurm",
     partition="batch",
     extra_args=("--constraint=nowhere",),
@@ -29,24 +29,24 @@ LENDING = SiteConfig(
     donation=DonationConfig(mode="preemptible", partition="scavenger"),
     command_timeout=Duration(20),
 )
-"""Its own arguments would have any lease refused."""
+"""Its own arguments would have any pilot refused."""
 LEAVE_AT_ONCE = 'trap "exit 0" TERM; env > "$ADAPTOR_DIRECTORY/env"; sleep 600 & wait'
 STAY_TOO_LONG = 'trap "" TERM; env > "$ADAPTOR_DIRECTORY/env"; sleep 600'
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 
 
-class Lender:
-    """A backend, the leases of one test, and what is seen of the nodes."""
+class Donor:
+    """A backend, the pilots of one test, and what is seen of the nodes."""
 
     def __init__(self, folder: Path) -> None:
-        self.backend = SlurmBackend(LENDING)
+        self.backend = SlurmBackend(DONATING)
         self._folder = folder
-        self.leases: dict[str, str] = {}
+        self.pilots: dict[str, str] = {}
         """Job by node."""
 
-    def lend(self, *nodes: str, worker: str = LEAVE_AT_ONCE) -> None:
+    def donate(self, *nodes: str, worker: str = LEAVE_AT_ONCE) -> None:
         for node in nodes:
-            self.leases[node] = self.backend.submit(self.order(node, worker))
+            self.pilots[node] = self.backend.submit(self.order(node, worker))
         for node in nodes:
             self.until((self._folder / node / "env").exists, f"the worker on {node}")
 
@@ -55,11 +55,11 @@ class Lender:
         return dict(line.split("=", 1) for line in lines if "=" in line)
 
     def report(self, node: str) -> JobReport:
-        (found,) = self.backend.jobs([self.leases[node]], "no such tag")
+        (found,) = self.backend.jobs([self.pilots[node]], "no such tag")
         return found
 
     def nodes(self) -> dict[str, NodeReport]:
-        return {node.name: node for node in self.backend.nodes(list(self.leases.values()))}
+        return {node.name: node for node in self.backend.nodes(list(self.pilots.values()))}
 
     def uses(self) -> list[NodeUse]:
         return [node.use for node in self.nodes().values()]
@@ -78,7 +78,7 @@ class Lender:
         directory = self._folder / node
         directory.mkdir(mode=0o700)
         return PilotOrder(
-            tag=f"lent-{node}",
+            tag=f"donated-{node}",
             request=Request(4, 1800),
             processors_per_task=1,
             memory_per_task=2**30,
@@ -90,8 +90,8 @@ class Lender:
 
 
 @pytest.fixture
-def lender(slurm: ThrowawaySlurm, tmp_path: Path) -> Lender:
-    return Lender(tmp_path)
+def donor(slurm: ThrowawaySlurm, tmp_path: Path) -> Donor:
+    return Donor(tmp_path)
 
 
 def local_job(slurm: ThrowawaySlurm, *options: str, does: str = "sleep 900") -> str:
@@ -100,33 +100,33 @@ def local_job(slurm: ThrowawaySlurm, *options: str, does: str = "sleep 900") -> 
 
 
 def test_a_local_job_takes_the_nodes_it_wants_and_no_others(
-    slurm: ThrowawaySlurm, lender: Lender, tmp_path: Path
+    slurm: ThrowawaySlurm, donor: Donor, tmp_path: Path
 ) -> None:
-    lender.lend("n1", "n2", "n3", "n4")
-    assert [lender.environment(node)["ADAPTOR_PROCESSORS"] for node in lender.leases] == ["4"] * 4
-    assert lender.uses() == [IDLE] * 4
+    donor.donate("n1", "n2", "n3", "n4")
+    assert [donor.environment(node)["ADAPTOR_PROCESSORS"] for node in donor.pilots] == ["4"] * 4
+    assert donor.uses() == [IDLE] * 4
     submitted = time.time()
     local_job(slurm, "-N2", "--exclusive", does=f"date +%s.%N > {tmp_path}/started; sleep 900")
-    lender.sees(TAKEN, TAKEN, IDLE, IDLE)
-    states = [lender.report(node).state for node in lender.leases]
+    donor.sees(TAKEN, TAKEN, IDLE, IDLE)
+    states = [donor.report(node).state for node in donor.pilots]
     assert states == [JobState.PREEMPTED] * 2 + [JobState.RUNNING] * 2
-    ended = lender.report("n1").end
+    ended = donor.report("n1").end
     assert ended is not None
     assert submitted - 1 <= ended
-    lender.until((tmp_path / "started").exists, "the local job")
+    donor.until((tmp_path / "started").exists, "the local job")
 
 
-def test_a_job_that_wants_little_leaves_leases_alone_while_other_nodes_are_idle(
-    slurm: ThrowawaySlurm, lender: Lender
+def test_a_job_that_wants_little_leaves_donated_nodes_alone_while_other_nodes_are_idle(
+    slurm: ThrowawaySlurm, donor: Donor
 ) -> None:
-    lender.lend("n1", "n2", "n3")
+    donor.donate("n1", "n2", "n3")
     local_job(slurm, "-n1")
-    lender.sees(IDLE, IDLE, IDLE, TAKEN)
+    donor.sees(IDLE, IDLE, IDLE, TAKEN)
     local_job(slurm, "-n3")
-    lender.sees(IDLE, IDLE, IDLE, TAKEN)
+    donor.sees(IDLE, IDLE, IDLE, TAKEN)
     local_job(slurm, "-n1")
-    lender.until(lambda: lender.uses().count(TAKEN) == 2, "one more node")
-    assert [lender.report(node).state for node in lender.leases].count(JobState.PREEMPTED) == 1
+    donor.until(lambda: donor.uses().count(TAKEN) == 2, "one more node")
+    assert [donor.report(node).state for node in donor.pilots].count(JobState.PREEMPTED) == 1
 
 
 @pytest.fixture
@@ -138,44 +138,44 @@ def requeueing(slurm: ThrowawaySlurm) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("worker", [LEAVE_AT_ONCE, LEAVE_AT_ONCE.replace("exit 0", "exit 3")])
-def test_a_lease_is_never_put_back_into_the_queue(
-    slurm: ThrowawaySlurm, lender: Lender, requeueing: None, worker: str
+def test_a_pilot_on_a_donated_node_is_never_put_back_into_the_queue(
+    slurm: ThrowawaySlurm, donor: Donor, requeueing: None, worker: str
 ) -> None:
-    lender.lend("n2", worker=worker)
+    donor.donate("n2", worker=worker)
     local_job(slurm, "-N4", "--exclusive")
-    lender.sees(TAKEN, TAKEN, TAKEN, TAKEN)
-    lender.until(lambda: lender.report("n2").state.ended is not None, "the end of the lease")
-    assert lender.report("n2").state is JobState.PREEMPTED
+    donor.sees(TAKEN, TAKEN, TAKEN, TAKEN)
+    donor.until(lambda: donor.report("n2").state.ended is not None, "the end of the pilot")
+    assert donor.report("n2").state is JobState.PREEMPTED
     assert slurm.run(["squeue", "-h", "-p", "scavenger"]) == ""
 
 
-def test_a_lease_that_stays_until_it_is_killed_was_preempted_all_the_same(
-    slurm: ThrowawaySlurm, lender: Lender
+def test_a_pilot_on_a_donated_node_that_stays_until_it_is_killed_was_preempted_all_the_same(
+    slurm: ThrowawaySlurm, donor: Donor
 ) -> None:
-    lender.lend("n1", worker=STAY_TOO_LONG)
+    donor.donate("n1", worker=STAY_TOO_LONG)
     local_job(slurm, "-N1", "-w", "n1", "--exclusive")
-    lender.sees(TAKEN, IDLE, IDLE, IDLE)
-    lender.until(lambda: lender.report("n1").state.ended is not None, "the end of the lease")
-    assert lender.report("n1").state is JobState.PREEMPTED
-    assert lender.report("n1").end is not None
+    donor.sees(TAKEN, IDLE, IDLE, IDLE)
+    donor.until(lambda: donor.report("n1").state.ended is not None, "the end of the pilot")
+    assert donor.report("n1").state is JobState.PREEMPTED
+    assert donor.report("n1").end is not None
 
 
-def test_a_lease_that_cannot_start_soon_leaves_the_queue_by_itself(
-    slurm: ThrowawaySlurm, lender: Lender
+def test_a_pilot_on_a_donated_node_that_cannot_start_soon_leaves_the_queue_by_itself(
+    slurm: ThrowawaySlurm, donor: Donor
 ) -> None:
     local_job(slurm, "-N1", "-w", "n1", "--exclusive")
-    lender.sees(TAKEN, IDLE, IDLE, IDLE)
-    id = lender.backend.submit(lender.order("n1", LEAVE_AT_ONCE))
+    donor.sees(TAKEN, IDLE, IDLE, IDLE)
+    id = donor.backend.submit(donor.order("n1", LEAVE_AT_ONCE))
     told = slurm.run(["squeue", "-h", "-j", id, "-O", "SubmitTime:20,Deadline:20,TimeLimit:20"])
     submitted, deadline = (time.mktime(time.strptime(word, "%Y-%m-%dT%H:%M:%S")) for word in told.split()[:2])
     assert deadline - submitted == pytest.approx(1800 + 120, abs=2)
 
 
-def test_nodes_that_must_be_left_alone(slurm: ThrowawaySlurm, lender: Lender, out_of_service: None) -> None:
-    lender.lend("n4")
-    lender.sees(AWAY, AWAY, AWAY, IDLE)
+def test_nodes_that_must_be_left_alone(slurm: ThrowawaySlurm, donor: Donor, out_of_service: None) -> None:
+    donor.donate("n4")
+    donor.sees(AWAY, AWAY, AWAY, IDLE)
     slurm.run(["scontrol", "update", "nodename=n4", "state=drain", "reason=test"])
-    lender.sees(AWAY, AWAY, AWAY, AWAY)
+    donor.sees(AWAY, AWAY, AWAY, AWAY)
 
 
 @pytest.fixture
@@ -191,13 +191,13 @@ def out_of_service(slurm: ThrowawaySlurm) -> Iterator[None]:
     slurm.run(["scontrol", "delete", "reservationname=course"])
 
 
-def test_the_site_check_sees_that_leases_make_room(slurm: ThrowawaySlurm) -> None:
-    found = [each for each in check_site(LENDING) if each.text.startswith("donation")]
+def test_the_site_check_sees_that_donated_nodes_make_room(slurm: ThrowawaySlurm) -> None:
+    found = [each for each in check_site(DONATING) if each.text.startswith("donation")]
     assert [each.level for each in found] == ["ok", "ok"]
     assert "scavenger make room for those of batch, with 5s to leave" in found[1].text
 
 
-def test_plans_are_seen(slurm: ThrowawaySlurm, lender: Lender) -> None:
+def test_plans_are_seen(slurm: ThrowawaySlurm, donor: Donor) -> None:
     slurm.run(
         ["scontrol", "create", "reservation", "reservationname=later", "starttime=now+2hours", "duration=60",
          "users=root", "nodes=n4"]
@@ -206,8 +206,8 @@ def test_plans_are_seen(slurm: ThrowawaySlurm, lender: Lender) -> None:
         began = time.time()
         local_job(slurm, "-N1", "-w", "n1", "--exclusive")
         local_job(slurm, "-N2", "-w", "n[1-2]", "--exclusive", "-t", "5")
-        lender.until(lambda: lender.nodes()["n2"].planned < began + 3600, "the plan for the waiting job")
-        nodes = lender.nodes()
+        donor.until(lambda: donor.nodes()["n2"].planned < began + 3600, "the plan for the waiting job")
+        nodes = donor.nodes()
         assert nodes["n2"].planned == pytest.approx(began + 1200, abs=30)
         assert nodes["n3"].planned == float("inf")
         assert nodes["n4"].planned == pytest.approx(began + 7200, abs=30)

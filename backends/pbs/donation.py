@@ -1,6 +1,6 @@
-"""What others do with the machines of a site, so that idle ones may be lent (De Rose et al. 2008, §3). Pure.
+"""What others do with the machines of a site, for donation of idle ones (De Rose et al. 2008, §3). Pure.
 
-A machine is lent as a whole, with all its vnodes.
+A machine is donated as a whole, with all its vnodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from adaptor.donation.situation import NodeUse
 from adaptor.reports import NodeReport
 from backends.base import SchedulerError
-from backends.lease import SOON
+from backends.donation import SOON
 from backends.pbs.fields import number_of
 from backends.pbs.nodes import find_queue, in_service, used_by
 from backends.pbs.queue import fresh_plan
@@ -31,19 +31,19 @@ class NodesSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     nodes: Sequence[PbsNode]
-    """Those of `lendable`."""
+    """Those of `donatable`."""
     jobs: Sequence[PbsJob]
-    lent: Collection[str]
-    """Ids of the jobs by which machines are lent."""
+    donated: Collection[str]
+    """Ids of the jobs by which machines are donated."""
     reservations: Sequence[PbsReservation] = ()
     """Other than the one that we ourselves use."""
 
 
-def lendable(terms: Terms, yielding: str | None) -> list[PbsNode]:
-    """The (v)nodes of those machines on which requests of the site, and leases, may have everything.
+def donatable(terms: Terms, yielding: str | None) -> list[PbsNode]:
+    """The (v)nodes of machines that both requests of the site and pilots on donated nodes may have wholly.
 
     Args:
-        yielding: the queue of the leases, where it is not the site's own.
+        yielding: the queue of pilots on donated nodes, where it is not the site's own.
 
     Raises:
         SchedulerError: there is no such queue, it takes or starts no jobs, or none on the site's nodes.
@@ -81,8 +81,8 @@ def _used_wholly(queue: PbsQueue, terms: Terms) -> list[PbsNode]:
 def node_reports(seen: NodesSeen) -> list[NodeReport]:
     """What a donation needs to know of each machine; those without processors are left out.
 
-    A machine is idle where nobody's job but a lease holds anything of it, and none is about to start
-    there.
+    A machine is idle where no job but a pilot on a donated node holds anything of it, and none is about to
+    start there.
     """
     machines: dict[str, list[PbsNode]] = {}
     for node in seen.nodes:
@@ -95,11 +95,11 @@ def node_reports(seen: NodesSeen) -> list[NodeReport]:
 class _Look:
     def __init__(self, seen: NodesSeen) -> None:
         self._now = seen.now
-        self._lent = {number_of(id) for id in seen.lent}
+        self._donated = {number_of(id) for id in seen.donated}
         self._hosts = {node.name: node.host for node in seen.nodes}
-        local = [job for job in seen.jobs if number_of(job.id) not in self._lent]
+        local = [job for job in seen.jobs if number_of(job.id) not in self._donated]
         self._taken = self._held_by(job for job in local if job.state in _HOLDING)
-        self._leased = self._held_by(job for job in seen.jobs if number_of(job.id) in self._lent)
+        self._occupied = self._held_by(job for job in seen.jobs if number_of(job.id) in self._donated)
         self._closed: set[str] = set()
         self._planned: dict[str, float] = {}
         for job in local:
@@ -132,9 +132,9 @@ class _Look:
 
     def _is_held(self, host: str, nodes: Sequence[PbsNode]) -> bool:
         """By jobs that the nodes name, or that nobody shows."""
-        if any(number_of(id) not in self._lent for node in nodes for id in node.jobs):
+        if any(number_of(id) not in self._donated for node in nodes for id in node.jobs):
             return True
-        return host not in self._leased and any(node.assigned for node in nodes)
+        return host not in self._occupied and any(node.assigned for node in nodes)
 
     def _held_by(self, jobs: Iterable[PbsJob]) -> set[str]:
         return {host for job in jobs for host in self._machines((*job.nodes, *job.hosts))}
