@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.trees import end_trees
 
 ADAPTOR = str(Path(sys.executable).with_name("adaptor"))
 _CONFIG = """
@@ -86,4 +86,4 @@ def _end_all(place: PrivateDaemon) -> None:
     subprocess.run(stop, env=place.environment, capture_output=True, check=False)
     jobs = place.folder / "state" / "sites" / "local"
     for note in jobs.glob("*.job.json"):
-        end_leftovers(f"{jobs}/{note.name.partition('.')[0]}")
+        end_trees(f"{jobs}/{note.name.partition('.')[0]}")

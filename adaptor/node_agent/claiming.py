@@ -21,8 +21,8 @@ from adaptor.node_agent.order import Order
 from adaptor.node_agent.place import Place
 from adaptor.node_agent.runtime import Runtime, UnsafeError, own_place
 from adaptor.processes.identity import own_identity
-from adaptor.processes.leftovers import end_leftovers
 from adaptor.processes.notes import END, START, note_path, write_once
+from adaptor.processes.trees import end_trees
 
 
 class RefusedError(Exception):
@@ -94,6 +94,6 @@ def _clear_away(place: Place, node: str, sign: str) -> None:
         lease = None
     if lease is None and not place.has(lease_file(node)):
         return
-    end_leftovers(sign)
+    end_trees(sign)
     if lease is not None:
         close(place, node, lease, end("node_failed", "its keeper was killed"))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from adaptor.node_agent.lease import Call, Lease, call_file, lease_file, read_lease
 from adaptor.node_agent.place import Place
-from adaptor.processes.identity import Identity, is_alive
-from adaptor.processes.leftovers import Process, end_leftovers, find, process_of, send, wait_for_death
+from adaptor.processes.identity import Identity, Process, is_alive, process_of
+from adaptor.processes.trees import end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
 
@@ -63,7 +63,7 @@ def free(place: Place, sign: str, node: str, call: Call, limits: Limits) -> Free
     clean = wait_for_death(asked, limits.soft)
     rest = find(sign, [process.pid for process in asked if not clean])
     if rest:
-        end_leftovers(sign, [process.pid for process in rest], until=limits.hard)
+        end_trees(sign, [process.pid for process in rest], until=limits.hard)
         rest = [process for process in rest if not wait_for_death([process], time.monotonic())]
     unclosed = lease if place.has(lease_file(node)) else None
     if lease is None and not rest:
@@ -81,7 +81,7 @@ def _recorded(place: Place, node: str) -> tuple[Lease | None, bool]:
 
 
 def _process(keeper: Identity) -> Process:
-    return Process(keeper["pid"], 0, keeper["ticks"])
+    return Process(keeper["pid"], parent=0, session=0, ticks=keeper["ticks"])
 
 
 def _tops(marked: list[Process]) -> list[Process]:

@@ -11,8 +11,8 @@ from typing import Any
 from adaptor.node_agent.claiming import Claim
 from adaptor.node_agent.lease import end, end_of_call, read_call
 from adaptor.node_agent.order import Order
-from adaptor.processes.leftovers import MARKER
 from adaptor.processes.supervisor import TOLD, WALLTIME, redirect_output, run
+from adaptor.processes.trees import MARKER
 
 _NICENESS = 10
 """The node's own services come first. Not 19: what is killed has to get a processor for dying, too."""

@@ -1,1 +1,1 @@
-"""A worker within its bounds: how it is started, timed and ended, and written down. Standard library only."""
+"""Start, identify and end process trees; supervise a worker and record its end. Standard library only."""

@@ -1,4 +1,4 @@
-"""A process that goes on after whoever started it has left. Standard library only."""
+"""Run work in a process that outlives the one that started it. Standard library only."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import signal
 from collections.abc import Callable
 
 Answer = Callable[[str], None]
-"""Tells whoever waits for it; to be called once."""
+"""Sends the answer to the process that waits in `in_background`; call it once."""
 
 
 def in_background(work: Callable[[Answer], None]) -> str:
-    """Do `work` in a detached process; returns what that answers first, empty where it died before."""
+    """Do `work` in a detached process. Returns its answer; empty if it died before it answered."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
@@ -28,7 +28,7 @@ def _work_detached(work: Callable[[Answer], None], writer: int) -> None:
         work(lambda words: _say(writer, words))
         code = 0
     finally:
-        os._exit(code)  # nothing of whoever forked us is to be undone here
+        os._exit(code)  # run no cleanup of the process that forked this one
 
 
 def _say(writer: int, words: str) -> None:
@@ -37,7 +37,7 @@ def _say(writer: int, words: str) -> None:
 
 
 def _detach() -> None:
-    """Leave the terminal, the session and the folder of whoever started us."""
+    """Leave the terminal, the session and the folder of the starting process."""
     os.setsid()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.chdir("/")

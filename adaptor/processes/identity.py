@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 
 class Identity(TypedDict):
@@ -18,6 +18,16 @@ class Identity(TypedDict):
     """When it started, in clock ticks since boot."""
 
 
+class Process(NamedTuple):
+    """One process of this machine since its last boot; `ticks` tell it from a later one with the same id."""
+
+    pid: int
+    parent: int
+    session: int
+    ticks: int
+    """When it started, in clock ticks since boot."""
+
+
 def host() -> str:
     return os.uname().nodename
 
@@ -27,28 +37,31 @@ def boot() -> str:
 
 
 def own_identity() -> Identity:
+    """Raises OSError: this machine has no /proc as Linux has it."""
     pid = os.getpid()
     ticks = start_ticks(pid)
     if ticks is None:
-        raise OSError(f"/proc/{pid}/stat cannot be read; Linux's /proc is needed")
+        raise OSError(f"/proc/{pid}/stat cannot be read; the adaptor needs Linux's /proc")
     return Identity(host=host(), boot=boot(), pid=pid, ticks=ticks)
 
 
-def start_ticks(pid: int) -> int | None:
-    """When a process started (in clock ticks); None if it is gone or a zombie."""
-    found = parent_and_ticks(pid)
-    return None if found is None else found[1]
-
-
-def parent_and_ticks(pid: int) -> tuple[int, int] | None:
-    """Its parent, and `starttime` of proc(5) in clock ticks; None if it is gone or a zombie."""
+def process_of(pid: int) -> Process | None:
+    """The process with this id; None: it is gone, or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
-    fields = stat[stat.rindex(b")") + 2 :].split()
-    return None if fields[0] in (b"Z", b"X") else (int(fields[1]), int(fields[19]))
+    # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
+    fields = stat[stat.rindex(b")") + 2 :].split(None, 20)
+    if fields[0] in (b"Z", b"X"):
+        return None
+    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]))
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process started (in clock ticks since boot); None if it is gone or a zombie."""
+    found = process_of(pid)
+    return None if found is None else found.ticks
 
 
 def is_here(identity: Identity) -> bool:

@@ -1,8 +1,8 @@
-"""Notes on disk that are written once, whole or not at all. Standard library only.
+"""Notes on disk, each written once, whole or not at all. Standard library only.
 
-What is supervised is three notes in one folder: `<id>.job.json` when it is submitted, `<id>.start.json`
-when it is claimed by its supervisor (or by its cancellation, whichever is first), `<id>.end.json` when it
-has ended. None is ever changed, so nothing has to be merged after a crash.
+Three notes in one folder record a supervised worker: `<id>.job.json` at its submission, `<id>.start.json`
+when its supervisor claims it (or its cancellation does, whichever is first), `<id>.end.json` at its end.
+No note ever changes, so a crash leaves nothing to merge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ START = "start"
 END = "end"
 
 _PATIENCE = 600.0
-"""Seconds for which a note is tried to be written, for instance on a full disk."""
+"""Seconds of tries to write a note, for instance on a full disk."""
 
 
 def note_path(directory: Path, id: int | str, kind: str) -> Path:
@@ -30,8 +30,8 @@ def write_once(path: Path, content: dict[str, Any]) -> None:
     """Write a 0600 note, visible only when it is complete.
 
     Raises:
-        FileExistsError: the note is there already; it is left as it is.
-        OSError: the disk is full, the folder is gone or not writable; no note is there.
+        FileExistsError: the note exists; it stays as it is.
+        OSError: the disk is full, or the folder is gone or not writable; there is no note.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
@@ -47,9 +47,9 @@ def write_once(path: Path, content: dict[str, Any]) -> None:
 
 
 def write_patiently(path: Path, content: dict[str, Any]) -> None:
-    """Write a note again and again until it is there, its folder is gone, or this process is told to end.
+    """Try to write a note until it exists, its folder is gone, SIGTERM comes, or 10 minutes have passed.
 
-    SIGTERM is to be blocked.
+    The caller has blocked SIGTERM.
     """
     give_up = time.monotonic() + _PATIENCE
     while not _written(path, content) and path.parent.is_dir() and time.monotonic() < give_up:

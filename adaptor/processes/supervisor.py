@@ -1,4 +1,4 @@
-"""One worker, from its start to the end of its last process. Standard library only."""
+"""Supervise one worker, from its start to the end of its last process. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,18 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from adaptor.processes.descendants import become_subreaper, child_pids
-from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.trees import become_subreaper, end_descendants
 
 SIGNALS = frozenset({signal.SIGCHLD, signal.SIGTERM})
-"""What a supervisor waits for; they are to be blocked before it says that it is there."""
+"""What a supervisor waits for; block them before it announces itself."""
 WALLTIME = "walltime"
 TOLD = "told"
 
 _DEFAULT_IN_WORKER = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXFSZ)
 _PR_SET_PDEATHSIG = 1
-_PATIENCE = 5.0
-"""Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
 
 
 def run(
@@ -36,18 +33,18 @@ def run(
     """Run a worker until nothing of it lives.
 
     Args:
-        deadline: monotonic seconds at which it is ended.
+        deadline: monotonic seconds at which the supervisor ends it.
         grace: seconds between SIGTERM and SIGKILL.
         prepare: called in the worker's process before it becomes the worker.
 
     Returns:
-        Its exit code (negative: the signal that ended it), and why it was ended: WALLTIME, TOLD by
-        SIGTERM, or empty where it ended by itself.
+        Its exit code (negative: the signal that ended it), and the cause: WALLTIME, TOLD (by SIGTERM), or
+        empty if it ended by itself.
     """
     become_subreaper()
     worker = _start(command, environment, directory, prepare)
     status, cause = _attend(worker, deadline, grace)
-    _kill_all()
+    end_descendants()
     return os.waitstatus_to_exitcode(status), cause
 
 
@@ -60,7 +57,7 @@ def redirect_output(path: Path) -> None:
 
 
 def _attend(worker: int, deadline: float, grace: float) -> tuple[int, str]:
-    """Wait for the worker, ending it when its time is up or at SIGTERM: its wait status and the cause."""
+    """Wait for the worker, and end it at the deadline or at SIGTERM: its wait status and the cause."""
     cause = ""
     while True:
         status = _reap().get(worker)
@@ -73,14 +70,8 @@ def _attend(worker: int, deadline: float, grace: float) -> tuple[int, str]:
             cause = WALLTIME if came is None else TOLD
             os.kill(worker, signal.SIGTERM)
         else:
-            _kill_all()
+            end_descendants()
         deadline = time.monotonic() + grace
-
-
-def _kill_all() -> None:
-    """The worker, if it lives, and what it has left behind: its orphans are our children."""
-    if child_pids():
-        end_leftovers("", [os.getpid()], time.monotonic() + _PATIENCE)
 
 
 def _reap() -> dict[int, int]:
@@ -115,7 +106,7 @@ def _become_worker(
 ) -> NoReturn:
     try:
         os.setsid()
-        # A worker whose supervisor is killed is told to leave: nobody would end it at its time limit.
+        # If the supervisor is killed, nobody ends the worker at its time limit: the kernel sends it SIGTERM.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != supervisor:
             os._exit(1)
@@ -125,7 +116,7 @@ def _become_worker(
         if prepare is not None:
             prepare()
         os.chdir(directory)
-        os.execvpe(command[0], list(command), environment)  # noqa: S606 (no shell is wanted)
+        os.execvpe(command[0], list(command), environment)  # noqa: S606 (no shell)
     except OSError as error:
         os.write(2, f"{command[0]}: cannot be started: {error}\n".encode())
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from adaptor.processes.descendants import become_subreaper
+from adaptor.processes.trees import become_subreaper
 from adaptor.worker.agent import Agent
 from adaptor.worker.settings import SettingsError, read_settings
 

@@ -1,10 +1,9 @@
-"""The worker's loop: it waits for messages, signals and time, and passes each on to who deals with it."""
+"""The worker's loop: waits for messages, signals and time, and has each handled."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import time
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
-from adaptor.processes.descendants import child_pids, kill_descendants
+from adaptor.processes.trees import end_descendants
 from adaptor.protocol.messages import (
     LAST_SECONDS,
     Goodbye,
@@ -25,31 +24,36 @@ from adaptor.protocol.messages import (
     decode_to_worker,
 )
 from adaptor.worker.environment import NodeEnvironment, parse_env0
-from adaptor.worker.idle_timer import Vigil, grace_left, leave_at
-from adaptor.worker.last_words import spool_results, spool_unreachable
+from adaptor.worker.lifecycle import (
+    IdleTimer,
+    Log,
+    Reporter,
+    Wakeup,
+    grace_left,
+    leave_at,
+    save_results,
+    save_unreachable,
+)
 from adaptor.worker.link import Link
-from adaptor.worker.log import Log
-from adaptor.worker.reporting import Reporter
 from adaptor.worker.runner import Runner
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import Tasks
-from adaptor.worker.wakeup import Wakeup
 
 UNREACHABLE = 75
-"""Exit code of a worker that never heard of its daemon (EX_TEMPFAIL of sysexits.h)."""
+"""Exit code of a worker that never reached its daemon (EX_TEMPFAIL of sysexits.h)."""
 _UNTIL_WELCOME = Welcome(heartbeat=5.0, idle_timeout=60.0, grace_time=0.0, patience=60.0)
 _SILENT_HEARTBEATS = 3
-"""So many without an answer, and the daemon is sought anew."""
+"""Heartbeats without an answer after which the worker connects again."""
 _SOFT = 0.6
-"""The part of the grace time between SIGTERM and SIGKILL; the rest is for telling the daemon."""
+"""The part of the grace time between SIGTERM and SIGKILL; the rest is for the report."""
 _FAREWELL = 2.0
 """Seconds for the daemon to acknowledge the last results."""
 _LONGEST_PAUSE = 60.0
 
 
 class Agent:
-    """One worker. Times are monotonic seconds where nothing else is said."""
+    """One worker. Times are monotonic seconds unless noted."""
 
     def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
         self._settings = settings
@@ -61,15 +65,15 @@ class Agent:
         self._tasks = Tasks(slots, Runner(NodeEnvironment(environment, self._read_before())))
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)
-        self._vigil = Vigil()
+        self._idle_timer = IdleTimer()
         self._began = time.monotonic()
         self._heard: float | None = None
-        """When the daemon was last heard."""
+        """Time of the daemon's last message."""
         self._greeted: float | None = None
-        """When it was last said Hello to, until it welcomes us."""
+        """Time of the last Hello that awaits its Welcome."""
         self._leaving: Leaving | None = None
-        self._called = 0.0
-        """When there was a reason to leave."""
+        self._left_at = 0.0
+        """When the worker decided to leave."""
 
     def run(self) -> int:
         """Work until there is a reason to leave. Returns the exit code."""
@@ -86,11 +90,11 @@ class Agent:
             self._say_goodbye(self._leaving)
             return 0
         finally:
-            self._clear_away()
+            self._clean_up()
 
     def _turn(self) -> None:
         now = time.monotonic()
-        self._heed_signal()  # before failures are judged: it may explain them
+        self._check_signal()  # before failures are judged: it may explain them
         self._tasks.tend(now)
         self._consider_leaving(now)
         if self._leaving is None:
@@ -102,15 +106,15 @@ class Agent:
         if self._link.welcomed and now >= self._reporter.next_due():
             self._link.send(self._reporter.compose(now, leaving=self._leaving is not None))
         for data in self._link.wait(self._pause()):
-            self._obey(data)
+            self._handle(data)
         self._wakeup.drain()
 
     def _pause(self) -> float:
-        """Seconds until something is due without a message or a signal."""
+        """Seconds until something is due even without a message or a signal."""
         now = time.monotonic()
         dues = [now + _LONGEST_PAUSE, self._tasks.next_due()]
         if self._leaving is None:
-            dues += [self._vigil.ends(self._terms), now + self._leave_at() - time.time()]
+            dues += [self._idle_timer.ends(self._terms), now + self._leave_at() - time.time()]
         if self._link.welcomed:
             dues += [self._reporter.next_due(), self._silent_at()]
         else:
@@ -129,28 +133,28 @@ class Agent:
     def _consider_leaving(self, now: float) -> None:
         if self._leaving is not None:
             return
-        self._vigil.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
+        self._idle_timer.note(now, idle=self._tasks.idle, connected=self._link.welcomed)
         if time.time() >= self._leave_at():
             self._leave(Leaving.TIME_UP, "the pilot's time is up")
-        elif self._heard is not None and (why := self._vigil.verdict(now, self._terms)):
+        elif self._heard is not None and (why := self._idle_timer.reason_to_leave(now, self._terms)):
             self._leave(why, "no work" if why is Leaving.IDLE else "no work, and no answer from the daemon")
 
-    def _heed_signal(self) -> None:
+    def _check_signal(self) -> None:
         if self._wakeup.told_to_leave:
-            self._leave(Leaving.SIGNAL, f"told by {self._wakeup.told_to_leave}")
+            self._leave(Leaving.SIGNAL, f"got {self._wakeup.told_to_leave}")
 
     def _leave(self, why: Leaving, words: str) -> None:
-        """Hand back what was not started and end what runs; the loop goes on until that has ended."""
+        """Return queued leases and end running tasks; the loop goes on until they have ended."""
         if self._leaving is not None:
             return
-        self._leaving, self._called = why, time.monotonic()
-        self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks run")
+        self._leaving, self._left_at = why, time.monotonic()
+        self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks running")
         grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
         self._tasks.end_all(time.monotonic() + _SOFT * grace)
 
     def _keep_link(self, now: float) -> None:
         if self._link.welcomed and now >= self._silent_at():
-            self._log.say("the daemon is silent: seeking it anew")
+            self._log.say("the daemon is silent: reconnecting")
             self._link.lost(now)
         if not self._link.welcomed and now >= self._link.next_try:
             if self._link.reach(now):
@@ -177,11 +181,11 @@ class Agent:
             )
         )
 
-    def _obey(self, data: bytes) -> None:
+    def _handle(self, data: bytes) -> None:
         try:
             message = decode_to_worker(data)
         except msgspec.DecodeError as error:
-            self._log.say(f"a message that is none: {error}")
+            self._log.say(f"cannot decode message: {error}")
             return
         self._heard = time.monotonic()
         self._tasks.outbox.acknowledge(message.acknowledged)
@@ -204,33 +208,33 @@ class Agent:
         for key in orders.give_back:
             self._tasks.give_back(key)
         if orders.leave:
-            self._leave(Leaving.TOLD, f"told by the daemon: {orders.leave}")
+            self._leave(Leaving.TOLD, f"the daemon says: {orders.leave}")
         if self._leaving is not None:
             self._tasks.return_queue()
-        if orders.say_hello and not self._hello_is_on_its_way():
+        if orders.say_hello and not self._hello_is_under_way():
             self._say_hello()
 
-    def _hello_is_on_its_way(self) -> bool:
-        """Whether the daemon may have asked again before it got our Hello.
+    def _hello_is_under_way(self) -> bool:
+        """Whether the daemon may have asked again before it got the last Hello.
 
-        A second Hello would not name the leases that the first one brings, and they would be given
-        to somebody else.
+        A second Hello would not name the leases that the answer to the first one brings, and the daemon
+        would give them to another worker.
         """
         return self._greeted is not None and time.monotonic() - self._greeted < self._terms.heartbeat
 
     def _say_goodbye(self, why: Leaving) -> None:
-        """Send what is left and wait a moment for its acknowledgement."""
+        """Send the remaining results and wait a moment for their acknowledgement."""
         outbox = self._tasks.outbox
         said = answered = False
         now = time.monotonic()
-        took = now - self._called
+        took = now - self._left_at
         until = now + grace_left(time.time(), self._settings.deadline, _FAREWELL)
         while self._link.welcomed and now < until and not (answered and not outbox):
             if not said or outbox.has_unsent:
                 self._link.send(Goodbye(why=why, results=outbox.everything(now), took=took))
                 said, answered = True, False
             for data in self._link.wait(until - now):
-                self._obey(data)
+                self._handle(data)
                 answered = True
             self._wakeup.drain()
             now = time.monotonic()
@@ -238,28 +242,27 @@ class Agent:
     def _give_up(self) -> int:
         settings = self._settings
         tried = ", ".join(self._link.tried) or "no address"
-        why = self._link.problem or "a firewall may be in between, or the daemon does not run"
+        why = self._link.problem or "a firewall may block it, or the daemon does not run"
         seconds = f"{settings.reach_timeout:g} s"
         sentence = f"{os.uname().nodename} has not reached the daemon for {seconds} at {tried}: {why}"
         self._log.say(sentence)
         print(sentence, file=sys.stderr)
-        with contextlib.suppress(OSError):  # where nothing can be written, the scheduler's log has it
-            spool_unreachable(settings, sentence)
+        with contextlib.suppress(OSError):  # if this cannot be written, the scheduler's log has it
+            save_unreachable(settings, sentence)
         return UNREACHABLE
 
-    def _clear_away(self) -> None:
-        if child_pids():
-            kill_descendants(signal.SIGKILL)
+    def _clean_up(self) -> None:
+        end_descendants()
         results = self._tasks.outbox.results()
         if results:
-            self._log.say(f"{len(results)} results without an answer: {self._spool(results)}")
+            self._log.say(f"{len(results)} results without acknowledgement: {self._save(results)}")
         self._link.end(linger=0.5)
         self._log.say("left")
 
-    def _spool(self, results: list[Result]) -> str:
+    def _save(self, results: list[Result]) -> str:
         try:
-            return str(spool_results(self._settings, results))
-        except OSError as error:  # the daemon will count these attempts as lost
+            return str(save_results(self._settings, results))
+        except OSError as error:  # the daemon counts these attempts as lost
             return f"they are lost: {self._settings.directory}: {error.strerror}"
 
     def _read_before(self) -> dict[str, str] | None:

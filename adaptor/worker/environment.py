@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from adaptor.protocol.messages import BagContext, Lease
 
 FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_SUPERVISED")
-"""Variables of the worker that every task gets; by the last one tasks are found
-that have lost both their worker and its supervisor. The others of a scheduler describe the step that the
-worker itself runs in; with them an `srun` inside a task would misbehave."""
+"""Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
+and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an
+`srun` inside a task."""
 _PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-"""With `_PERSON`, what the tasks of a bag get that brings no environment."""
+"""With `_PERSON`, the environment of a task whose bag brings none."""
 _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
-"""Set for the worker itself, after the prologue or around it."""
+"""Prefixes of variables that are meant for the worker itself."""
 
 
 class NodeEnvironment:
-    """What the tasks of a node have in common."""
+    """What all tasks on this node have in common."""
 
     def __init__(self, worker: Mapping[str, str], before: Mapping[str, str] | None) -> None:
         """`worker`: the worker's own environment. `before`: the one before the site's prologue, if any."""
@@ -41,7 +41,7 @@ class NodeEnvironment:
 
 
 def of_task(shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
-    """The whole environment of one attempt. `deadline`: epoch seconds at which it will be ended."""
+    """The whole environment of one attempt. `deadline`: epoch seconds at which the worker will end it."""
     key = lease.key
     return {
         **shared,

@@ -1,20 +1,24 @@
-"""Start one attempt: its folder, its output, its own session, and in words why that was not possible."""
+"""Start one attempt: its program and arguments, folder, output and session; or say why it cannot start."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor.worker.commands import plain_words, program_of, shell_words
 from adaptor.worker.output import OPEN_FLAGS, output_paths
 from adaptor.worker.slots import Held
 
 if TYPE_CHECKING:
     import subprocess
 
+SHELL = "/bin/sh"
+_PLAIN = re.compile(r"[\w.+-]*/[\w./+-]+(?: +[\w./+:,@%=-]+)*", re.ASCII)
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
 _MISSING = (errno.ENOENT, errno.ENOTDIR)
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -27,33 +31,37 @@ _REASONS = {
 }
 
 
+_found: dict[tuple[str, str], str] = {}
+"""Programs found so far, by name and PATH; only absolute ones, which do not depend on the folder."""
+
+
 class CannotStartError(Exception):
     """The task cannot be executed; the message says why in one sentence."""
 
 
 class ShortageError(Exception):
-    """The machine has no room for one more process now; the task is not at fault."""
+    """The machine cannot start one more process now; the task is not at fault."""
 
 
 class Child:
-    """A process that was started as the leader of its own session and process group."""
+    """A process that leads its own session and process group."""
 
     def __init__(self, pid: int, popen: subprocess.Popen[bytes] | None = None) -> None:
         self.pid = pid
         self._popen = popen
 
     def reaped(self) -> None:
-        """It was waited for; `subprocess` must not do that again for a process of the same number."""
+        """The worker has waited for it; `subprocess` must not wait for a later process with the same id."""
         if self._popen is not None:
             self._popen.returncode = 0
 
 
 def execute(held: Held, environment: dict[str, str]) -> Child:
-    """Start an attempt. It changes this process's current folder.
+    """Start an attempt. Changes this process's current folder.
 
     Raises:
         CannotStartError: it cannot be executed as it stands.
-        ShortageError: it may be tried again later.
+        ShortageError: the caller may try again later.
     """
     command = held.lease.command
     _enter(held.lease.cwd or held.bag.cwd)
@@ -62,7 +70,7 @@ def execute(held: Held, environment: dict[str, str]) -> Child:
         try:
             return _start(held, plain, environment)
         except CannotStartError:
-            pass  # the shell knows more ways, and has its own words and exit codes for this
+            pass  # the shell finds more, and has its own messages and exit codes
     return _start(held, shell_words(command) if isinstance(command, str) else command, environment)
 
 
@@ -74,7 +82,7 @@ def _enter(folder: str) -> None:
 
 
 def _start(held: Held, words: list[str], environment: dict[str, str], *, again: bool = False) -> Child:
-    """`again`: the folder for the output is certainly there."""
+    """`again`: the output folder was made."""
     program = _program(words, environment)
     try:
         return _spawn(program, words, environment, *output_paths(held))
@@ -85,7 +93,7 @@ def _start(held: Held, words: list[str], environment: dict[str, str], *, again: 
             raise ShortageError(error.strerror) from error
         if again or error.errno not in _MISSING:
             raise CannotStartError(_reason(program, held, error)) from error
-    # What is missing may have been the folder, even if it is there by now: other workers make it too.
+    # Perhaps the output folder was missing; other workers may have made it by now.
     _make_output_folder(held)
     return _start(held, words, environment, again=True)
 
@@ -151,3 +159,44 @@ def _reason(program: str, held: Held, error: OSError) -> str:
     except OSError as denied:
         return f"{path}: the task's output cannot be written: {denied.strerror}"
     return f"{program}: cannot be executed: {_REASONS.get(error.errno or 0, error.strerror)}"
+
+
+def plain_words(line: str) -> list[str] | None:
+    """The words of a shell line in which the shell has nothing to do; None if it has, or may have.
+
+    The first word is a path, hence no builtin, function or alias; no word is quoted, expanded or
+    assigned. Starting such a line without a shell halves the cost of a short task.
+    """
+    return line.split() if _PLAIN.fullmatch(line) else None
+
+
+def shell_words(line: str) -> list[str]:
+    return [SHELL, "-c", line]
+
+
+def program_of(name: str, environment: Mapping[str, str]) -> str:
+    """The file to execute for `name`, from the PATH of the task. The current folder is the task's.
+
+    Raises FileNotFoundError.
+    """
+    if "/" in name:
+        return name
+    path = environment.get("PATH", _DEFAULT_PATH)
+    known = _found.get((name, path))
+    if known is None or not _executable(known):
+        known = _search(name, path)
+        if known.startswith("/"):
+            _found[name, path] = known
+    return known
+
+
+def _search(name: str, path: str) -> str:
+    for folder in path.split(os.pathsep):
+        candidate = f"{folder or '.'}/{name}"
+        if name and _executable(candidate):
+            return candidate
+    raise FileNotFoundError(name)
+
+
+def _executable(path: str) -> bool:
+    return os.access(path, os.X_OK) and Path(path).is_file()

@@ -1,4 +1,4 @@
-"""The largest memory of a task: what the kernel saw of one process, what was sampled of its tree."""
+"""The peak memory of a task: the kernel's figure for one process, and samples of its whole tree."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import resource
 import time
 from pathlib import Path
 
-from adaptor.processes.descendants import descendants_by_top
+from adaptor.processes.trees import trees_of
 
 INTERVAL = 1.0
 """Seconds between two samples, at least."""
 SHARE = 0.01
-"""Of a processor that sampling may use; on a crowded node it samples less often."""
+"""The part of a processor that sampling may use; with many processes it samples less often."""
 
 
 class MemoryMeter:
-    """Peaks of the running trees, by the number of their leader."""
+    """Peaks of the running trees, by the process id of their leader."""
 
     def __init__(self) -> None:
         self._floor = 0
@@ -25,13 +25,15 @@ class MemoryMeter:
         """Monotonic seconds."""
 
     def sample(self, leaders: set[int]) -> None:
-        """Look at the resident memory of these trees now."""
+        """Sample the resident memory of these trees."""
+        import psutil  # 24 ms that a worker's start does not have
+
         began = time.monotonic()
-        for leader, processes in descendants_by_top(leaders).items():
+        for leader, processes in trees_of(leaders).items():
             total = 0
             for process in processes:
-                with contextlib.suppress(Exception):  # it may end at any moment
-                    total += process.memory_info().rss
+                with contextlib.suppress(psutil.Error):  # it may end at any moment
+                    total += psutil.Process(process.pid).memory_info().rss
             self._seen[leader] = max(total, self._seen.get(leader, 0))
         now = time.monotonic()
         self.next_sample = now + max(INTERVAL, (now - began) / SHARE)
@@ -39,8 +41,8 @@ class MemoryMeter:
     def peak(self, leader: int, maxrss: int) -> int:
         """Bytes of a leader that has ended. `maxrss`: the kernel's figure (kilobytes, getrusage(2)).
 
-        That figure starts at the peak of the process that forked, this one, so it says something of
-        the task only when it is larger; else a sample counts; else it is an upper bound.
+        The kernel's figure starts at the peak of the forking process, this one. If it is larger than that,
+        it is the task's own; else a sample counts; without a sample it is an upper bound.
         """
         sampled = self._seen.pop(leader, 0)
         size = maxrss * 1024

@@ -1,4 +1,4 @@
-"""Results on their way: each is kept and sent again until the daemon says that it is written down."""
+"""Results that await the daemon's acknowledgement: the worker keeps each and sends it again until then."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from adaptor.protocol.messages import AttemptKey, Result
 
 CHUNK = 500
-"""Results in one report at the most."""
+"""Results in one report, at most."""
 
 
 class Outbox:
-    """Results that are not acknowledged. Times are monotonic seconds, passed in."""
+    """Results without acknowledgement. Times are monotonic seconds, passed in."""
 
     def __init__(self) -> None:
         self._sent: dict[AttemptKey, tuple[float, Result]] = {}
-        """By the time of sending, the longest ago first."""
+        """By the time of sending, the oldest first."""
         self._unsent: dict[AttemptKey, Result] = {}
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class Outbox:
             self._unsent.pop(key, None)
 
     def batch(self, now: float, again_after: float) -> list[Result]:
-        """The next results to send: those never sent, then those sent `again_after` seconds ago."""
+        """The next results to send: unsent ones, then those sent at least `again_after` seconds ago."""
         batch = [self._unsent.pop(key) for key in list(self._unsent)[:CHUNK]]
         for sent, result in self._sent.values():
             if len(batch) >= CHUNK or sent > now - again_after:
@@ -47,7 +47,7 @@ class Outbox:
         return batch
 
     def everything(self, now: float) -> list[Result]:
-        """All that is not acknowledged; counts as sent now."""
+        """All results without acknowledgement; they count as sent now."""
         batch = self.results()
         self._unsent.clear()
         self._mark(batch, now)

@@ -1,4 +1,4 @@
-"""The attempts that run on this node: start, end, reap, and clear away what they leave behind."""
+"""The attempts that run on this node: starts, ends and reaps them, and kills what they leave running."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import resource
 import signal
 import time
 
-from adaptor.processes import descendants as processes
+from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of, variables_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.environment import NodeEnvironment, of_task
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, MemoryMeter
 from adaptor.worker.output import SpareFiles, remove_empty
-from adaptor.worker.reaping import attempt_of, ended_child, signal_group, signal_process
 from adaptor.worker.slots import Held
 
 
@@ -27,7 +26,7 @@ class Running:
         self.started = time.time()
         self.began = time.monotonic()
         self.ending: Ending | None = None
-        """Why we are ending it, if we are."""
+        """Why the worker ends it, if it does."""
         self.kill_at = float("inf")
         """Monotonic seconds."""
 
@@ -43,8 +42,8 @@ class Runner:
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
         self._spare = SpareFiles()
-        self._strays = False
-        """Whether processes without a known task are left, to be looked at again."""
+        self._unattributed = False
+        """Whether some orphans could not be attributed to a task; `chores` looks again."""
 
     def __len__(self) -> int:
         return len(self._by_pid)
@@ -54,7 +53,7 @@ class Runner:
         return [(key, now - running.began) for key, running in self._by_key.items()]
 
     def forget_bag(self, bag: int) -> None:
-        """Its context was sent anew."""
+        """The daemon has sent its context again."""
         self._shared.pop(bag, None)
 
     def start(self, held: Held, deadline: float) -> None:
@@ -78,7 +77,7 @@ class Runner:
             reaped = True
             running = self._by_pid.pop(pid, None)
             if running is not None:
-                # As long as its leader is a zombie, the number of the group is nobody else's.
+                # While its leader is a zombie, no other process group can have this id.
                 signal_group(pid, signal.SIGKILL)
             _, status, usage = os.wait4(pid, 0)
             if running is not None:
@@ -94,40 +93,41 @@ class Runner:
         self._spare.remove()
 
     def sweep(self) -> bool:
-        """Kill the orphans that belong to no running attempt; SIGCHLD tells when they are gone.
+        """Kill the orphans that belong to no running attempt; SIGCHLD reports their ends.
 
-        Returns whether there were no orphans at all, so that nothing of an ended attempt lives.
+        Returns whether there were no orphans at all, so that no process of an ended attempt lives.
         """
-        self._strays = False
-        orphans = [pid for pid in processes.child_pids() if pid not in self._by_pid]
+        self._unattributed = False
+        orphans = [pid for pid in child_pids() if pid not in self._by_pid]
         for pid in orphans:
             if self._owner(pid) is None:
-                # Whose it is may be unreadable; then it is spared while it may be a running one's.
+                # If its environment is unreadable, it may belong to a running attempt: spare it.
                 if self._by_pid and attempt_of(pid) is None:
-                    self._strays = True
+                    self._unattributed = True
                 else:
                     signal_process(pid, signal.SIGKILL)
         return not orphans
 
     def end(self, key: AttemptKey, ending: Ending, kill_at: float) -> bool:
-        """Ask the whole tree of an attempt to end; from `kill_at` on it is forced. Whether it runs."""
+        """Send an attempt's whole tree SIGTERM, and SIGKILL from `kill_at` on. Returns whether it runs."""
         running = self._by_key.get(key)
         if running is None:
             return False
         self._mark(running, ending, kill_at)
         top = running.child.pid
-        processes.send(processes.descendants_by_top({top})[top], signal.SIGTERM)
-        for pid in processes.child_pids():
+        for process in trees_of({top})[top]:
+            send(process, signal.SIGTERM)
+        for pid in child_pids():
             if pid not in self._by_pid and self._owner(pid) is running:
                 signal_process(pid, signal.SIGTERM)
         return True
 
     def end_all(self, ending: Ending, kill_at: float) -> None:
-        """The same for everything."""
+        """The same for all attempts."""
         for running in self._by_pid.values():
             self._mark(running, ending, kill_at)
         if self._by_pid:
-            processes.kill_descendants(signal.SIGTERM)
+            send_to_descendants(signal.SIGTERM)
 
     def next_kill(self) -> float:
         return min((running.kill_at for running in self._by_pid.values()), default=float("inf"))
@@ -139,16 +139,16 @@ class Runner:
                 running.kill_at = float("inf")
 
     def next_chores(self) -> float:
-        """When `chores` are to be done; attempts that end sooner cost no sampling."""
+        """When `chores` is due; attempts that end sooner cost no sampling."""
         oldest = next(iter(self._by_pid.values()), None)
         if oldest is None:
             return float("inf")
         return max(self._meter.next_sample, oldest.began + INTERVAL)
 
     def chores(self) -> None:
-        """Sample the memory of what runs, and look again at what could not be told apart."""
+        """Sample the memory of running attempts, and look again at orphans without a known task."""
         self._meter.sample(set(self._by_pid))
-        if self._strays:
+        if self._unattributed:
             self.sweep()
 
     @staticmethod
@@ -157,7 +157,7 @@ class Runner:
         running.kill_at = min(running.kill_at, kill_at)
 
     def _owner(self, pid: int) -> Running | None:
-        """The running attempt that an orphan belongs to: by its session, else by its environment."""
+        """The running attempt that an orphan belongs to, by its session, else by its environment."""
         with contextlib.suppress(ProcessLookupError):
             of_session = self._by_pid.get(os.getsid(pid))
             if of_session is not None:
@@ -180,3 +180,33 @@ class Runner:
             exit_code=None if signalled else os.WEXITSTATUS(status),
             signal=os.WTERMSIG(status) if signalled else None,
         )
+
+
+def ended_child() -> int | None:
+    """A child that has ended and that nobody has waited for yet."""
+    try:
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return ended.si_pid if ended else None
+
+
+def attempt_of(pid: int) -> AttemptKey | None:
+    """The attempt that a process was started for, by its environment."""
+    variables = variables_of(pid)
+    try:
+        names = ("ADAPTOR_BAG_ID", "ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT")
+        return AttemptKey(*(int(variables[name]) for name in names))
+    except (KeyError, ValueError):
+        return None
+
+
+def signal_process(pid: int, number: int) -> None:
+    """Signal a child that nobody has waited for."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def signal_group(leader: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)

@@ -1,4 +1,4 @@
-"""What a backend tells a worker, in variables of its environment."""
+"""The settings that a backend passes to a worker in environment variables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from adaptor.errors import AdaptorError
 
 _T = TypeVar("_T")
 REACH_TIMEOUT = 45.0
-"""Seconds for which a worker seeks its daemon unless ADAPTOR_REACH_TIMEOUT says otherwise."""
+"""Seconds for which a worker tries to reach its daemon, unless ADAPTOR_REACH_TIMEOUT is set."""
 
 
 class SettingsError(AdaptorError):
-    """The worker was not started as a backend starts it."""
+    """A variable is missing or invalid; no backend starts a worker like this."""
 
     exit_code = 78
 
@@ -35,9 +35,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that its tasks may use together."""
     node: str
     directory: Path
-    """The pilot's own folder, for the log and for what could not be sent."""
+    """The pilot's folder, for the log and for results that could not be sent."""
     env_before: Path | None = None
-    """The output of `env -0` from before the site's prologue."""
+    """A file with the output of `env -0` before the site's prologue."""
     reach_timeout: float = REACH_TIMEOUT
 
     @property
@@ -47,7 +47,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Raises SettingsError: a variable is missing or is not what it should be."""
+    """Raises SettingsError: a variable is missing or invalid."""
     before = environment.get("ADAPTOR_ENV_BEFORE")
     return Settings(
         access=_value(environment, "ADAPTOR_ACCESS", _absolute),
@@ -77,17 +77,17 @@ def _value(
     if not text and default is not None:
         return default()
     if not text:
-        raise SettingsError(f"{name} is not set: a worker is started by a pilot, not by hand")
+        raise SettingsError(f"{name} is not set: only a pilot starts a worker")
     try:
         return convert(text)
     except ValueError as error:
-        raise SettingsError(f"{name}: {text!r} is not valid: {error}") from error
+        raise SettingsError(f"{name}: {text!r} is invalid: {error}") from error
 
 
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise ValueError("it must be at least 1")
+        raise ValueError("must be at least 1")
     return number
 
 

@@ -1,7 +1,7 @@
-"""The leases that a worker holds: which of them start now, and which go back. Pure, without a clock.
+"""The leases that a worker holds: which start now, and which go back to the daemon. Pure.
 
-Leases start in the order in which they came. One that does not fit into what is free lets smaller
-ones behind it pass, but only so often: then it is served first, so that it is not starved.
+Leases start in the order of their arrival. A lease that does not fit lets later ones pass, but only a
+limited number of times, so that it does not starve.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 
 LOOKAHEAD = 100
-"""So many leases of the queue are looked at for one that fits."""
+"""Leases at the head of the queue among which the worker looks for one that fits."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -42,11 +42,11 @@ class Slots:
         self._queued_processors = 0
         self._queued_memory = 0
         self._passed = 0
-        """How often the head of the queue was passed."""
+        """How many leases have passed the head of the queue."""
 
     @property
     def free_processors(self) -> int:
-        """Processors that no held lease will take."""
+        """Processors that no lease held here will take."""
         return max(0, self._idle_processors - self._queued_processors)
 
     @property
@@ -72,7 +72,7 @@ class Slots:
         return held
 
     def start_next(self, now: float) -> Held | None:
-        """Move the next lease that fits and has the time it needs from the queue to the running."""
+        """Move the next lease that fits and has enough time from the queue to the running ones."""
         if self._idle_processors <= 0:
             return None
         reach = 1 if self._passed >= self.processors else LOOKAHEAD
@@ -86,7 +86,7 @@ class Slots:
         return self.deadline - now >= held.lease.needs
 
     def too_late(self, now: float) -> list[Held]:
-        """Take those out of the queue that can no longer be started."""
+        """Take those out of the queue that can no longer start in time."""
         late = [key for key, held in self.queue.items() if not self.in_time(held, now)]
         return [self.take(key) for key in late]
 
@@ -95,7 +95,7 @@ class Slots:
         return [self.take(key) for key in list(self.queue)]
 
     def requeue(self, key: AttemptKey) -> None:
-        """Put a lease whose start did not succeed back to the head of the queue."""
+        """Put a lease whose start failed back to the head of the queue."""
         held = self.running[key]
         self.end(key)
         rest = self.clear()
@@ -103,7 +103,7 @@ class Slots:
             self.add(each)
 
     def end(self, key: AttemptKey) -> None:
-        """A running one has ended: what it used is free."""
+        """A running attempt has ended: free what it used."""
         bag = self.running.pop(key).bag
         self._idle_processors += bag.cpus
         self._idle_memory += bag.memory or 0

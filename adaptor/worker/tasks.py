@@ -1,8 +1,15 @@
-"""The tasks of a worker from lease to result: queue, run, judge. It knows nothing of the link."""
+"""The tasks of a worker from lease to result: queue, run, judge. Independent of the link.
+
+A scheduler that ends a pilot signals the tasks together with the worker. A task may then end before the
+worker has seen its own SIGTERM; this must not count as a failure of the task. Therefore the worker holds
+each failure back for a moment (`SuspectFailures`).
+"""
 
 from __future__ import annotations
 
 import time
+
+import msgspec
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
 from adaptor.worker.execution import CannotStartError, ShortageError
@@ -10,12 +17,49 @@ from adaptor.worker.outbox import Outbox
 from adaptor.worker.output import remove_empty
 from adaptor.worker.runner import Runner
 from adaptor.worker.slots import Held, Slots
-from adaptor.worker.suspect_results import Doubts, as_ended, doubtful
 
-_BREATH = 1.0
-"""Seconds without a start after the machine had no room for one more process."""
+MOMENT = 1.0
+"""Seconds for which a failure is held back; on a busy node the signals come that far apart."""
+_PAUSE = 1.0
+"""Seconds without a start after the machine could not start one more process."""
 _LATE_INTERVAL = 1.0
-"""Seconds between two looks for queued leases that can no longer be started in time."""
+"""Seconds between two looks for queued leases that can no longer start in time."""
+
+
+class SuspectFailures:
+    """Failures that the end of the pilot may have caused. Times are monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._held: dict[AttemptKey, tuple[float, Result]] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._held
+
+    def keys(self) -> list[AttemptKey]:
+        return list(self._held)
+
+    def add(self, result: Result, now: float) -> None:
+        self._held[result.key] = (now + MOMENT, result)
+
+    def due(self) -> float:
+        """When the oldest counts as the task's own failure."""
+        return next((until for until, _ in self._held.values()), float("inf"))
+
+    def take_due(self, now: float) -> list[Result]:
+        """Take out those that count as the tasks' own failures now."""
+        results = [result for until, result in self._held.values() if until <= now]
+        for result in results:
+            del self._held[result.key]
+        return results
+
+    def take_as_ended(self) -> list[Result]:
+        """Take out all: the pilot is ending, and has ended these attempts."""
+        results = [_as_ended(result) for _, result in self._held.values()]
+        self._held.clear()
+        return results
 
 
 class Tasks:
@@ -26,8 +70,8 @@ class Tasks:
         self.runner = runner
         self.outbox = Outbox()
         self.started: list[AttemptKey] = []
-        """Not reported yet."""
-        self._doubts = Doubts()
+        """Started and not reported yet."""
+        self._suspects = SuspectFailures()
         self._bags: dict[int, BagContext] = {}
         self._next_start = 0.0
         self._next_late = 0.0
@@ -41,24 +85,24 @@ class Tasks:
     @property
     def running(self) -> list[AttemptKey]:
         """Those that were started."""
-        return [*self.slots.running, *self._doubts.keys()]
+        return [*self.slots.running, *self._suspects.keys()]
 
     @property
     def idle(self) -> bool:
-        return not (self.slots.queue or self.slots.running or self._doubts)
+        return not (self.slots.queue or self.slots.running or self._suspects)
 
     def know(self, bag: BagContext) -> None:
         self._bags[bag.bag] = bag
         self.runner.forget_bag(bag.bag)
 
     def accept(self, lease: Lease) -> None:
-        """Queue a lease; one that came before is not queued again."""
+        """Queue a lease; a repeated one is ignored."""
         key = lease.key
         bag = self._bags.get(key.bag)
-        if any(key in place for place in (self.outbox, self.slots.queue, self.slots.running, self._doubts)):
+        if any(key in place for place in (self.outbox, self.slots.queue, self.slots.running, self._suspects)):
             return
         if bag is None:
-            self._return(key, "its bag is not known here")
+            self._return(key, "this worker does not know its bag")
         elif not self.slots.can_ever_hold(bag):
             self._return(key, "it needs more processors or memory than this node has for the pilot")
         else:
@@ -66,16 +110,16 @@ class Tasks:
             self._next_late = 0.0
 
     def start(self, now: float, deadline: float) -> None:
-        """Start what fits and has the time. `deadline`: epoch seconds at which it would be ended."""
+        """Start what fits and has time. `deadline`: epoch seconds at which the worker would end it."""
         while now >= self._next_start and (held := self.slots.start_next(time.time())):
             self._start(held, now, deadline)
 
     def tend(self, now: float) -> None:
-        """See to what has ended, is to be killed, or has become due in another way."""
+        """Collect ended attempts, kill those whose time is up, and do what else is due."""
         for result in self.runner.reap():
             self.slots.end(result.key)
             self._judge(result, now)
-        for result in self._doubts.believed(now):
+        for result in self._suspects.take_due(now):
             self.outbox.add(result)
         self.runner.kill_due(now)
         if now >= self.runner.next_chores():
@@ -89,20 +133,20 @@ class Tasks:
         self.runner.tidy()
 
     def next_due(self) -> float:
-        """When `tend` or `start` has something to do without a signal."""
-        dues = [self.runner.next_kill(), self.runner.next_chores(), self._doubts.due()]
+        """When `tend` or `start` is due even without a signal."""
+        dues = [self.runner.next_kill(), self.runner.next_chores(), self._suspects.due()]
         if self.slots.queue:
             dues.append(self._next_late)
             dues.append(self._next_start if self._next_start > time.monotonic() else float("inf"))
         return min(dues)
 
     def abort(self, key: AttemptKey, kill_at: float) -> None:
-        """End an attempt because the daemon said so; hand it back where it was not started."""
+        """End an attempt at the daemon's request; return its lease if it was not started."""
         if not self.give_back(key):
             self.runner.end(key, Ending.ABORTED, kill_at)
 
     def give_back(self, key: AttemptKey) -> bool:
-        """Whether it was not started yet."""
+        """Return a lease to the daemon. Returns False if the attempt was started."""
         if key not in self.slots.queue:
             return False
         self.slots.take(key)
@@ -110,15 +154,15 @@ class Tasks:
         return True
 
     def return_queue(self) -> None:
-        """Hand back all that was not started."""
+        """Return all leases whose attempts were not started."""
         for held in self.slots.clear():
             self._return(held.key)
 
     def end_all(self, kill_at: float) -> None:
-        """The worker leaves. Failures of this moment are put down to that."""
+        """The worker leaves. Failures of this moment count as ended by that."""
         self.return_queue()
         self._pilot_ends = True
-        for result in self._doubts.explained():
+        for result in self._suspects.take_as_ended():
             self.outbox.add(result)
         self.runner.end_all(Ending.ENDED, kill_at)
 
@@ -129,19 +173,19 @@ class Tasks:
         except ShortageError:
             remove_empty(held)
             self.slots.requeue(held.key)
-            self._next_start = now + _BREATH
+            self._next_start = now + _PAUSE
         except CannotStartError as error:
             self.slots.end(held.key)
             remove_empty(held)
             self.outbox.add(Result(held.key, Ending.NOT_STARTED, error=str(error)))
 
     def _judge(self, result: Result, now: float) -> None:
-        if not doubtful(result):
+        if not is_suspect(result):
             self.outbox.add(result)
         elif self._pilot_ends:
-            self.outbox.add(as_ended(result))
+            self.outbox.add(_as_ended(result))
         else:
-            self._doubts.add(result, now)
+            self._suspects.add(result, now)
 
     def _return_late(self) -> None:
         for held in self.slots.too_late(time.time()):
@@ -149,3 +193,13 @@ class Tasks:
 
     def _return(self, key: AttemptKey, why: str | None = None) -> None:
         self.outbox.add(Result(key, Ending.RETURNED, error=why))
+
+
+def is_suspect(result: Result) -> bool:
+    """Whether it is a failure that the end of the pilot could have caused."""
+    failed = result.ending is Ending.EXITED and result.exit_code != 0
+    return failed or result.ending is Ending.SIGNALLED
+
+
+def _as_ended(result: Result) -> Result:
+    return msgspec.structs.replace(result, ending=Ending.ENDED)

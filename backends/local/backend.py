@@ -13,8 +13,8 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
 from adaptor.processes.identity import is_alive
-from adaptor.processes.leftovers import end_leftovers
 from adaptor.processes.notes import JOB, START
+from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import PilotOrder, SchedulerError
 from backends.local.admission import Share, admit, this_machine
@@ -134,7 +134,7 @@ class LocalBackend:
     def _entries(self) -> list[Entry]:
         entries, damaged = self._store.entries()
         for id in damaged:
-            end_leftovers(self._marker(id))
+            end_trees(self._marker(id))
         return entries
 
     def _advance(self, lock: int) -> list[Entry]:

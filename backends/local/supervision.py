@@ -9,8 +9,8 @@ from pathlib import Path
 
 import backends
 from adaptor.processes.identity import Identity, host, is_alive, is_here
-from adaptor.processes.leftovers import MARKER, end_leftovers
 from adaptor.processes.notes import END
+from adaptor.processes.trees import MARKER, end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.local.records import End, Entry, Job
@@ -60,7 +60,7 @@ def end_lost(entries: list[Entry], store: Store, now: float) -> bool:
     for entry, why in lost:
         # Its supervisor may have written the end after the notes were read and before it left.
         if not store.note(entry.job.id, END).exists():
-            end_leftovers(entry.job.marker)
+            end_trees(entry.job.marker)
             end = End(ended=min(now, entry.limit), state=JobState.NODE_FAILED, reason=why)
             store.write(entry.job.id, END, end)
     return bool(lost)

@@ -18,7 +18,7 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import Duration, SiteConfig
 from adaptor.model import Request
 from adaptor.node_agent.lease import marker
-from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
@@ -135,7 +135,7 @@ class LentNodes:
                     keepers = [int(json.loads((lock.parent / f"lease@{node}").read_text())["keeper"]["pid"])]
                 except (ValueError, KeyError, TypeError):
                     keepers = []
-            end_leftovers(marker(str(self.runtime), uid, node), keepers, time.monotonic() + DEADLINE)
+            end_trees(marker(str(self.runtime), uid, node), keepers, time.monotonic() + DEADLINE)
 
 
 _TEXT: dict[str, Any] = {"capture_output": True, "text": True, "check": False}

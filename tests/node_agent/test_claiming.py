@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from adaptor.node_agent.lease import marker
-from adaptor.processes.leftovers import find
+from adaptor.processes.trees import find
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SubmitRefused
 from tests.node_agent.lent_node import LentNodes, lives, wait_until

@@ -19,7 +19,7 @@ from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
 from adaptor.journal.journal import Journal
 from adaptor.model import Limits, Request
-from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.trees import end_trees
 from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
@@ -65,7 +65,7 @@ def here(tmp_path):
     yield Site("here", config, backend, LIMITS, core)
     journal.close()
     for note in (state / "site").glob("*.job.json*"):
-        end_leftovers(f"{state / 'site'}/{note.name.split('.')[0]}")
+        end_trees(f"{state / 'site'}/{note.name.split('.')[0]}")
 
 
 def order(folder: Path, p: int, tr: int) -> PilotOrder:

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from adaptor.protocol.messages import BagContext
+from adaptor.worker.environment import NodeEnvironment
+from adaptor.worker.runner import Runner
+from adaptor.worker.slots import Slots
+from adaptor.worker.tasks import Tasks
 from tests.worker.fake_daemon import Harness
 
 
@@ -15,3 +21,16 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
         yield made
     finally:
         made.stop()
+
+
+@pytest.fixture
+def bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BagContext:
+    monkeypatch.chdir(tmp_path)  # what is started changes the current folder
+    return BagContext(1, str(tmp_path), str(tmp_path / "out"), {"PATH": "/usr/bin:/bin"}, 1, None)
+
+
+@pytest.fixture
+def tasks(bag: BagContext) -> Tasks:
+    made = Tasks(Slots(2, 1000, time.time() + 1000), Runner(NodeEnvironment({}, None)))
+    made.know(bag)
+    return made

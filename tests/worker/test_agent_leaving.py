@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Result, Welcome
-from adaptor.worker.suspect_results import MOMENT
+from adaptor.worker.tasks import MOMENT
 from tests.worker.fake_daemon import Harness, key, task
 from tests.worker.processes_of_tests import alive, gone, read_pids
 

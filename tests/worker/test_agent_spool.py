@@ -67,7 +67,7 @@ def test_while_the_daemon_is_away_few_files_gather(harness: Harness, daemon: Spo
     daemon.welcome = Welcome(heartbeat=0.05, idle_timeout=60, grace_time=2, patience=60)
     harness.started()
     daemon.close()
-    daemon.until(lambda: log(harness).count("seeking it anew"))
+    daemon.until(lambda: log(harness).count("reconnecting"))
     daemon.until(lambda: len(list(from_workers(daemon.spool).iterdir())) == 1, seconds=10)
     assert len(folders(daemon)) == 1
 
@@ -95,7 +95,7 @@ def test_leases_for_a_connection_that_was_given_up_are_not_taken(
     harness.started()
     (first,) = folders(daemon)
     daemon.close()
-    daemon.until(lambda: log(harness).count("seeking it anew"))
+    daemon.until(lambda: log(harness).count("reconnecting"))
     assert not first.exists()
     daemon.open()
     daemon.hellos.clear()

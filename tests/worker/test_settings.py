@@ -59,5 +59,5 @@ def test_what_may_not_be_left_out(name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named(name: str, text: str) -> None:
-    with pytest.raises(SettingsError, match=f"{name}: '{text}' is not valid"):
+    with pytest.raises(SettingsError, match=f"{name}: '{text}' is invalid"):
         read_settings({**GOOD, name: text})

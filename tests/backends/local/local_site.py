@@ -12,7 +12,7 @@ import pytest
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.processes.leftovers import end_leftovers
+from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
@@ -90,4 +90,4 @@ class LocalSite:
 
     def close(self) -> None:
         for note in self.state.glob("*.job.json*"):
-            end_leftovers(f"{self.state}/{note.name.split('.')[0]}")
+            end_trees(f"{self.state}/{note.name.split('.')[0]}")

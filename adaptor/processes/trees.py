@@ -1,0 +1,216 @@
+"""Process trees: find them, signal them and end them, in whatever session their processes run. Linux.
+
+Every tree is found by one of two traces: its processes descend from a known process, or they carry a
+marker in the environment that they were started with. A process whose parent ends becomes a child of
+the nearest subreaper above it; workers and supervisors are subreapers, so nothing that they start can
+leave their tree, not even by a double fork and `setsid`.
+
+This module reads /proc and signals through pidfds; psutil meters what runs (`adaptor.worker.memory`).
+Measured with 380 processes, reading all parents takes 9 ms here and 13 to 18 ms with psutil, and the
+tree that is being ended may fork in the meantime. psutil checks a process id before it signals; a pidfd
+cannot be given to another process at all. A prolog that frees a node also saves the import (24 ms).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from adaptor.processes.identity import Process, process_of, start_ticks
+
+MARKER = "ADAPTOR_SUPERVISED"
+"""The environment variable whose value marks the processes of one worker."""
+_PR_SET_CHILD_SUBREAPER = 36
+_PATIENCE = 5.0
+"""Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
+_PAUSE = 0.005
+_QUIET_LOOKS = 3
+"""Looks without a fresh child after which there is none: a look may miss one while others come and go."""
+
+
+def become_subreaper() -> bool:
+    """Make orphans among the descendants children of this process (prctl(2), Linux 3.4).
+
+    Returns whether it took effect; elsewhere than on Linux nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
+    return prctl is not None and prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def child_pids() -> list[int]:
+    """The children of this process's main thread, with zombies and adopted orphans."""
+    path = f"/proc/self/task/{os.getpid()}/children"
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN: zombies are missing then
+        return [process.pid for process in _all_processes() if process.parent == os.getpid()]
+    try:
+        text = b""
+        while part := os.read(handle, 65536):
+            text += part
+    finally:
+        os.close(handle)
+    return [int(pid) for pid in text.split()]
+
+
+def descendants() -> list[Process]:
+    """All living processes below this one, in any session; parents come before their children."""
+    return find("", [os.getpid()])
+
+
+def trees_of(leaders: Collection[int]) -> dict[int, list[Process]]:
+    """The living processes of each of these children's trees, the child included.
+
+    A process belongs to the leader of its session, else to the leader of its parent.
+    """
+    found: dict[int, list[Process]] = {leader: [] for leader in leaders}
+    owner: dict[int, int] = {}
+    for process in descendants():
+        leader = process.session if process.session in found else owner.get(process.parent)
+        if leader is not None:
+            owner[process.pid] = leader
+            found[leader].append(process)
+    return found
+
+
+def find(marker: str, roots: Collection[int] = ()) -> list[Process]:
+    """The living processes of this user with this marker, the roots, and all below; never this process.
+
+    Args:
+        marker: the value of MARKER; empty: none counts.
+        roots: process ids; this process's own stands for all below it.
+    """
+    table = {process.pid: process for process in _all_processes()}
+    children: dict[int, list[int]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    ahead = [pid for pid in table if pid in roots or (marker and _carries(pid, marker))]
+    found = dict.fromkeys(ahead)
+    for pid in ahead:  # grows while it is read
+        fresh = [child for child in children.get(pid, ()) if child not in found]
+        found.update(dict.fromkeys(fresh))
+        ahead += fresh
+    return [table[pid] for pid in found if pid != os.getpid()]
+
+
+def send(process: Process, number: int) -> None:
+    """Signal a process if it still lives; a later process with its id is not hit."""
+    with contextlib.suppress(OSError):
+        if not hasattr(os, "pidfd_open"):
+            if start_ticks(process.pid) == process.ticks:
+                os.kill(process.pid, number)
+            return
+        handle = os.pidfd_open(process.pid)
+        try:
+            if start_ticks(process.pid) == process.ticks:
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+
+
+def send_to_descendants(number: int) -> int:
+    """Signal every living descendant of this process once. Returns how many there were."""
+    # A look may miss a process whose parent ends at that very moment; the second look does not.
+    living = descendants() or descendants()
+    for process in living:
+        send(process, number)
+    return len(living)
+
+
+def end_descendants() -> None:
+    """Kill everything below this process, a subreaper, and wait for its death, some seconds at most."""
+    until = time.monotonic() + _PATIENCE
+    if child_pids():
+        end_trees("", [os.getpid()], until)
+    # A chain of processes that fork and exit at once outruns every look at the whole table. But each of
+    # them becomes a child of this process, the last in the list, and that look takes microseconds.
+    killed: set[int] = set()
+    quiet = 0
+    while quiet < _QUIET_LOOKS and time.monotonic() < until:
+        children = child_pids()
+        fresh = [pid for pid in reversed(children) if pid not in killed]
+        for pid in fresh:  # a child keeps its id until this process waits for it
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        killed.update(fresh)
+        dying = any(_lives(pid) for pid in children)
+        quiet = 0 if fresh or dying else quiet + 1
+        if dying and not fresh:
+            time.sleep(_PAUSE)
+
+
+def end_trees(marker: str, roots: Collection[int] = (), until: float | None = None) -> int:
+    """Kill everything that `find` finds with these arguments. Returns how many processes there were.
+
+    All are stopped before any is killed: a stopped process starts nothing, and stays the parent by which
+    its unmarked children are found.
+
+    Args:
+        until: monotonic seconds up to which the call waits for their deaths; None: it does not wait.
+    """
+    stopped: dict[int, Process] = {}
+    # A look may miss a process whose parent ends at that very moment; the second look does not.
+    while fresh := _fresh(marker, roots, stopped) or _fresh(marker, roots, stopped):
+        for process in fresh:
+            stopped[process.pid] = process
+            send(process, signal.SIGSTOP)
+    for process in stopped.values():
+        send(process, signal.SIGKILL)
+    if until is not None:
+        wait_for_death(stopped.values(), until)
+    return len(stopped)
+
+
+def wait_for_death(processes: Collection[Process], until: float) -> bool:
+    """Returns whether all of them have died by `until` (monotonic seconds); a zombie is dead."""
+    living = list(processes)
+    while living := [process for process in living if start_ticks(process.pid) == process.ticks]:
+        if time.monotonic() >= until:
+            return False
+        time.sleep(_PAUSE)
+    return True
+
+
+def variables_of(pid: int) -> dict[str, str]:
+    """The environment that a process was started with; empty if it cannot be read."""
+    try:
+        data = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return {}
+    entries = (os.fsdecode(entry).partition("=") for entry in data.split(b"\0"))
+    return {name: value for name, equals, value in entries if equals}
+
+
+def _lives(child: int) -> bool:
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    return False
+
+
+def _fresh(marker: str, roots: Collection[int], known: Collection[int]) -> list[Process]:
+    return [process for process in find(marker, roots) if process.pid not in known]
+
+
+def _all_processes() -> Iterator[Process]:
+    """Without zombies."""
+    for name in os.listdir("/proc"):  # noqa: PTH208  (a path object for each would take twice as long)
+        if name.isdigit() and (process := process_of(int(name))) is not None:
+            yield process
+
+
+def _carries(pid: int, marker: str) -> bool:
+    entry = f"{MARKER}={marker}".encode(errors="surrogateescape")
+    try:
+        folder = Path("/proc", str(pid))
+        own = folder.stat().st_uid == os.getuid()
+        return own and entry in (folder / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False

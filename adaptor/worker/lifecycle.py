@@ -1,0 +1,172 @@
+"""The parts of a worker's loop: signals, the log, the idle timer, reports, and what it leaves on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from adaptor.protocol.access import write_private
+from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report, Result, Welcome
+from adaptor.worker.settings import Settings
+from adaptor.worker.tasks import Tasks
+
+GAP = 0.005
+"""Seconds between two reports, at least."""
+GAP_WITH_RESERVE = 0.05
+"""The same while more leases are queued than slots, so that nothing waits for an answer."""
+AGAIN_AFTER = 3
+"""Heartbeats after which the worker sends a result again that was not acknowledged."""
+
+_TO_LEAVE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Wakeup:
+    """A pipe that becomes readable with every signal; only one may exist in a process."""
+
+    def __init__(self) -> None:
+        self.told_to_leave = ""
+        """The name of the first signal that asked the worker to leave."""
+        self.fd, writer = os.pipe()
+        for end in (self.fd, writer):
+            os.set_blocking(end, False)
+        # A full pipe wakes as well as another byte would.
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, self._on_child)
+        for number in _TO_LEAVE:
+            signal.signal(number, self._on_leave)
+
+    def drain(self) -> None:
+        """Forget the signals so far."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self.fd, 4096):
+                pass
+
+    def _on_child(self, _number: int, _frame: FrameType | None) -> None:
+        """Without a handler Python would write no byte into the pipe."""
+
+    def _on_leave(self, number: int, _frame: FrameType | None) -> None:
+        self.told_to_leave = signal.Signals(number).name
+
+
+class Log:
+    """The worker's log in the pilot's folder, with local time; on standard error if it cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._handle = 2
+        try:
+            self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            print(f"{path}: the log cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+
+    def say(self, text: str) -> None:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        with contextlib.suppress(OSError):  # a full disk must not end the tasks
+            os.write(self._handle, f"{stamp} [{os.getpid()}] {text}\n".encode(errors="replace"))
+
+
+def leave_at(deadline: float, grace_time: float) -> float:
+    """Epoch seconds at which a worker ends its tasks, so that it can report before the scheduler kills it."""
+    return deadline - min(grace_time, LAST_SECONDS)
+
+
+def grace_left(now: float, deadline: float, grace_time: float) -> float:
+    """Seconds for ending the tasks (epoch times): the grace time, or less at the end of the pilot."""
+    return max(0.0, min(grace_time, deadline - now))
+
+
+class IdleTimer:
+    """How long the worker has had no task, with or without the daemon. Pure; `now`: monotonic seconds."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._connected = False
+
+    def note(self, now: float, *, idle: bool, connected: bool) -> None:
+        if not idle:
+            self._since = None
+        elif self._since is None or connected != self._connected:
+            self._since = now
+        self._connected = connected
+
+    def ends(self, terms: Welcome) -> float:
+        """When the worker leaves unless it gets a task before; infinite while it has tasks."""
+        if self._since is None:
+            return float("inf")
+        return self._since + (terms.idle_timeout if self._connected else terms.patience)
+
+    def reason_to_leave(self, now: float, terms: Welcome) -> Leaving | None:
+        if now < self.ends(terms):
+            return None
+        return Leaving.IDLE if self._connected else Leaving.ALONE
+
+
+class Reporter:
+    """When the worker reports, and what: news at once, but together what comes together; else heartbeats.
+
+    `now` is monotonic seconds throughout.
+    """
+
+    def __init__(self, tasks: Tasks, heartbeat: float) -> None:
+        self.heartbeat = heartbeat
+        self._tasks = tasks
+        self._last = float("-inf")
+        self._last_load = float("-inf")
+        self._reported: tuple[int, int, int] | None = None
+        """What was free at the last report."""
+
+    def renew(self, heartbeat: float) -> None:
+        """The daemon does not know what is free: report it at once."""
+        self.heartbeat = heartbeat
+        self._reported = None
+
+    def next_due(self) -> float:
+        news = self._tasks.outbox.has_unsent or self._tasks.started or self._reported != self._free()
+        if not news:
+            return self._last + self.heartbeat
+        slots = self._tasks.slots
+        return self._last + (GAP_WITH_RESERVE if len(slots.queue) > slots.processors else GAP)
+
+    def compose(self, now: float, *, leaving: bool = False) -> Report:
+        """The report to send now. A worker that leaves offers nothing."""
+        self._last = now
+        self._reported = self._free()
+        processors, memory, queued = (0, 0, 0) if leaving else self._reported
+        started, self._tasks.started = self._tasks.started, []
+        load: list[tuple[AttemptKey, float]] = []
+        if now - self._last_load >= self.heartbeat:
+            self._last_load = now
+            load = self._tasks.runner.loads(now)
+        return Report(
+            results=self._tasks.outbox.batch(now, AGAIN_AFTER * self.heartbeat),
+            started=started,
+            free_processors=processors,
+            free_memory=memory,
+            queued=queued,
+            load=load,
+        )
+
+    def _free(self) -> tuple[int, int, int]:
+        """Processors, bytes of memory, and leases in the queue."""
+        slots = self._tasks.slots
+        return slots.free_processors, slots.free_memory, len(slots.queue)
+
+
+def save_results(settings: Settings, results: list[Result]) -> Path:
+    """Write results without acknowledgement for the daemon: msgpack of `list[Result]`. Raises OSError."""
+    path = settings.directory / f"unsent-{settings.file_node}-{os.getpid()}.msgpack"
+    write_private(path, msgspec.msgpack.encode(results))
+    return path
+
+
+def save_unreachable(settings: Settings, sentence: str) -> Path:
+    """Write for a person why no daemon was reached. Raises OSError."""
+    path = settings.directory / f"unreachable-{settings.file_node}.txt"
+    write_private(path, f"{sentence}\n".encode())
+    return path
