@@ -6,12 +6,12 @@ what a configuration is checked against, so that the configuration depends on no
 
 from __future__ import annotations
 
-import difflib
 import functools
 import sys
 from collections.abc import Collection, Mapping
 from typing import Protocol, cast
 
+from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
 
 GROUP = "adaptor.backends"
@@ -48,7 +48,7 @@ def load_backend(name: str) -> BackendFacts:
     """
     entry = _entries(tuple(sys.path)).get(name)
     if entry is None:
-        raise ConfigError(f"no batch scheduler {name!r} is installed{_hint(name)}")
+        raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
     try:
         return cast(BackendFacts, entry.load())
     except (ImportError, AttributeError) as error:
@@ -56,8 +56,8 @@ def load_backend(name: str) -> BackendFacts:
 
 
 def _hint(name: str) -> str:
-    near = difflib.get_close_matches(name, backend_names(), n=1)
-    return f" (did you mean `{near[0]}`?)" if near else f"; there are: {', '.join(backend_names())}"
+    known = backend_names()
+    return did_you_mean(name, known, otherwise=f"there are {', '.join(known)}", shown="`{}`")
 
 
 @functools.lru_cache(maxsize=1)

@@ -40,7 +40,7 @@ def test_a_mistyped_backend_is_named_with_its_likely_meaning() -> None:
 
 
 def test_an_unknown_backend_is_told_what_there_is() -> None:
-    assert "there are: " in broken("    backend: cray\n")
+    assert "(there are " in broken("    backend: cray\n")
 
 
 @pytest.mark.parametrize("dialect", ["torque", "openpbs"])
