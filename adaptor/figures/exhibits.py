@@ -22,7 +22,7 @@ class Exhibit(msgspec.Struct, frozen=True, kw_only=True):
     headings: tuple[str, ...]
     rows: list[list[str]]
     remarks: tuple[str, ...] = ()
-    """Where ours agrees with the seed, where not, and why."""
+    """Where ours agrees with the paper, where not, and why."""
 
 
 def write_runs(runs: Sequence[msgspec.Struct], path: Path) -> None:

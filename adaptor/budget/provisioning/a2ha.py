@@ -1,4 +1,8 @@
-"""A²HA: how many hosts to buy for a bag whose task runtimes are not known (Silva et al. 2008, 2011)."""
+"""A²HA: how many hosts to buy for a bag whose task runtimes are not known (Silva et al. 2008, 2011). Pure.
+
+The daemon asks `hosts_to_buy` with the ratio of `ratio_after` (`pacing.advise`); the experiments ask it so
+too, and as the papers print it, step by step (`adaptor.experiments.a2ha.published`).
+"""
 
 from __future__ import annotations
 
@@ -7,134 +11,120 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
+from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms, Verdict
+from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.units import format_duration
 
 
-class EstimatorState(msgspec.Struct, frozen=True):
-    """All that a `HostEstimator` has learned."""
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known when hosts are bought."""
 
-    sums: Sums
-    ratio: float
-    hinted: int
-
-
-class HostEstimator:
-    """Decides how many hosts a bag's heuristic may buy, and which go on into another unit.
-
-    Call `runtimes.start`, `finish` and `stop` as tasks do so; `step` whenever a task finished, and
-    every few minutes with `periodic` (§3.4: 5 minutes). A step costs as much as there are groups of hosts,
-    whatever the number of tasks. Tasks must be taken in random order (§3.2).
-    """
-
-    def __init__(self, tasks: int, terms: Terms, preset: Preset, state: EstimatorState | None = None) -> None:
-        self._tasks, self._terms, self._preset = tasks, terms, preset
-        self.runtimes = Runtimes(state.sums if state else None)
-        self._ratio = state.ratio if state else preset.creation_ratio
-        self._hinted = state.hinted if state else 0
-
-    @property
-    def state(self) -> EstimatorState:
-        return EstimatorState(self.runtimes.sums, self._ratio, self._hinted)
+    now: float
+    tasks: int
+    """Those that have a result or may still have one."""
+    runtimes: Runtimes
+    hosts: Sequence[Hosts]
+    """Those that are paid now, or asked for."""
+    terms: Terms
+    hinted: int = 0
+    """Hosts that were bought by a hint, before any task had finished."""
 
     @property
     def remaining(self) -> int:
         """Tasks without a result, running ones included."""
-        return self._tasks - self.runtimes.finished
+        return self.tasks - self.runtimes.finished
 
     @property
     def waiting(self) -> int:
         return self.remaining - self.runtimes.running
 
-    def first(self, hosts: int | None = None) -> Advice:
-        """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (§6)."""
-        if hosts is None:
-            frugal = self._preset.certainty is not None
-            bought = min(self._tasks, work_bound.samples(self._tasks) if frugal else 1)
-            return Advice(bought, 1, "the first hosts find out how long the tasks take")
-        bought = max(1, min(self._tasks, math.ceil(hosts * self._ratio)))
-        self._hinted = bought
-        return Advice(bought, 1, f"{bought} of the {hosts} hosts that the hint asks for")
+    @property
+    def there(self) -> int:
+        """Hosts."""
+        return sum(each.count for each in self.hosts)
 
-    def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:
-        """What to buy now (2011: Figs 3, 5 and 7, §3.6; 2008: Fig. 3)."""
-        average = self.runtimes.corrected_mean(now) if periodic else self.runtimes.mean
-        there = sum(each.count for each in hosts)
-        if not self.remaining:
-            return Advice(0, 0, "all tasks are finished")
-        if not average:
-            return Advice(0 if there else 1, 1, "no task has finished yet")
-        wanted = self._wanted(now, average, hosts)
-        if not there:
-            wanted = max(1, wanted)
-        return self._within_half(wanted, there, average)
 
-    def _wanted(self, now: float, average: float, hosts: Sequence[Hosts]) -> int:
-        if self._preset.certainty is not None:
-            uncovered = work_bound.overflow(self.runtimes, self.waiting, hosts, now, self._preset.certainty)
-            return min(self.waiting, work_bound.necessary(self.runtimes, uncovered, self._terms))
-        possible = sum(each.count * int(each.time_left(now) / average) for each in hosts)
-        missing = round((self.remaining - possible) * average / self._terms.usable)
-        if missing < 0:
-            return 0
-        wanted = self._corrected(missing)
-        self._ratio += (1 - self._ratio) * self._preset.increase_ratio
-        return wanted
+class Purchase(msgspec.Struct, frozen=True):
+    """What to buy now."""
 
-    def _corrected(self, missing: int) -> int:
-        if self._ratio == 1.0:
-            return missing
-        if self._preset.rounding == "plus one":
-            return int(missing * self._ratio) + 1
-        return math.ceil(missing * self._ratio)
+    advice: Advice
+    grows: bool
+    """Whether the ratio grows by this step (2011, Fig. 5, line 16)."""
 
-    def _within_half(self, wanted: int, there: int, average: float) -> Advice:
-        """Never more hosts than half the tasks: each runs two at least, for more units if need be (§3.6)."""
-        limit = max(1, (self._tasks + self._hinted * self._preset.beside_hint) // 2)
-        allowed = max(0, limit - there)
-        bought = min(wanted, self.waiting, allowed)
-        reason = (
-            f"{self.remaining} of {self._tasks} tasks remain, of {format_duration(average)} each: "
-            f"hosts there {there}, more to buy {bought}"
-        )
-        if allowed < min(wanted, self.waiting):
-            reason += f", not {wanted}, so that each runs two tasks at least"
-        elif self.waiting < wanted:
-            reason += f", not {wanted}, because no more tasks wait"
-        return Advice(bought, self._units(average), reason)
 
-    def _units(self, average: float) -> int:
-        if average <= self._terms.usable / 2:
-            return 1
-        return math.ceil((self._terms.startup + 2 * average) / self._terms.unit)
+def first_hosts(tasks: int, preset: Preset, ratio: float, hint: int | None = None) -> Advice:
+    """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (§6)."""
+    if hint is None or preset.certainty is not None:
+        sample = work_bound.samples(tasks) if preset.certainty is not None else 1
+        return Advice(min(tasks, sample), 1, "the first hosts find out how long the tasks take")
+    bought = max(1, min(tasks, math.ceil(hint * ratio)))
+    return Advice(bought, 1, f"{bought} of the {hint} hosts that the hint asks for")
 
-    def verdict(self, now: float, ran: float, others: Sequence[Hosts]) -> Verdict:
-        """Whether a host whose paid time is over goes on with its task, which ran for so many seconds (§3.5).
 
-        `others` are the hosts without this one. A task that is cut starts anew elsewhere.
-        """
-        average = self.runtimes.mean
-        longest = max((each.time_left(now) for each in others if each.count), default=0.0)
-        if not longest:
-            return Verdict(True, "no other host is left")
-        if self._preset.certainty is not None:
-            return self._worth_a_unit(now, ran, others, longest)
-        if not average or average > self._terms.usable:
-            return Verdict(True, f"tasks of {format_duration(average)} need more than one charging unit")
-        if ran >= average:
-            return Verdict(True, f"its task has run for {format_duration(ran)}, longer than the average")
-        return Verdict(False, f"its task has run for {format_duration(ran)} only: it starts anew elsewhere")
+def ratio_after(finished: int, preset: Preset) -> float:
+    """The ratio after one step for each finished task (2011, Fig. 5, line 16)."""
+    return 1 - (1 - preset.creation_ratio) * (1 - preset.increase_ratio) ** finished
 
-    def _worth_a_unit(self, now: float, ran: float, others: Sequence[Hosts], longest: float) -> Verdict:
-        needed = ran + self.runtimes.residual
-        if needed > longest:
-            return Verdict(True, f"no other host has the {format_duration(needed)} left that its task needs")
-        uncovered = ran + work_bound.overflow(
-            self.runtimes, self.waiting, others, now, self._preset.certainty or 0
-        )
-        if uncovered > 0:
-            return Verdict(True, f"the other hosts have no time for {format_duration(uncovered)} of the work")
-        return Verdict(False, f"the other hosts have {format_duration(-uncovered)} to spare")
+
+def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bool) -> Purchase:
+    """What to buy now (2011: Figs 3, 5 and 7, §3.6; 2008: Fig. 3).
+
+    It costs as much as there are groups of hosts, whatever the number of tasks. Tasks must be taken in random
+    order (§3.2).
+
+    Args:
+        ratio: of the hosts that seem necessary, the part that is bought.
+        corrected: whether running tasks count that have run longer than the finished ones took (Fig. 7).
+    """
+    average = seen.runtimes.corrected_mean(seen.now) if corrected else seen.runtimes.mean
+    if not seen.remaining:
+        return Purchase(Advice(0, 0, "all tasks are finished"), grows=False)
+    if not average:
+        return Purchase(Advice(0 if seen.there else 1, 1, "no task has finished yet"), grows=False)
+    wanted, grows = _wanted(seen, preset, ratio, average)
+    if not seen.there:
+        wanted = max(1, wanted)
+    return Purchase(_within_half(seen, preset, wanted, average), grows)
+
+
+def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tuple[int, bool]:
+    if preset.certainty is not None:
+        uncovered = work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, preset.certainty)
+        return min(seen.waiting, work_bound.necessary(seen.runtimes, uncovered, seen.terms)), False
+    possible = sum(each.count * int(each.time_left(seen.now) / average) for each in seen.hosts)
+    missing = round((seen.remaining - possible) * average / seen.terms.usable)
+    if missing < 0:
+        return 0, False
+    return _part(missing, preset, ratio), True
+
+
+def _part(missing: int, preset: Preset, ratio: float) -> int:
+    if ratio == 1.0:
+        return missing
+    if preset.rounding == "plus one":
+        return int(missing * ratio) + 1
+    return math.ceil(missing * ratio)
+
+
+def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
+    """Never more hosts than half the tasks: each runs two at least, for more units if need be (§3.6)."""
+    limit = max(1, (seen.tasks + seen.hinted * preset.beside_hint) // 2)
+    allowed = max(0, limit - seen.there)
+    bought = min(wanted, seen.waiting, allowed)
+    reason = (
+        f"{seen.remaining} of {seen.tasks} tasks remain, of {format_duration(average)} each: "
+        f"hosts there {seen.there}, more to buy {bought}"
+    )
+    if allowed < min(wanted, seen.waiting):
+        reason += f", not {wanted}, so that each runs two tasks at least"
+    elif seen.waiting < wanted:
+        reason += f", not {wanted}, because no more tasks wait"
+    return Advice(bought, _units(seen.terms, average), reason)
+
+
+def _units(terms: Terms, average: float) -> int:
+    if average <= terms.usable / 2:
+        return 1
+    return math.ceil((terms.startup + 2 * average) / terms.unit)

@@ -48,10 +48,3 @@ class Advice(msgspec.Struct, frozen=True):
     units: int
     """Charging units that each of them will need."""
     reason: str
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """Whether a host goes on when its paid time is over."""
-
-    goes_on: bool
-    reason: str

@@ -13,9 +13,9 @@ import msgspec
 
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.a2ha import EstimatorState, HostEstimator
+from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy, ratio_after
 from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
-from adaptor.budget.provisioning.presets import PREFERENCES, Preset
+from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.units import format_duration, round_up
 
 STARTUP_SHARE = 12
@@ -69,17 +69,18 @@ def advise(course: Course) -> Advice:
 
 def _preferred(course: Course) -> Advice:
     preset = PREFERENCES[course.prefer or "cheap"]
-    if course.sums.finished or course.hosts:
-        return _estimator(course, preset).step(course.now, course.hosts, periodic=True)
-    hinted = math.ceil(course.tasks * course.hint / course.terms.usable)
-    return _estimator(course, preset).first(None if preset.certainty is not None else hinted)
-
-
-def _estimator(course: Course, preset: Preset) -> HostEstimator:
-    """As it would be after one step for each finished task (A²HA Fig. 5, line 16)."""
-    distance = (1 - preset.creation_ratio) * (1 - preset.increase_ratio) ** course.sums.finished
-    state = EstimatorState(course.sums, 1 - distance, 0)
-    return HostEstimator(course.tasks, course.terms, preset, state)
+    ratio = ratio_after(course.sums.finished, preset)
+    if not course.sums.finished and not course.hosts:
+        hinted = math.ceil(course.tasks * course.hint / course.terms.usable)
+        return first_hosts(course.tasks, preset, ratio, hinted)
+    situation = Situation(
+        now=course.now,
+        tasks=course.tasks,
+        runtimes=Runtimes(course.sums),
+        hosts=course.hosts,
+        terms=course.terms,
+    )
+    return hosts_to_buy(situation, preset, ratio, corrected=True).advice
 
 
 def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float:

@@ -12,7 +12,7 @@ from adaptor.budget.errors import BudgetError
 class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """One flavour of the estimator.
 
-    By the seeds: of the hosts that seem necessary, `creation_ratio` are bought, and the ratio comes nearer
+    By the papers: of the hosts that seem necessary, `creation_ratio` are bought, and the ratio comes nearer
     to 1 by `increase_ratio` of the distance with each finished task (A²HA §3.3, Fig. 5, line 16).
     """
 

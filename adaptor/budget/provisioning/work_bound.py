@@ -1,6 +1,6 @@
-"""Buying only what will nearly certainly be paid for anyway: the estimator that is not of the seeds.
+"""Buying only what will nearly certainly be paid for anyway: the estimator that is not of the papers.
 
-The seeds scale a point estimate by a ratio that grows with the number of finished tasks, whatever
+The papers scale a point estimate by a ratio that grows with the number of finished tasks, whatever
 their spread. Here the unknown is the work that remains, and it has a lower bound:
 
 - What remains of the bag is a random part of it, so its mean differs from that of the finished tasks with

@@ -26,7 +26,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     title: str
     optimal: int | None
-    """Hosts, as the seed of 2011 says (§4.1); None where it has no such bag."""
+    """Hosts, as the paper of 2011 says (§4.1); None where it has no such bag."""
     origin: str
     terms: Terms = HOURLY
 

@@ -47,11 +47,12 @@ def run_piece(piece: Piece) -> list[Row]:
 
 def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
     bag = list(map(float, runtimes(KINDS[scheme.bag], settings.seed, order, settings.demo)))
-    run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial).finish()
+    run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial, bought=scheme.bought).finish()
     return Row(
         experiment=scheme.experiment,
         bag=scheme.bag,
         preset=scheme.preset.name,
+        bought=scheme.bought,
         creation=scheme.preset.creation_ratio,
         increase=scheme.preset.increase_ratio,
         initial=scheme.initial or 0,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 
@@ -14,12 +15,17 @@ from adaptor.budget.provisioning.presets import (
     CONSERVATIVE,
     CONSERVATIVE_2008,
     FRUGAL,
+    PREFERENCES,
     Preset,
 )
 from adaptor.experiments.a2ha.bags import DEMO, IMAGE, LONG, NORMAL, TESTING, WHOLE_HOUR, Kind
 
+Bought = Literal["as published", "daemon"]
+"""How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
+
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
+_ASKED: tuple[Bought, ...] = get_args(Bought)
 ORDERS = 200
 """Of each bag (2008, §5; 2011, §4)."""
 
@@ -40,6 +46,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     terms: Terms
     initial: int | None = None
     """Hosts to begin with; None: as the preset does it."""
+    bought: Bought = "as published"
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +55,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     experiment: str
     bag: str
     preset: str
+    bought: str
     creation: float
     increase: float
     initial: int
@@ -76,7 +84,11 @@ def presets() -> list[Scheme]:
     found = []
     for kind, preset in itertools.product((IMAGE, NORMAL, TESTING, DEMO), every):
         terms = WHOLE_HOUR if preset.rounding == "plus one" and kind is not DEMO else kind.terms
-        found.append(Scheme(experiment="presets", bag=kind.key, preset=preset, terms=terms))
+        asked = _ASKED if preset in PREFERENCES.values() else _ASKED[:1]
+        found += [
+            Scheme(experiment="presets", bag=kind.key, preset=preset, terms=terms, bought=each)
+            for each in asked
+        ]
     return found
 
 

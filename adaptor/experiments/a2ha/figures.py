@@ -1,4 +1,4 @@
-"""The figures of the seeds, drawn from our results."""
+"""The figures of the papers, drawn from our results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draw_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
     """All of them, as PNG and SVG. Raises ReplayError: the folder cannot be written."""
     grid = groups(rows, "grid-2011")
     old = groups(rows, "grid-2008")
-    presets = groups(rows, "presets")
+    presets = [each for each in groups(rows, "presets") if each.first.bought == "as published"]
     return [
         _figure_4(settings, folder),
         _figure_6(settings, folder),

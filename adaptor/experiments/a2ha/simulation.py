@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.a2ha import HostEstimator
+from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Hosts, Terms
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer, verdict
+from adaptor.experiments.a2ha.design import Bought
 
 PERIOD = 1 / 12
 """Charging units between the corrections of the average (A²HA §3.4: 5 of 60 minutes)."""
@@ -62,6 +64,13 @@ class _Host:
         """Counts its tasks, so that the end of one that was cut is not taken for that of the next."""
 
 
+def _buyer(bought: Bought, runtimes: Sequence[float], terms: Terms, preset: Preset) -> Buyer:
+    """The daemon is given the mean runtime as `initial_tr`: a good hint."""
+    if bought == "daemon":
+        return DaemonBuyer(len(runtimes), terms, preset, math.fsum(runtimes) / len(runtimes))
+    return PublishedBuyer(len(runtimes), terms, preset)
+
+
 _FINISHED, _READY, _END, _PERIODIC = range(4)
 """What happens, in the order in which it counts at the same instant."""
 
@@ -70,10 +79,17 @@ class CloudRun:
     """One bag; `runtimes` (seconds) are in the order in which tasks are taken, which shall be random."""
 
     def __init__(
-        self, runtimes: Sequence[float], terms: Terms, preset: Preset, *, initial: int | None = None
+        self,
+        runtimes: Sequence[float],
+        terms: Terms,
+        preset: Preset,
+        *,
+        initial: int | None = None,
+        bought: Bought = "as published",
     ) -> None:
         self._runtimes, self._terms = runtimes, terms
-        self.estimator = HostEstimator(len(runtimes), terms, preset)
+        self._preset = preset
+        self.estimator = _buyer(bought, runtimes, terms, preset)
         self._events: list[tuple[float, int, int, _Host | None, int]] = []
         self._count = itertools.count()
         self._queue = list(range(len(runtimes) - 1, -1, -1))
@@ -82,9 +98,6 @@ class CloudRun:
         self._bought = self._units = self._cut = self._continued = 0
         self._wasted = 0.0
         self._moments: list[Moment] = []
-        self._running: dict[_Host, float] = {}
-        self.finished: list[float] = []
-        """Runtimes so far."""
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)
@@ -93,7 +106,7 @@ class CloudRun:
         self._at(self._period, _PERIODIC)
 
     def finish(self) -> Run:
-        while self.estimator.remaining:
+        while self.estimator.runtimes.finished < len(self._runtimes):
             self.advance()
         return Run(
             hosts=self._bought,
@@ -123,24 +136,8 @@ class CloudRun:
         """Those that are paid now, in groups."""
         return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
 
-    @property
-    def units(self) -> int:
-        """Charged so far."""
-        return self._units
-
-    @property
-    def waiting(self) -> int:
-        return len(self._queue)
-
-    @property
-    def running(self) -> list[float]:
-        """Seconds for which the running tasks have run."""
-        return [self.now - started for started in self._running.values()]
-
     def _finished(self, host: _Host) -> None:
         self.estimator.runtimes.finish(host.started, self.now - host.started)
-        self.finished.append(self.now - host.started)
-        del self._running[host]
         host.task = None
         self._buy(self.estimator.step(self.now, self.hosts()).hosts)
         known = self.estimator.runtimes
@@ -153,7 +150,6 @@ class CloudRun:
             return
         host.task, host.started = self._queue.pop(), self.now
         host.turn += 1
-        self._running[host] = self.now
         self.estimator.runtimes.start(self.now)
         self._at(self.now + self._runtimes[host.task], _FINISHED, host)
 
@@ -164,11 +160,20 @@ class CloudRun:
                 self._idle.remove(host)
             return
         ran = self.now - host.started
-        if self.estimator.verdict(self.now, ran, self.hosts()).goes_on:
+        if verdict(self._situation(), self._preset, ran).goes_on:
             self._continued += 1
             self._pay(host, host.ends + self._terms.unit)
         else:
             self._interrupt(host, ran)
+
+    def _situation(self) -> Situation:
+        return Situation(
+            now=self.now,
+            tasks=len(self._runtimes),
+            runtimes=self.estimator.runtimes,
+            hosts=self.hosts(),
+            terms=self._terms,
+        )
 
     def _leave_group(self, host: _Host) -> None:
         group = host.ready, host.ends
@@ -181,7 +186,6 @@ class CloudRun:
         self._cut += 1
         self._wasted += ran
         self.estimator.runtimes.stop(host.started)
-        del self._running[host]
         host.turn += 1
         self._queue.append(host.task)
         free = next((each for each in self._idle if each.ends > self.now), None)

@@ -46,13 +46,15 @@ class Group(msgspec.Struct, frozen=True):
 
 def groups(rows: Iterable[Row], experiment: str) -> list[Group]:
     """By scheme, in the order in which they come."""
-    found: dict[tuple[str, str, float, float, int], list[Row]] = {}
+    found: dict[tuple[str, str, str, float, float, int], list[Row]] = {}
     for row in rows:
         if row.experiment == experiment:
-            key = (row.bag, row.preset, row.creation, row.increase, row.initial)
+            key = (row.bag, row.preset, row.bought, row.creation, row.increase, row.initial)
             found.setdefault(key, []).append(row)
     return [Group(tuple(each)) for each in found.values()]
 
 
 def pick(found: Sequence[Group], bag: str, preset: str) -> Group:
-    return next(each for each in found if (each.first.bag, each.first.preset) == (bag, preset))
+    """The runs of a preset, as published."""
+    wanted = (bag, preset, "as published")
+    return next(each for each in found if (each.first.bag, each.first.preset, each.first.bought) == wanted)

@@ -37,7 +37,7 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
     assert len(runs) == 2 * len(schemes())
     assert all(float(run["wall"]) > 0 and int(run["units"]) >= int(run["hosts"]) >= 1 for run in runs)
     table = rows_of(out / "table-2.csv")
-    assert [row["hosts"] for row in table if row[""] == "seed"] == ["1", "159", "256", "179", "154", "129"]
+    assert [row["hosts"] for row in table if row[""] == "paper"] == ["1", "159", "256", "179", "154", "129"]
     page = (out / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == len(list((out / "figures").glob("*.svg"))) == 11
     assert "synthetic" in page

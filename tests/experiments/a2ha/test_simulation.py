@@ -59,7 +59,7 @@ def test_every_bag_ends_and_is_charged_for_the_time_that_it_took(preset, bag, st
     assert bought == sorted(bought)
 
 
-def test_frugal_buys_fewer_hosts_than_the_seeds_where_tasks_differ():
+def test_frugal_buys_fewer_hosts_than_the_papers_where_tasks_differ():
     draw = np.random.default_rng(3)
     excess = {}
     for preset in (CONSERVATIVE, FRUGAL):

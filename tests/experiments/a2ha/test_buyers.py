@@ -1,14 +1,14 @@
-"""The steps of Silva et al., by hand."""
+"""The steps of Silva et al., by hand; and the daemon beside them."""
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.a2ha import HostEstimator
+from adaptor.budget.estimation.runtime_sums import Runtimes
+from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Hosts, Terms
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
@@ -18,13 +18,19 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
+from adaptor.experiments.a2ha.buyers import DaemonBuyer, PublishedBuyer, verdict
 
 HOURLY = Terms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]
 
 
 def estimator(preset=CONSERVATIVE, tasks=256, terms=HOURLY):
-    return HostEstimator(tasks, terms, preset)
+    return PublishedBuyer(tasks, terms, preset)
+
+
+def verdict_of(made, now, ran, others, preset=CONSERVATIVE, tasks=256):
+    seen = Situation(now=now, tasks=tasks, runtimes=made.runtimes, hosts=others, terms=HOURLY)
+    return verdict(seen, preset, ran)
 
 
 def run(made, runtime, started=300.0):
@@ -79,8 +85,8 @@ def test_running_tasks_count_in_the_periodic_step_only():
     # Mean over finished and running: (60 + 3 · 600) / 4.
     assert made.runtimes.corrected_mean(960.0) == 465
     hosts = [Hosts(4, 300, 3600)]
-    seldom = msgspec.structs.replace(CONSERVATIVE, creation_ratio=1.0)
-    often, periodic = (HostEstimator(256, HOURLY, seldom, made.state) for _ in range(2))
+    often, periodic = made, estimator()
+    periodic.runtimes = Runtimes(made.runtimes.sums)
     assert periodic.step(960, hosts, periodic=True).hosts > often.step(960, hosts).hosts
 
 
@@ -146,9 +152,9 @@ def test_who_goes_on_when_the_paid_time_is_over(preset, ran, goes_on):
     for _ in range(16):
         run(made, 220)
     made.runtimes.start(3600 - ran)
-    verdict = made.verdict(3600, ran, [Hosts(3, 600, 4500)])
-    assert verdict.goes_on is goes_on
-    assert verdict.reason
+    found = verdict_of(made, 3600, ran, [Hosts(3, 600, 4500)], preset, 20)
+    assert found.goes_on is goes_on
+    assert found.reason
 
 
 def test_the_last_host_always_goes_on():
@@ -156,14 +162,14 @@ def test_the_last_host_always_goes_on():
         made = estimator(preset)
         run(made, 220)
         made.runtimes.start(3500.0)
-        assert made.verdict(3600, 100, []).goes_on
+        assert verdict_of(made, 3600, 100, [], preset).goes_on
 
 
 def test_tasks_longer_than_a_unit_are_never_cut_at_its_end():
     made = estimator()
     run(made, 5400)
     made.runtimes.start(3000.0)
-    assert made.verdict(3600, 600, [Hosts(5, 0, 7200)]).goes_on
+    assert verdict_of(made, 3600, 600, [Hosts(5, 0, 7200)]).goes_on
 
 
 def test_frugal_keeps_a_task_that_no_other_host_has_time_for():
@@ -171,20 +177,29 @@ def test_frugal_keeps_a_task_that_no_other_host_has_time_for():
     for _ in range(30):
         run(made, 220)
     made.runtimes.start(600.0)
-    assert made.verdict(3600, 3000, [Hosts(5, 300, 5000)]).goes_on
+    assert verdict_of(made, 3600, 3000, [Hosts(5, 300, 5000)], FRUGAL).goes_on
 
 
-def test_what_was_learned_can_be_rebuilt():
-    made = estimator()
-    made.first(20)
-    for runtime in (220, 100, 300):
-        run(made, runtime)
-        made.step(600, ONE)
-    made.runtimes.start(700.0)
-    kept = msgspec.json.decode(msgspec.json.encode(made.state), type=type(made.state))
-    again = HostEstimator(256, HOURLY, CONSERVATIVE, kept)
-    assert again.step(900, ONE, periodic=True) == made.step(900, ONE, periodic=True)
-    assert again.state == made.state
+@pytest.mark.parametrize("preset", [CONSERVATIVE, AGGRESSIVE])
+def test_the_daemon_buys_as_published_where_each_finish_is_one_step(preset):
+    """Runtimes are equal, so that the corrected average is the average."""
+    published, daemon = estimator(preset), DaemonBuyer(256, HOURLY, preset, 220.0)
+    for _ in range(5):
+        run(published, 220)
+        run(daemon, 220)
+        last = published.step(520, ONE)
+    run(daemon, 220)
+    run(published, 220)
+    assert daemon.step(520, ONE).hosts == published.step(520, ONE).hosts >= last.hosts
+
+
+def test_the_daemon_counts_running_tasks_always_and_no_periodic_step_twice():
+    published, daemon = estimator(), DaemonBuyer(256, HOURLY, CONSERVATIVE, 60.0)
+    for made in (published, daemon):
+        run(made, 60)
+        made.runtimes.start(360.0)
+    assert daemon.step(960, ONE).hosts > published.step(960, ONE).hosts
+    assert daemon.step(960, ONE, periodic=True) == daemon.step(960, ONE, periodic=True)
 
 
 @given(
@@ -200,7 +215,7 @@ def test_hosts_are_never_more_than_half_of_the_tasks_unless_the_hint_was(preset,
         run(made, runtime)
     advice = made.step(3000, [Hosts(there, 300, 3600)] if there else [])
     assert 0 <= advice.hosts <= max(1, tasks // 2 - there)
-    assert advice.hosts <= made.waiting
+    assert advice.hosts <= more
     assert advice.units >= 1
 
 
