@@ -2,55 +2,43 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import msgspec
 
+from adaptor.config.ranges import Credits
 from adaptor.config.yaml_lines import Fail
-
-LONGEST_UNIT = 3600
 
 
 class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Credits per processor-hour."""
 
-    explicit: float = 1.0
+    explicit: Credits = 1.0
     """Of formal requests."""
-    donated: float | None = None
-    """Of preemptible time on idle nodes; None: as explicit ones."""
+    donated: Credits | None = None
+    """Of time on donated nodes; None: the same."""
 
 
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What all bags together may spend at the site."""
 
-    credits: float
+    credits: Credits
     period: Literal["day", "week", "month", "quarter", "year"] | None = None
-    """In each such period of the calendar; None: for ever."""
+    """The budget is for each such period of the calendar; None: once and for all."""
     zone: str = "UTC"
     """The time zone in which periods begin, for instance `Europe/Lisbon`."""
 
 
-def check_costs(price: PriceConfig, unit: float, budget: BudgetConfig | None, at: str, fail: Fail) -> None:
-    """Prices above 0, donated ones no higher than explicit ones, a unit of 1 s to 1 h."""
-    for key, value in (("explicit", price.explicit), ("donated", price.donated)):
-        if value is not None and not (math.isfinite(value) and value >= 1e-6):
-            fail(f"{at}.price.{key}", f"must be more than 0 (at least 0.000001), not {value:g}")
-    if price.donated is not None and price.donated > price.explicit:
-        fail(f"{at}.price.donated", f"{price.donated:g} is more than explicit, {price.explicit:g}")
-    if not 1 <= unit <= LONGEST_UNIT or unit != int(unit):
-        fail(f"{at}.charging_unit", f"must be whole seconds from 1 s to 1 h, not {unit:g} s")
-    if budget is not None:
-        _check_budget(budget, f"{at}.budget", fail)
-
-
-def _check_budget(budget: BudgetConfig, at: str, fail: Fail) -> None:
+def check_costs(price: PriceConfig, budget: BudgetConfig | None, at: str, fail: Fail) -> None:
+    """Check that donated time costs no more than explicit time, and that the time zone exists."""
     from adaptor.budget.accounting.periods import Calendar
     from adaptor.budget.errors import BudgetError
 
-    if not (math.isfinite(budget.credits) and budget.credits >= 1e-6):
-        fail(f"{at}.credits", f"must be more than 0 (at least 0.000001), not {budget.credits:g}")
+    if price.donated is not None and price.donated > price.explicit:
+        fail(f"{at}.price.donated", f"{price.donated:g} is more than explicit, {price.explicit:g}")
+    if budget is None:
+        return
     try:
         Calendar("day", budget.zone)
     except BudgetError as error:
-        fail(f"{at}.zone", str(error))
+        fail(f"{at}.budget.zone", str(error))

@@ -1,17 +1,18 @@
-"""The part of a site's configuration that says how its idle nodes are lent."""
+"""The part of a site's configuration about its donated nodes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
 from pathlib import PurePosixPath
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from adaptor.config.ranges import AtLeastASecond, PositiveShare
 from adaptor.config.yaml_lines import Fail
+from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.donation.situation import Choice, DonationRules, Hours
-from adaptor.node_agent.runtime import RUNTIME_DIRECTORY
 from adaptor.units import Duration
 
 NODE = "{node}"
@@ -22,7 +23,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Transparent allocation (De Rose §3) at one site; `docs/donation.md` explains both modes."""
 
     mode: Literal["preemptible", "agent"]
-    """By jobs that the scheduler may preempt, or by workers outside its book-keeping."""
+    """By jobs that the scheduler may preempt, or by workers that it does not know of."""
     partition: str | None = None
     """Preemptible: the partition (PBS: queue) whose jobs yield; None: the site's own."""
     account: str | None = None
@@ -35,26 +36,26 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agent: the words before a command that is to run on a node, for instance `[ssh, "{node}"]`."""
     runtime_directory: str = RUNTIME_DIRECTORY
     """Agent: where each node keeps what `adaptor reclaim` needs, on a disk of its own."""
-    reclaim_timeout: Duration = Duration(5)
-    """Agent: the longest time that a local job is held up until its node is free."""
+    reclaim_timeout: AtLeastASecond = Duration(5)
+    """Agent: the longest time that a local job waits until its node is free."""
     choose: Choice = "likely"
     """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
-    max_nodes: int | None = None
-    """Nodes lent at any instant; None: as many as there are."""
-    reserve_nodes: int = 0
-    """Idle nodes that are always left alone."""
+    max_nodes: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Nodes donated at any instant; None: no limit."""
+    reserve_nodes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Idle nodes that are never donated."""
     useful_time: Duration = Duration(600)
-    """A node that is planned for a job within so long is not lent."""
-    max_tr: Duration | None = None
-    """The longest lease; None: the site's `limits.max_tr`."""
+    """A node on which a job is planned to start within this time is not donated."""
+    max_tr: AtLeastASecond | None = None
+    """The longest time of a donated node; None: the site's `limits.max_tr`."""
     hours: tuple[str, ...] = ()
-    """Parts of the day in which nodes may be lent, by the clock of this machine: `19:00-07:30`."""
-    fit: float = 0.5
-    """Least probability with which a task must finish before its node is taken, to be started there."""
-    last_fit: float = 0.1
-    """The same for tasks that may only run on lent nodes."""
-    patience: int = 3
-    """A task that was preempted so often waits for a pilot of a formal request."""
+    """Parts of the day in which nodes may be donated, by this machine's clock: `19:00-07:30`."""
+    fit: PositiveShare = 0.5
+    """A task starts on a donated node if it finishes with this probability before the node is reclaimed."""
+    last_fit: PositiveShare = 0.1
+    """The same for tasks that may only run on donated nodes."""
+    patience: Annotated[int, msgspec.Meta(ge=1)] = 3
+    """After this many preemptions a task waits for a pilot of a formal request."""
 
     def rules(self) -> DonationRules:
         """As the decision needs them."""
@@ -80,16 +81,16 @@ def _hours(part: str) -> Hours:
         raise ValueError(f"{part!r} is not a part of the day; write for instance '19:00-07:30'")
     begin, end = (60 * int(found[i]) + int(found[i + 1]) for i in (1, 3))
     if end > 24 * 60:
-        raise ValueError(f"{part!r} ends after the day does; write for instance '19:00-07:30'")
+        raise ValueError(f"{part!r} ends after midnight; write for instance '19:00-07:30'")
     if begin == end:
-        raise ValueError(f"{part!r} ends when it begins; for the whole day leave `hours` out")
+        raise ValueError(f"{part!r} ends when it begins; for the whole day omit `hours`")
     return Hours(60.0 * begin, 60.0 * end)
 
 
 def check_donation(
     donation: DonationConfig, backend: str, modes: Collection[str], pad: float, at: str, fail: Fail
 ) -> None:
-    """Nothing is lent by chance: each mode is told what it needs, and nothing that it does not know.
+    """Check that each mode has the keys that it needs, and none of the other mode.
 
     Args:
         backend: the site's type of batch scheduler.
@@ -101,24 +102,11 @@ def check_donation(
     if donation.mode not in modes:
         fail(f"{at}.mode", f"backend {backend} has only the donation mode {' or '.join(modes)}")
     _check_mode(donation, at, fail)
-    for key, value, least in (
-        ("max_nodes", donation.max_nodes, 1),
-        ("reserve_nodes", donation.reserve_nodes, 0),
-        ("useful_time", donation.useful_time, 0),
-        ("max_tr", donation.max_tr, 1),
-        ("reclaim_timeout", donation.reclaim_timeout, 1),
-        ("patience", donation.patience, 1),
-    ):
-        if value is not None and value < least:
-            fail(f"{at}.{key}", f"must be {least} or more, not {value:g}")
     if donation.max_tr is not None and donation.max_tr <= pad:
         fail(
             f"{at}.max_tr",
-            f"{donation.max_tr:g} s leaves no time for a task: the site's pad alone takes {pad:g} s",
+            f"{donation.max_tr:g} s leaves no time for a task: the site's pad takes {pad:g} s",
         )
-    for key, probability in (("fit", donation.fit), ("last_fit", donation.last_fit)):
-        if not 0 < probability <= 1:
-            fail(f"{at}.{key}", f"is a probability: more than 0 and at most 1, not {probability:g}")
     for index, part in enumerate(donation.hours):
         try:
             _hours(part)
@@ -141,10 +129,10 @@ def _check_mode(donation: DonationConfig, at: str, fail: Fail) -> None:
             fail(f"{at}.{key}", f"is not used with mode: {donation.mode}")
     if donation.mode == "preemptible":
         if not (donation.partition or donation.qos or donation.extra_args):
-            fail(at, "say which jobs the scheduler preempts: partition, qos or extra_args")
+            fail(at, "give partition, qos or extra_args: they say which jobs the scheduler preempts")
         return
     if donation.launcher and not any(NODE in word for word in donation.launcher):
-        fail(f"{at}.launcher", f"no word of it names the node: write {NODE} where its name belongs")
+        fail(f"{at}.launcher", f"contains no {NODE}, which stands for the node's name")
     folder = donation.runtime_directory
     if not _DIRECTORY.fullmatch(folder) or ".." in PurePosixPath(folder).parts:
         # It is also written into the scripts that the scheduler runs as root.

@@ -1,10 +1,10 @@
-"""The part of a site's configuration that says how its login node is reached."""
+"""The part of a site's configuration that says about its login node."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,13 +16,13 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     host: str
     user: str | None = None
-    port: int | None = None
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
     identity: str | None = None
     """The file of the private key; None: ssh's own choice."""
     options: dict[str, str] = {}
     """More settings of ssh_config(5)."""
     directory: str = ".adaptor"
-    """The folder there for pilots and access files, absolute or below the home directory."""
+    """The remote folder for pilots and access files, absolute or below the home directory."""
     link: Literal["tunnel", "direct", "spool"] = "tunnel"
     """Workers connect through the ssh connection, or straight to this machine, or exchange files."""
     address: str | None = None
@@ -47,10 +47,8 @@ def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail)
     for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
         if value is not None and not _NAME.fullmatch(value):
             fail(f"{at}.{key}", f"{value!r} is not a name")
-    if ssh.port is not None and not 0 < ssh.port <= 65535:
-        fail(f"{at}.port", f"must be from 1 to 65535, not {ssh.port}")
     if not ssh.directory or ssh.directory.startswith("~") or re.search(r"[\0\n]", ssh.directory):
-        fail(f"{at}.directory", "must be a path there, absolute or (without '~') below the home directory")
+        fail(f"{at}.directory", "must be a remote path, absolute or (without '~') below the home directory")
     for key, value in ssh.options.items():
         if not re.fullmatch(r"[A-Za-z0-9]+", key) or re.search(r"[\0\n]", value):
             fail(f"{at}.options.{key}", "is not a setting of ssh_config(5)")
@@ -59,9 +57,9 @@ def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail)
 
 
 def check_environment(environment: Mapping[str, str], at: str, fail: Fail) -> None:
-    """Variables that a shell can set."""
+    """Check that a shell can set these variables."""
     for name, value in environment.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            fail(f"{at}.{name}", "a variable's name is made of letters, digits and '_'")
+            fail(f"{at}.{name}", "the name of a variable consists of letters, digits and '_'")
         if "\0" in value:
-            fail(f"{at}.{name}", "a variable cannot hold a zero byte")
+            fail(f"{at}.{name}", "a variable cannot contain a NUL byte")

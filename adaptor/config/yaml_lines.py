@@ -10,7 +10,7 @@ import yaml
 from adaptor.errors import ConfigError
 
 Fail = Callable[[str, str], NoReturn]
-"""Is told the path of a key, and what is wrong with it."""
+"""Raises ConfigError for the path of a key and what is wrong with it."""
 
 Lines = dict[str, int]
 """Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
@@ -30,7 +30,7 @@ def read_yaml(text: str, name: str) -> tuple[Lines, Any]:
         try:
             _collect_lines(root, "$", lines, name)
         except RecursionError as error:
-            raise ConfigError(f"{name}: an alias (`*…`) stands for what it is part of") from error
+            raise ConfigError(f"{name}: recursive YAML alias") from error
     return lines, data
 
 
@@ -40,7 +40,7 @@ def _collect_lines(node: yaml.Node, path: str, lines: Lines, name: str) -> None:
             child = f"{path}.{key.value}"
             line = key.start_mark.line + 1
             if child in lines:
-                raise ConfigError(f"{name}:{line}: {child[2:]}: this key stands twice")
+                raise ConfigError(f"{name}:{line}: {child[2:]}: duplicate key")
             lines[child] = line
             _collect_lines(value, child, lines, name)
     elif isinstance(node, yaml.SequenceNode):

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from adaptor.config.schema import config_path, load_config
+from adaptor.config.loading import config_path, load_config
 from adaptor.daemon.lock import take_lock
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory

@@ -11,11 +11,12 @@ import argparse
 import sys
 import time
 
+from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.node_agent.everyone import Reclaim, reclaim
 from adaptor.node_agent.lease import CANCELLED, RECLAIMED
 from adaptor.node_agent.names import check_job, check_name
 from adaptor.node_agent.offering import offer, take
-from adaptor.node_agent.runtime import RUNTIME_DIRECTORY, UnsafeError
+from adaptor.node_agent.runtime import UnsafeError
 
 TIMEOUT = 5.0
 

@@ -14,8 +14,6 @@ from types import TracebackType
 
 from adaptor.node_agent.place import Place
 
-RUNTIME_DIRECTORY = "/var/tmp/adaptor-lent"  # noqa: S108  (it is checked before it is used)
-"""Where nothing else is said."""
 ROOT = 0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN = "{0}: other users may write to it; close it with: chmod go-w {0}"

@@ -7,7 +7,7 @@ import pytest
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.config.schema import parse_config
+from adaptor.config.loading import parse_config
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.errors import ConfigError
 
@@ -34,14 +34,17 @@ def test_all_that_can_be_said() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("price: {explicit: 0}", r"f:4: sites.a.price.explicit: must be more than 0"),
-        ("price: {explicit: -1}", "price.explicit: must be more than 0"),
-        ("price: {explicit: .nan}", "price.explicit: must be more than 0"),
+        (
+            "price: {explicit: 0}",
+            r"f:4: sites.a.price.explicit: must be from 0.000001 to 1000000000, not 0",
+        ),
+        ("price: {explicit: -1}", "price.explicit: must be from 0.000001"),
+        ("price: {explicit: .nan}", "price.explicit: must be from 0.000001"),
         ("price: {donated: 2}", "price.donated: 2 is more than explicit"),
         ("price: {explicitt: 2}", "did you mean `explicit`"),
-        ("charging_unit: 2h", "charging_unit: must be whole seconds from 1 s to 1 h"),
+        ("charging_unit: 2h", "charging_unit: must be whole seconds from 1s to 1h, not 2h"),
         ("charging_unit: 0", "charging_unit: must be whole seconds"),
-        ("budget: {credits: 0}", "budget.credits: must be more than 0"),
+        ("budget: {credits: 0}", "budget.credits: must be from 0.000001"),
         ("budget: {}", "missing required field `credits`"),
         ("budget: {credits: 1, period: fortnight}", "budget.period"),
         ("budget: {credits: 1, period: day, zone: Europe/Nowhere}", "budget.zone: time zone"),

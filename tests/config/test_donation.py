@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import load_config, parse_config
+from adaptor.config.loading import load_config, parse_config
 from adaptor.donation.situation import DonationRules, Hours
 from adaptor.errors import ConfigError
 
@@ -70,9 +70,9 @@ def test_all_that_can_be_said_of_agents() -> None:
         ),
         (
             "{mode: preemptible}",
-            "donation: say which jobs the scheduler preempts: partition, qos or extra_args",
+            "donation: give partition, qos or extra_args: they say which jobs the scheduler preempts",
         ),
-        ("{mode: preemptible, account: a}", "donation: say which jobs the scheduler preempts"),
+        ("{mode: preemptible, account: a}", "donation: give partition, qos or extra_args"),
         ("{mode: preemptible, qos: low, launcher: [ssh]}", "launcher: is not used with mode: preemptible"),
         (
             "{mode: preemptible, qos: low, runtime_directory: /run/a}",
@@ -88,7 +88,7 @@ def test_all_that_can_be_said_of_agents() -> None:
         ("{mode: agent, extra_args: [-n]}", "donation.extra_args: is not used with mode: agent"),
         (
             "{mode: agent, launcher: [ssh, node]}",
-            "launcher: no word of it names the node: write {node} where",
+            "launcher: contains no {node}, which stands",
         ),
         ("{mode: agent, runtime_directory: tmp/a}", "runtime_directory: 'tmp/a' is not an absolute path"),
         ("{mode: agent, runtime_directory: /}", "runtime_directory: '/' is not an absolute path"),
@@ -97,17 +97,17 @@ def test_all_that_can_be_said_of_agents() -> None:
         ("{mode: agent, max_nodes: 0}", "donation.max_nodes: must be 1 or more, not 0"),
         ("{mode: agent, max_nodes: 1.5}", "donation.max_nodes: Expected `int | null`, got `float`"),
         ("{mode: agent, reserve_nodes: -1}", "donation.reserve_nodes: must be 0 or more, not -1"),
-        ("{mode: agent, max_tr: 0}", "donation.max_tr: must be 1 or more, not 0"),
+        ("{mode: agent, max_tr: 0}", "donation.max_tr: must be 1s or more, not 0"),
         (
             "{mode: agent, max_tr: 30}",
-            "donation.max_tr: 30 s leaves no time for a task: the site's pad alone",
+            "donation.max_tr: 30 s leaves no time for a task: the site's pad takes",
         ),
         ("{mode: agent, max_tr: soon}", "donation.max_tr: 'soon' is not a duration"),
-        ("{mode: agent, reclaim_timeout: 0}", "donation.reclaim_timeout: must be 1 or more, not 0"),
+        ("{mode: agent, reclaim_timeout: 0}", "donation.reclaim_timeout: must be 1s or more, not 0"),
         ("{mode: agent, patience: 0}", "donation.patience: must be 1 or more, not 0"),
-        ("{mode: agent, fit: 0}", "donation.fit: is a probability: more than 0 and at most 1, not 0"),
-        ("{mode: agent, fit: 50}", "donation.fit: is a probability: more than 0 and at most 1, not 50"),
-        ("{mode: agent, last_fit: .nan}", "donation.last_fit: is a probability: more than 0"),
+        ("{mode: agent, fit: 0}", "donation.fit: must be more than 0 and at most 1, not 0"),
+        ("{mode: agent, fit: 50}", "donation.fit: must be more than 0 and at most 1, not 50"),
+        ("{mode: agent, last_fit: .nan}", "donation.last_fit: must be more than 0"),
         ("{mode: agent, hours: 19:00-07:30}", "donation.hours: Expected `array`, got `str`"),
         (
             "{mode: agent, hours: [evening]}",
@@ -118,7 +118,7 @@ def test_all_that_can_be_said_of_agents() -> None:
             "{mode: agent, hours: [01:00-02:00, 24:00-02:00]}",
             "donation.hours[1]: '24:00-02:00' is not a part",
         ),
-        ("{mode: agent, hours: [01:00-24:30]}", "donation.hours[0]: '01:00-24:30' ends after the day does"),
+        ("{mode: agent, hours: [01:00-24:30]}", "donation.hours[0]: '01:00-24:30' ends after midnight"),
         ("{mode: agent, hours: [09:00-09:00]}", "donation.hours[0]: '09:00-09:00' ends when it begins"),
     ],
 )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.config.loading import parse_config
 from adaptor.config.registered import GROUP, SOURCE_TREE, backend_names, load_backend
-from adaptor.config.schema import parse_config
 from adaptor.errors import ConfigError
 from tests.backends.distribution import installed
 

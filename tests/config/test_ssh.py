@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.config.schema import parse_config
+from adaptor.config.loading import parse_config
 from adaptor.errors import ConfigError
 
 HEAD = "sites:\n  far:\n    backend: slurm\n"
@@ -31,8 +31,8 @@ def test_the_host_is_enough() -> None:
         ('{host: "a\\n"}', "ssh.host: 'a\\n' is not a name"),
         ("{host: a, user: -l}", "ssh.user: '-l' is not a name"),
         ("{host: a, port: 70000}", "ssh.port: must be from 1 to 65535, not 70000"),
-        ("{host: a, directory: ''}", "ssh.directory: must be a path there"),
-        ("{host: a, directory: ~/adaptor}", "ssh.directory: must be a path there"),
+        ("{host: a, directory: ''}", "ssh.directory: must be a remote path"),
+        ("{host: a, directory: ~/adaptor}", "ssh.directory: must be a remote path"),
         ("{host: a, hots: b}", "ssh.hots: unknown key (did you mean `host`?)"),
         ("{host: a, link: pigeon}", "ssh.link: Invalid enum value 'pigeon'"),
         (
@@ -62,5 +62,5 @@ def test_a_spool_goes_with_its_link_only() -> None:
 def test_variables_have_names_that_a_shell_can_set() -> None:
     found = parse_config(HEAD + "    environment: {SLURM_CONF: /etc/far.conf}\n", "c.yaml")
     assert found.sites["far"].environment == {"SLURM_CONF": "/etc/far.conf"}
-    assert "environment.A-B: a variable's name" in broken(HEAD + "    environment: {A-B: c}\n")
+    assert "environment.A-B: the name of a variable" in broken(HEAD + "    environment: {A-B: c}\n")
     assert "Expected `str`, got `int`" in broken(HEAD + "    environment: {PORT: 6817}\n")

@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
@@ -25,6 +25,7 @@ from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import Hello, Leaving, Report
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.bag import Bag
+from adaptor.units import Duration
 from tests.daemon.fake_site import FakeBackend, FakeServer, FakeSite
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=7200)

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.bag_spec import BagSpec
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
@@ -16,6 +16,7 @@ from adaptor.model import Limits, QueueState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.bag import Bag
+from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)

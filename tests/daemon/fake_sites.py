@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.site import Site
@@ -20,6 +20,7 @@ from adaptor.journal.journal import Journal
 from adaptor.model import Limits
 from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.bag import Bag
+from adaptor.units import Duration
 from tests.daemon.fake_site import FakeBackend, FakeServer
 
 LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=3600)

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.credits.spending import change_budget
 from adaptor.daemon.step import step
@@ -20,6 +19,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.protocol.messages import Leaving
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.workers import Worker
+from adaptor.units import Duration
 from tests.daemon.donating_site import PREEMPTIBLE, LendingSite
 
 

@@ -15,11 +15,12 @@ import psutil
 import pytest
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.node_agent.lease import marker
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport
+from adaptor.units import Duration
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
 from backends.base import PilotOrder

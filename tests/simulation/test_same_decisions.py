@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
@@ -25,6 +25,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import Terms
+from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 from tests.simulation.trace_strategies import jobs_from

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from adaptor.cli.options import config_option, duration
+from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.errors import AdaptorError
 from adaptor.node_agent import reclaim as agent
-from adaptor.node_agent.runtime import RUNTIME_DIRECTORY
 
 
 @click.command()
@@ -48,7 +48,7 @@ def reclaim(
 
 def _configured(config: str | None) -> dict[str, float | None]:
     """The runtime folders of the sites that donate nodes in agent mode, with their time limits."""
-    from adaptor.config.schema import config_path, load_config
+    from adaptor.config.loading import config_path, load_config
 
     try:
         sites = load_config(config_path(config)).sites.values()

@@ -9,7 +9,8 @@ import click
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.cli.words import coloured, printable
-from adaptor.config.schema import SiteConfig, config_path, load_config
+from adaptor.config.loading import config_path, load_config
+from adaptor.config.schema import SiteConfig
 from backends.findings import Finding
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}

@@ -14,7 +14,8 @@ import click
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import SiteConfig, config_path, load_config
+from adaptor.config.loading import config_path, load_config
+from adaptor.config.schema import SiteConfig
 from adaptor.errors import AdaptorError, UsageError
 from backends.hooks import Hooks, Wanted
 from backends.registry import backend_type

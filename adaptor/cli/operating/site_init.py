@@ -8,7 +8,7 @@ import click
 
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.config.schema import default_config_path, parse_config
+from adaptor.config.loading import default_config_path, parse_config
 from adaptor.errors import AdaptorError, UsageError
 from backends.base import SchedulerError
 

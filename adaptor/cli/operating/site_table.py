@@ -29,7 +29,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
     Raises:
         ConfigError: the configuration is at fault.
     """
-    from adaptor.config.schema import config_path, load_config
+    from adaptor.config.loading import config_path, load_config
 
     return [
         views.SiteView(

@@ -13,7 +13,8 @@ from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
 from adaptor.cli.research.running import seed_option
 from adaptor.cli.research.trace_options import FILE, processors_option, scheduler_option
-from adaptor.config.schema import SiteConfig, load_config
+from adaptor.config.loading import load_config
+from adaptor.config.schema import SiteConfig
 from adaptor.errors import UsageError
 from adaptor.units import format_duration, parse_duration
 

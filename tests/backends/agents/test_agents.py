@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config.schema import Duration
 from adaptor.processes.notes import END, JOB, START, note_path
 from adaptor.reports import JobState
+from adaptor.units import Duration
 from backends.agents import agents
 from backends.agents.agents import Agents, grace_of
 from backends.agents.launching import command_on

@@ -14,8 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
+from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, lives, wait_until, written_pid

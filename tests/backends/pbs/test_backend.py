@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobState
+from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN
 from backends.machines.base import Answer

@@ -10,8 +10,10 @@ import msgspec
 import pytest
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.config.loading import parse_config
+from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.model import Request
+from adaptor.units import Duration
 from backends.ceilings import limits_of
 from backends.findings import Finding
 from backends.pbs import discover

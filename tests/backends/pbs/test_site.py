@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config.schema import parse_config
+from adaptor.config.loading import parse_config
 from adaptor.daemon.sites import make_backend
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.errors import ConfigError

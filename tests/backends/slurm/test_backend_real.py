@@ -9,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.config.schema import Duration, SiteConfig, parse_config
+from adaptor.config.loading import parse_config
+from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
+from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site, describe_sites

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.donation import DonationConfig
-from adaptor.config.schema import Duration, SiteConfig
+from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.slurm.backend import SlurmBackend
 from backends.slurm.discover import check_site

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from adaptor.config.schema import Duration, LimitsConfig, SiteConfig, parse_config
+from adaptor.config.loading import parse_config
+from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.model import Limits
+from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.ceilings import limits_of
 from backends.findings import Finding, check_limits

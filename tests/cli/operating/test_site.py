@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.config.schema import default_config_path, load_config
+from adaptor.config.loading import default_config_path, load_config
 from adaptor.protocol import control
 from adaptor.views import SiteView
 from backends.base import SchedulerError

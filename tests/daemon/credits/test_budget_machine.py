@@ -11,10 +11,10 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adaptor.config.schema import Duration
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
 from adaptor.reports import JobState
+from adaptor.units import Duration
 from backends.base import SubmitRefused
 from tests.daemon import donating_site as lending_site
 from tests.daemon.budgeted_site import in_every_past, set_budget, told_of

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from adaptor.config.schema import SiteConfig, parse_config
+from adaptor.config.loading import parse_config
+from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.check import check_where_it_is
 from backends.findings import Finding, ok
 from backends.machines.base import Machine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.config.schema import parse_config
+from adaptor.config.loading import parse_config
 from adaptor.daemon.spool.setup import latency_of, spool_of
 from adaptor.errors import ConfigError
 

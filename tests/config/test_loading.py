@@ -8,17 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config.schema import (
-    BUILT_IN,
-    Config,
-    DaemonConfig,
-    Duration,
-    LimitsConfig,
-    config_path,
-    load_config,
-    parse_config,
-)
+from adaptor.config.loading import config_path, load_config, parse_config
+from adaptor.config.schema import BUILT_IN, Config, DaemonConfig, LimitsConfig
 from adaptor.errors import ConfigError
+from adaptor.units import Duration
 
 FULL = """\
 sites:
@@ -89,6 +82,10 @@ def test_what_is_left_out_has_the_papers_defaults() -> None:
             site("limits:\n  max_prc: 4"),
             "c.yaml:5: sites.hpc.limits.max_prc: unknown key (did you mean `max_proc`?)",
         ),
+        (
+            site("donation:\n  mode: agent\n  max_node: 4"),
+            "c.yaml:6: sites.hpc.donation.max_node: unknown key (did you mean `max_nodes`?)",
+        ),
         (site("") + "daemon:\n  prt: 4\n", "c.yaml:5: daemon.prt: unknown key (did you mean `port`?)"),
         ("sits: {}\n", "c.yaml:1: sits: unknown key (did you mean `sites`?)"),
         (site("zzz: 1"), "c.yaml:4: sites.hpc.zzz: unknown key"),
@@ -111,15 +108,19 @@ def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str
         ("limits:\n  max_tr: 0", "5: sites.hpc.limits.max_tr", "must be more than 0"),
         ("limits:\n  max_proc: 0", "5: sites.hpc.limits.max_proc", "must be more than 0"),
         ("limits:\n  max_proc: many", "5: sites.hpc.limits.max_proc", "Expected `int | null`"),
-        ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad alone takes 30 s"),
+        ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad takes 30 s"),
         ("limits: 4", "4: sites.hpc.limits", "Expected `object`"),
         ("growth_factor: 1", "4: sites.hpc.growth_factor", "2 or more, not 1"),
+        ("charging_unit: 1.5", "4: sites.hpc.charging_unit", "must be whole seconds from 1s to 1h, not 1.5"),
+        ("overrun: [1]", "4: sites.hpc.overrun", "[1] is not a duration"),
+        ("environment:\n  A: 1", "4: sites.hpc.environment[...]", "Expected `str`, got `int`"),
+        ("price:\n  explicit: 0", "5: sites.hpc.price.explicit", "must be from 0.000001"),
         ("growth_factor: 1.5", "4: sites.hpc.growth_factor", "Expected `int`"),
         ("heuristic: greedy", "4: sites.hpc.heuristic", "'greedy'"),
         ("command_timeout: 0", "4: sites.hpc.command_timeout", "must be more than 0"),
         ("extra_args:\n  - --x\n  - 5", "6: sites.hpc.extra_args[1]", "Expected `str`"),
         ("whole_nodes: 3", "4: sites.hpc.whole_nodes", "Expected `bool`"),
-        ("backend: local", "4: sites.hpc.backend", "stands twice"),
+        ("backend: local", "4: sites.hpc.backend", "duplicate key"),
     ],
 )
 def test_a_bad_value_is_named_with_its_place(lines: str, where: str, what: str) -> None:
@@ -146,7 +147,7 @@ def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
         ("daemon: {}\n", "missing required field `sites`"),
         ("sites: {}\n", "at least one site"),
         ("\nsites:\n", "c.yaml:2: sites: "),
-        ("sites:\n  a b: {backend: local}\n", "c.yaml:2: sites.a b: a site's name"),
+        ("sites:\n  a b: {backend: local}\n", "c.yaml:2: sites.a b: the name of a site"),
         ("sites:\n  1: {backend: local}\n", "c.yaml:1: sites: a key that is not text; put it in quotes"),
         ("sites:\n\tx: 5\n", "c.yaml:2: not valid YAML"),
         ("sites: [\n", "not valid YAML"),
@@ -154,7 +155,7 @@ def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
         ("sites: 2020-13-45\n", "not valid YAML"),
         ("sites: \x00\n", "not valid YAML"),
         ("? [a, b]\n: 1\n", "not valid YAML"),
-        ("sites: &a\n  x: *a\n", "an alias"),
+        ("sites: &a\n  x: *a\n", "recursive YAML alias"),
         ("sites: {a: {backend: local}}\n---\nmore: 1\n", "not valid YAML"),
         (site("") + "daemon: {port: 70000}\n", "c.yaml:4: daemon.port: must be from 0 to 65535"),
         (site("") + "daemon: {port: -1}\n", "daemon.port: must be from 0 to 65535"),

@@ -1,0 +1,71 @@
+"""Checks of a configuration that concern several keys, or need more than a range."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NoReturn
+
+from adaptor.config.budget import check_costs
+from adaptor.config.donation import check_donation
+from adaptor.config.registered import BackendFacts, load_backend
+from adaptor.config.schema import Config, SiteConfig
+from adaptor.config.ssh import check_environment, check_ssh
+from adaptor.config.yaml_lines import Fail, Lines
+from adaptor.errors import ConfigError
+
+
+def check(config: Config, lines: Lines, name: str) -> None:
+    """Check what the type of one key alone cannot say.
+
+    Raises:
+        ConfigError: names file, line and key.
+    """
+
+    def fail(path: str, problem: str) -> NoReturn:
+        raise ConfigError(f"{name}:{lines.get(path, lines.get('$.sites', 1))}: {path[2:]}: {problem}")
+
+    if not config.sites:
+        fail("$.sites", "at least one site is required")
+    for site_name, site in config.sites.items():
+        at = f"$.sites.{site_name}"
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):
+            fail(at, "the name of a site consists of letters, digits, '-' and '_'")
+        _check_site(site, at, fail)
+
+
+def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
+    backend = _check_backend(site, at, fail)
+    check_costs(site.price, site.budget, at, fail)
+    _check_spool(site, at, fail)
+    check_environment(site.environment, f"{at}.environment", fail)
+    if site.ssh is not None:
+        check_ssh(site.ssh, site.backend, backend.over_ssh, f"{at}.ssh", fail)
+    if site.donation is not None:
+        check_donation(site.donation, site.backend, backend.donation_modes, site.pad, f"{at}.donation", fail)
+    max_tr = site.limits.max_tr
+    if max_tr is not None and max_tr <= site.pad:
+        fail(
+            f"{at}.limits.max_tr",
+            f"{max_tr:g} s leaves no time for a task: the pad takes {site.pad:g} s",
+        )
+
+
+def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
+    try:
+        backend = load_backend(site.backend)
+    except ConfigError as error:
+        fail(f"{at}.backend", str(error))
+    if site.dialect is not None and site.dialect not in backend.dialects:
+        known = ", ".join(backend.dialects) or "none"
+        fail(f"{at}.dialect", f"backend {site.backend} has no dialect {site.dialect!r} (it has: {known})")
+    return backend
+
+
+def _check_spool(site: SiteConfig, at: str, fail: Fail) -> None:
+    if site.spool is None:
+        return
+    if site.ssh is not None and site.ssh.link != "spool":
+        fail(f"{at}.spool", f"is not used with ssh.link: {site.ssh.link}; write ssh.link: spool")
+    if site.ssh is None and not Path(site.spool).expanduser().is_absolute():
+        fail(f"{at}.spool", f"{site.spool!r} is not an absolute path")

@@ -1,0 +1,56 @@
+"""The site configuration: where its file is, and its text as typed objects."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from adaptor.config.checks import check
+from adaptor.config.locating import converted
+from adaptor.config.schema import BUILT_IN, Config
+from adaptor.config.yaml_lines import read_yaml
+from adaptor.errors import ConfigError
+
+
+def config_path(option: str | None = None) -> Path | None:
+    """The file that counts: `--config`, `$ADAPTOR_CONFIG`, then the XDG place; None where there is none.
+
+    Raises:
+        ConfigError: a file that was named does not exist.
+    """
+    for named, how in ((option, "--config"), (os.environ.get("ADAPTOR_CONFIG"), "$ADAPTOR_CONFIG")):
+        if named:
+            path = Path(named).expanduser()
+            if not path.is_file():
+                raise ConfigError(f"{path}: no such file (given by {how})")
+            return path
+    path = default_config_path()
+    return path if path.is_file() else None
+
+
+def default_config_path() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "adaptor" / "config.yaml"
+
+
+def load_config(path: Path | None) -> Config:
+    """The configuration of a file, or the built-in local site.
+
+    Raises:
+        ConfigError: the file is unreadable, not YAML, or says something that we do not understand.
+    """
+    if path is None:
+        return BUILT_IN
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_config(text, str(path))
+
+
+def parse_config(text: str, name: str) -> Config:
+    """As `load_config`, from text; `name` stands for the file in errors."""
+    lines, data = read_yaml(text, name)
+    config = converted(data, lines, name)
+    check(config, lines, name)
+    return config

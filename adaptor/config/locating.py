@@ -1,0 +1,110 @@
+"""Messages of msgspec with the file, the line and the key, and the way out."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any
+
+import msgspec
+from msgspec import inspect as types
+
+from adaptor.config.ranges import Bounds, bounds_of, out_of_range, struct_of
+from adaptor.config.schema import Config
+from adaptor.config.yaml_lines import Lines
+from adaptor.did_you_mean import did_you_mean
+from adaptor.errors import ConfigError
+from adaptor.units import Duration, parse_duration
+
+_AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+_OUT_OF_RANGE = re.compile(r"Expected `(int|float)( \| null)?` [<>]")
+
+
+def converted(data: Any, lines: Lines, name: str) -> Config:
+    """The configuration that parsed YAML describes; its fields and ranges are checked, alone.
+
+    Args:
+        name: of the file, in messages.
+
+    Raises:
+        ConfigError: a key is unknown or missing, or a value has a wrong type or is out of range.
+    """
+    try:
+        config = msgspec.convert(data, Config, dec_hook=_decode_duration)
+    except msgspec.ValidationError as error:
+        raise _located(_with_key(str(error), data), data, lines, name) from error
+    for path, bounds in out_of_range(_tree(), config, "$"):
+        raise _error(path, _outside(bounds, path, data), lines, name)
+    return config
+
+
+def _decode_duration(kind: type, value: Any) -> Any:
+    if kind is Duration:
+        return Duration(parse_duration(value))
+    raise NotImplementedError(kind)
+
+
+def _with_key(message: str, data: Any) -> str:
+    """The message with the site's name: msgspec writes `[...]` for a key of a mapping."""
+    if "`$.sites[...]" not in message:
+        return message
+    for site, raw in data["sites"].items():
+        try:
+            msgspec.convert({"sites": {site: raw}}, Config, dec_hook=_decode_duration)
+        except msgspec.ValidationError as error:
+            return str(error).replace("$.sites[...]", f"$.sites.{site}", 1)
+    return message
+
+
+def _located(message: str, data: Any, lines: Lines, name: str) -> ConfigError:
+    """For a message of msgspec, whose path is at its end."""
+    at = _AT.search(message)
+    problem, path = (message[: at.start()], at["path"]) if at else (message, "$")
+    if at and at["key"]:
+        problem = "a key that is not text; put it in quotes"
+    unknown = _UNKNOWN_FIELD.fullmatch(problem)
+    if unknown:
+        hint = did_you_mean(unknown["field"], _keys_at(path), shown="`{}`")
+        path = f"{path}.{unknown['field']}"
+        problem = f"unknown key ({hint})" if hint else "unknown key"
+    elif _OUT_OF_RANGE.match(problem):
+        kind = _type_at(path)
+        bounds = bounds_of(kind) if kind is not None else None
+        problem = _outside(bounds, path, data) if bounds is not None else problem
+    return _error(path, problem, lines, name)
+
+
+def _outside(bounds: Bounds, path: str, data: Any) -> str:
+    value = data
+    for part in path.split(".")[1:]:
+        value = value[part]
+    return f"{bounds.words()}, not {value}"
+
+
+def _error(path: str, problem: str, lines: Lines, name: str) -> ConfigError:
+    known = path.partition("[...]")[0]  # msgspec does not say which key of a mapping it means.
+    return ConfigError(f"{name}:{lines.get(path, lines.get(known, 1))}: {path[2:] or 'the file'}: {problem}")
+
+
+@functools.cache
+def _tree() -> types.Type:
+    return types.type_info(Config)
+
+
+def _type_at(path: str) -> types.Type | None:
+    """The type of the field at a path; None: there is no such field."""
+    kind: types.Type | None = _tree()
+    for part in path.split(".")[1:]:
+        kind = struct_of(kind) if kind is not None else None
+        if isinstance(kind, types.DictType):
+            kind = kind.value_type
+        elif isinstance(kind, types.StructType):
+            kind = next((field.type for field in kind.fields if field.encode_name == part), None)
+    return kind
+
+
+def _keys_at(path: str) -> list[str]:
+    kind = _type_at(path)
+    inner = struct_of(kind) if kind is not None else None
+    return [field.encode_name for field in inner.fields] if isinstance(inner, types.StructType) else []

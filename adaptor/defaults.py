@@ -1,0 +1,6 @@
+"""Defaults that rooms share which must not import each other."""
+
+from __future__ import annotations
+
+RUNTIME_DIRECTORY = "/var/tmp/adaptor-lent"  # noqa: S108  (the node agent checks it before it uses it)
+"""The folder of a node for what a reclaim needs, where the configuration names no other."""
