@@ -1,4 +1,4 @@
-"""The daemon's clock: the only place that reads the time for decisions."""
+"""The clock of the daemon: the one place where it reads the time of day."""
 
 from __future__ import annotations
 

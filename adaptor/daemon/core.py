@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from adaptor.daemon.clock import Clock, system_clock
@@ -19,12 +19,15 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
-from adaptor.protocol.messages import BagContext, Lease, Orders, ToWorker, encode
+from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
 from adaptor.scheduling.changes import Changes
 from adaptor.scheduling.outbox import Draft, Grant
 from adaptor.scheduling.state import SiteTerms
 
 log = logging.getLogger(__name__)
+
+_OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED})
+"""Ends that say something of the task; how all others came about, the pilot's own end has said."""
 
 
 class Core:
@@ -85,6 +88,16 @@ class Core:
         for worker, draft in drafts.items():
             await self.send(worker, self._orders(worker, draft))
         return changes
+
+    def hear_late(self, results: Iterable[Result], now: float) -> None:
+        """Take in results of a worker whose pilot has ended for the scheduler. Raises JournalError.
+
+        The pilot was charged; what its tasks came to counts all the same, as far as it is still of interest.
+        """
+        told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
+        for (pilot, site), keys in self.journal.started_in(told).items():
+            if site in self.terms:
+                self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
 
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))

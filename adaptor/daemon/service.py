@@ -16,21 +16,22 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from adaptor import __version__
 from adaptor.config.schema import Config
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
-from adaptor.daemon.client_endpoint import Reception
+from adaptor.daemon.client.endpoint import ClientEndpoint
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
-from adaptor.daemon.remote.setup import set_up_remote_folder
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.shutdown import end_pilots
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.daemon.spool.setup import open_spool, set_up_spool, spool_of
+from adaptor.daemon.spool.setup import open_spool, spool_of
 from adaptor.daemon.step import run as run_site
+from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
 from adaptor.daemon.worker_endpoint import Desk
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
@@ -52,7 +53,7 @@ class Service:
         """Raises AdaptorError: something cannot be opened, or no scheduler answers."""
         self.directory = directory
         self.config = config
-        self.started = time.time()
+        self.started = system_clock()
         self.stalled = ""
         """Why nothing can be written down now; empty: it can."""
         private_directory(directory / "pilots")
@@ -88,7 +89,7 @@ class Service:
             set_up_remote_folder(state, self._keys, self._addresses, self._stall)
         self._load_pilots()
         self.desk = Desk(self.core, self.sites, self._stall)
-        self._reception = Reception(self, self._stall, self.server.send_client)
+        self._clients = ClientEndpoint(self, self._stall, self.server.send_client)
         self._stop = asyncio.Event()
         self._stopping = False
         self._stop_pilots = False
@@ -220,7 +221,7 @@ class Service:
             return
         try:
             self.core.journal.explain(
-                time.time(), "", "problem", f"it can be written again after: {self.stalled}"
+                self.core.now(), "", "problem", f"it can be written again after: {self.stalled}"
             )
             self.core.recover()
             self._load_pilots()
@@ -255,7 +256,7 @@ class Service:
             self._stall(error)
 
     async def _on_clients(self, batch: list[Message]) -> None:
-        await self._reception.receive(batch)
+        await self._clients.receive(batch)
         self._last_busy = time.monotonic()
 
     async def _every_second(self) -> None:

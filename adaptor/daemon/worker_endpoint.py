@@ -10,7 +10,6 @@ import msgspec
 
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.credits.late_results import hear_late
 from adaptor.daemon.server import Message
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
@@ -121,7 +120,7 @@ class Desk:
     def _greet(self, id: str, hello: Hello, now: float) -> ToWorker:
         site, pilot = self._find(hello.pilot)
         if site is None or pilot is None:
-            hear_late(self._core, hello.unacknowledged, now)
+            self._core.hear_late(hello.unacknowledged, now)
             told = [result.key for result in hello.unacknowledged]
             return Orders(acknowledged=told, leave=f"pilot {hello.pilot} is not in the system any more")
         if pilot.first_hello is None:
@@ -144,7 +143,7 @@ class Desk:
     def _bid_farewell(self, id: str, goodbye: Goodbye, now: float) -> None:
         worker = self._core.broker.goodbye(id, goodbye.why, goodbye.results, now)
         if worker is None:
-            hear_late(self._core, goodbye.results, now)
+            self._core.hear_late(goodbye.results, now)
             return
         log.info("worker %s leaves: %s", id, goodbye.why.value)
         site = self._sites.get(worker.site)

@@ -11,7 +11,7 @@ import pytest
 
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.estimation.forecast import Forecast
-from adaptor.daemon.credits.spending import check_deadline
+from adaptor.daemon.client.credits import check_deadline
 from adaptor.decisions import forecasts
 from adaptor.decisions.observation import sites_facts
 from adaptor.errors import UsageError

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from adaptor.config.donation import DonationConfig
+from adaptor.daemon.client.credits import change_budget
 from adaptor.daemon.clock import midnight
-from adaptor.daemon.credits.spending import change_budget
 from adaptor.daemon.step import step
 from adaptor.decisions import donation_memory as lender
 from adaptor.donation.situation import NodeUse

@@ -17,8 +17,8 @@ from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.credits.pricing import Costs
-from adaptor.daemon.credits.spending import why_paused
 from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import aim_of, task_time

@@ -1,1 +1,1 @@
-"""Credits in the running daemon: the ledger, what requests may cost, and what a bag is bought for."""
+"""Credits in the running daemon: the ledger in the journal, at the prices of the configuration."""

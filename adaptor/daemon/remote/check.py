@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from adaptor import __version__
 from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.tunnel import Tunnel
 from adaptor.protocol.interfaces import addresses
@@ -81,9 +81,9 @@ def _findings(site: SiteConfig, ssh: SshConfig, machine: Distant) -> Iterator[Fi
 
 def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
     commands.ask("true")
-    began = time.time()
+    began = system_clock()
     there = float(commands.ask("date", "+%s.%N"))
-    took = time.time() - began
+    took = system_clock() - began
     yield ok(f"ssh {ssh.host} answers; a command takes {took * 1000:.0f} ms")
     if took > _SLOW:
         yield warning("every command waits for your shell's start-up files there: shorten them for ssh")

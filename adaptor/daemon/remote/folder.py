@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.backoff import Backoff
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.routes import Route
 from adaptor.errors import AdaptorError
 from adaptor.protocol.access import RELAYED_ACCESS, Access
@@ -54,7 +55,7 @@ class RemoteFolder:
         self._route = route
         self._changed = changed
         self._pause = Backoff(first=1, most=60)
-        self._lost_at = time.time()
+        self._lost_at = system_clock()
         self._open_since = 0.0
 
     @property
@@ -86,9 +87,9 @@ class RemoteFolder:
                 await self._watch()
                 self._set_problem("the connection and the route of its workers were lost; reconnecting")
             except AdaptorError as error:
-                self._pause.failed(time.time(), str(error))
+                self._pause.failed(system_clock(), str(error))
                 self._set_problem(str(error))
-            await asyncio.sleep(max(_LOOK, self._pause.until - time.time()))
+            await asyncio.sleep(max(_LOOK, self._pause.until - system_clock()))
 
     async def close(self) -> None:
         await self._route.close()
@@ -115,8 +116,8 @@ class RemoteFolder:
         if problem == self.problem:
             return
         if not problem:
-            self._open_since = time.time()
+            self._open_since = system_clock()
         elif not self.problem:
-            self._lost_at = time.time()
+            self._lost_at = system_clock()
         self.problem = problem
         self._changed(problem)

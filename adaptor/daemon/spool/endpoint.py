@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
 
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.server import Message
 from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
 from adaptor.protocol.spool.flow import Arrival, Incoming, Outgoing
@@ -83,7 +84,7 @@ class SpoolEndpoint:
             pilots: returns the site's pilots in the system.
             complain: receives each new reason why the spool cannot be used.
         """
-        self.heard_until = time.time()
+        self.heard_until = system_clock()
         """Epoch seconds up to which `hear` has had everything that workers wrote."""
         self._spool = spool
         self._seal = seal
@@ -132,7 +133,7 @@ class SpoolEndpoint:
     async def exchange(self) -> None:
         """Read what workers wrote, have it handled, and write the answers."""
         async with self._busy:
-            began = time.time()
+            began = system_clock()
             outcome = await self._exchange(self._next_exchange(collect=True))
             if outcome is None:
                 return

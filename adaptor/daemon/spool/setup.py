@@ -1,22 +1,17 @@
-"""Which sites have a spool, where it is, and how the daemon connects to it."""
+"""Which sites have a spool, and where it is."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.machines import python_of
-from adaptor.daemon.server import Message, Server
-from adaptor.daemon.site import Site
-from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.errors import AdaptorError, JournalError
-from adaptor.protocol.keys import Keys
+from adaptor.errors import AdaptorError
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Spool, SpoolError
 from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.remote import RemoteSpool, Talk
-from adaptor.protocol.spool.seal import Seal
 
 Start = Callable[[Sequence[str]], Talk]
 """Starts a long-lived process on the site's machine."""
@@ -50,25 +45,3 @@ def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Sp
         return DirectorySpool(Path(folder).expanduser())
     except SpoolError as error:
         raise AdaptorError(f"sites.{name}.spool: {error}") from error
-
-
-def set_up_spool(
-    site: Site,
-    spool: Spool,
-    keys: Keys,
-    server: Server,
-    hear: Callable[[list[Message]], Awaitable[None]],
-    stall: Callable[[JournalError], None],
-) -> None:
-    """Exchange messages with a site's workers through a spool."""
-
-    def complain(problem: str) -> None:
-        try:
-            site.explain("problem", problem)
-        except JournalError as error:
-            stall(error)
-
-    site.spool = SpoolEndpoint(
-        spool, Seal(keys.worker.secret), hear=hear, pilots=lambda: list(site.pilots), complain=complain
-    )
-    server.other_transports.append(site.spool.send)

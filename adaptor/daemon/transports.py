@@ -1,8 +1,8 @@
-"""Sets up the remote folder of a site behind ssh."""
+"""Gives each site the transport of its workers: a spool, a remote folder, or neither."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from adaptor.config.ssh import SshConfig
@@ -11,9 +11,13 @@ from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.remote.routes import DirectRoute, Route
 from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.daemon.server import Message, Server
 from adaptor.daemon.site import Site
+from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.errors import JournalError
 from adaptor.protocol.keys import Keys
+from adaptor.protocol.spool.exchange import Spool
+from adaptor.protocol.spool.seal import Seal
 from backends.machines.distant import Distant
 
 
@@ -65,3 +69,25 @@ def _route(site: Site, ssh: SshConfig, machine: Distant, here: Callable[[], tupl
         return here() if site.spool is None else (await site.spool.locate(),)
 
     return DirectRoute(addresses)
+
+
+def set_up_spool(
+    site: Site,
+    spool: Spool,
+    keys: Keys,
+    server: Server,
+    hear: Callable[[list[Message]], Awaitable[None]],
+    stall: Callable[[JournalError], None],
+) -> None:
+    """Exchange messages with a site's workers through a spool."""
+
+    def complain(problem: str) -> None:
+        try:
+            site.explain("problem", problem)
+        except JournalError as error:
+            stall(error)
+
+    site.spool = SpoolEndpoint(
+        spool, Seal(keys.worker.secret), hear=hear, pilots=lambda: list(site.pilots), complain=complain
+    )
+    server.other_transports.append(site.spool.send)

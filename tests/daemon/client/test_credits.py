@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.daemon.credits.spending import budget_writer
+from adaptor.daemon.client.credits import budget_writer
 from adaptor.errors import UsageError
 from tests.daemon.donating_site import LendingSite
 

@@ -5,34 +5,30 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
-from adaptor.daemon import client_commands as controlling
+from adaptor.daemon.client.commands import Running, serve, takes_time
 from adaptor.daemon.server import Message
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.protocol import control
 
-if TYPE_CHECKING:
-    from adaptor.daemon.service import Service
-
 log = logging.getLogger(__name__)
 
 
-class Reception:
+class ClientEndpoint:
     def __init__(
         self,
-        service: Service,
+        running: Running,
         stall: Callable[[JournalError], None],
         send: Callable[[bytes, bytes], Awaitable[None]],
     ) -> None:
-        self._service = service
+        self._running = running
         self._stall = stall
         self._send = send
         self._background: set[asyncio.Task[None]] = set()
 
     async def receive(self, batch: list[Message]) -> None:
         for identity, data in batch:
-            if controlling.takes_time(data):
+            if takes_time(data):
                 task = asyncio.create_task(self._answer(identity, data))
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
@@ -42,7 +38,7 @@ class Reception:
     async def _answer(self, identity: bytes, data: bytes) -> None:
         """Any failure is an answer too."""
         try:
-            answer = await controlling.serve(self._service, data)
+            answer = await serve(self._running, data)
         except JournalError as error:
             self._stall(error)
             answer = control.Failure(str(error))

@@ -1,0 +1,1 @@
+"""The side of the command line: one question, one answer."""
