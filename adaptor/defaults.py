@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-RUNTIME_DIRECTORY = "/var/tmp/adaptor-lent"  # noqa: S108  (the node agent checks it before it uses it)
+RUNTIME_DIRECTORY = "/var/tmp/adaptor-donated"  # noqa: S108  (the node agent checks it before it uses it)
 """The folder of a node for what a reclaim needs, where the configuration names no other."""

@@ -1,1 +1,1 @@
-"""The node's side of agent mode (De Rose §3, CronoGuMP): idle nodes are lent and taken back."""
+"""The node's side of donation in agent mode (De Rose §3): uses idle nodes, and reclaims them."""

@@ -1,8 +1,8 @@
-"""Takes a node back for a local job: `python -I -m adaptor.node_agent.reclaim NODE --job ID`.
+"""Frees a donated node for a local job: `python -I -m adaptor.node_agent.reclaim NODE --job ID`.
 
-It is run by the scheduler's prolog and needs nobody else: no daemon, no file system but the node's own.
-The exit code is always 0, for a prolog that fails would take the node out of service; what went wrong is
-said on stderr and in the system's log. The standard library only.
+The scheduler's prolog runs it. It needs no daemon, and no file system but the node's own. The exit code is
+always 0: a prolog that fails takes the node out of service. Errors go to stderr and to the system's log.
+The standard library only.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import sys
 import time
 
 from adaptor.defaults import RUNTIME_DIRECTORY
-from adaptor.node_agent.everyone import Reclaim, reclaim
-from adaptor.node_agent.lease import CANCELLED, RECLAIMED
-from adaptor.node_agent.names import check_job, check_name
-from adaptor.node_agent.offering import offer, take
-from adaptor.node_agent.runtime import UnsafeError
+from adaptor.node_agent.free_node import Reclaim, reclaim
+from adaptor.node_agent.marks import offer_node, take_node
+from adaptor.node_agent.name_checks import check_job, check_name
+from adaptor.node_agent.runtime_folder import UnsafeError
+from adaptor.node_agent.use import CANCELLED, RECLAIMED
 
 TIMEOUT = 5.0
 
@@ -35,15 +35,15 @@ def main(arguments: list[str]) -> int:
 
 
 def answer(options: argparse.Namespace) -> tuple[list[str], list[str]]:
-    """What was done, and what went wrong, in sentences."""
+    """Returns what was done and what went wrong, in sentences."""
     began = time.monotonic()
     node, runtime = options.node, options.runtime
     try:
         _check(options)
         if options.offer:
-            offer(runtime, node, options.job)
+            offer_node(runtime, node, options.job)
             return [], []
-        marking = take(runtime, node, options.job, options.user) if options.job else []
+        marking = take_node(runtime, node, options.job, options.user) if options.job else []
         wanted = Reclaim(
             runtime, node, CANCELLED if options.cancel else RECLAIMED, options.job, options.cancel
         )
@@ -56,12 +56,12 @@ def answer(options: argparse.Namespace) -> tuple[list[str], list[str]]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m adaptor.node_agent.reclaim", description=__doc__)
     parser.add_argument("node")
-    parser.add_argument("--job", default="", help="for which the node is kept from being lent")
-    parser.add_argument("--offer", action="store_true", help="the job has ended: the node may be lent again")
-    parser.add_argument("--cancel", default="", metavar="TAG", help="end this lease only")
+    parser.add_argument("--job", default="", help="the local job that takes the node, until --offer")
+    parser.add_argument("--offer", action="store_true", help="the job has ended: the node may be used again")
+    parser.add_argument("--cancel", default="", metavar="TAG", help="end this use only")
     parser.add_argument("--timeout", type=float, default=TIMEOUT, metavar="SECONDS")
     parser.add_argument("--runtime", default=RUNTIME_DIRECTORY, metavar="FOLDER")
-    parser.add_argument("--user", type=int, action="append", default=[], help="who lends nodes, by number")
+    parser.add_argument("--user", type=int, action="append", default=[], help="an id of who may use it")
     return parser
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
-from adaptor.node_agent.everyone import NOTHING
+from adaptor.node_agent.free_node import NOTHING
 from adaptor.node_agent.order import REFUSED, Order
 from adaptor.reports import JobReport, JobState
 from backends.agents.launching import command_on

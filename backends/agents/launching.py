@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from adaptor.config.donation import NODE
-from adaptor.node_agent.names import check_name
+from adaptor.node_agent.name_checks import check_name
 from backends.base import SchedulerError
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")

@@ -1,4 +1,4 @@
-"""Lent nodes that are all this machine."""
+"""Donated nodes that are all this machine."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.node_agent.lent_node import LentNodes
+from tests.node_agent.donated_nodes import DonatedNodes
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[LentNodes]:
-    lent = LentNodes(tmp_path)
-    yield lent
-    lent.end_all()
+def nodes(tmp_path: Path) -> Iterator[DonatedNodes]:
+    nodes = DonatedNodes(tmp_path)
+    yield nodes
+    nodes.end_all()

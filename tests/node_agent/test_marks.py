@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.node_agent.marks import mark, taken_by, unmark
-from adaptor.node_agent.names import check_job, check_name
-from adaptor.node_agent.place import Place
-from adaptor.node_agent.runtime import Runtime, own_place
+from adaptor.node_agent.name_checks import check_job, check_name
+from adaptor.node_agent.runtime_folder import RuntimeFolder, own_folder
+from adaptor.node_agent.user_folder import UserFolder
 
 NAMES = st.sampled_from(["n1", "n1.taken", "n11", "n-1", "n1.x", "_1"])
 JOBS = st.sampled_from(["1", "17", "17[3]", "17.server", "1.n1"])
@@ -23,9 +23,9 @@ STEPS = st.lists(st.tuples(st.booleans(), NAMES, JOBS | st.just("")), max_size=1
 
 
 @contextmanager
-def opened() -> Iterator[tuple[Runtime, Place]]:
+def opened() -> Iterator[tuple[RuntimeFolder, UserFolder]]:
     with tempfile.TemporaryDirectory() as folder:
-        runtime, place = own_place(f"{folder}/runtime")
+        runtime, place = own_folder(f"{folder}/runtime")
         with runtime, place:
             yield runtime, place
 
@@ -109,5 +109,5 @@ def test_what_is_no_plain_file_is_not_read(kind: str) -> None:
             place.read("x")
 
 
-def place_path(place: Place) -> Path:
+def place_path(place: UserFolder) -> Path:
     return Path(os.readlink(f"/proc/self/fd/{place._handle}"))

@@ -16,10 +16,10 @@ import psutil
 import pytest
 
 import adaptor
-from adaptor.node_agent.lease import marker
 from adaptor.node_agent.order import Order
+from adaptor.node_agent.use import marker
 from adaptor.processes.identity import own_identity, start_ticks
-from tests.node_agent.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
 
 USER, OTHER = 12345, 12346
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
@@ -32,20 +32,22 @@ def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[st
 
 
 @pytest.fixture
-def open_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[LentNodes]:
+def open_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[DonatedNodes]:
     """Below a folder that every user can reach, with a copy of the code there."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
         shutil.copytree(Path(adaptor.__file__).parent, folder / "code" / "adaptor", ignore=_UNNEEDED)
         monkeypatch.setenv("PYTHONPATH", str(folder / "code"))
-        nodes = LentNodes(folder)
+        nodes = DonatedNodes(folder)
         nodes.interpreter = [_interpreter_for_all()]
         yield nodes
         nodes.end_all()
 
 
-_UNNEEDED = shutil.ignore_patterns("__pycache__", "replay", "daemon", "cli", "budget", "crafting", "broker")
+_UNNEEDED = shutil.ignore_patterns(
+    "__pycache__", "daemon", "cli", "budget", "crafting", "simulation", "experiments"
+)
 
 
 def _interpreter_for_all() -> str:
@@ -57,7 +59,7 @@ def _interpreter_for_all() -> str:
     pytest.skip("other users have no Python here that is new enough")
 
 
-def lend_as(nodes: LentNodes, uid: int, node: str = "n1") -> tuple[str, int]:
+def lend_as(nodes: DonatedNodes, uid: int, node: str = "n1") -> tuple[str, int]:
     """The tag and the keeper's number of a lease of another user."""
     folder = nodes.folder / f"home-{uid}-{node}"
     folder.mkdir(mode=0o700)
@@ -81,7 +83,7 @@ def lend_as(nodes: LentNodes, uid: int, node: str = "n1") -> tuple[str, int]:
     return order["tag"], int(done.stdout.split()[-1])
 
 
-def test_root_frees_a_node_of_all_users(open_nodes: LentNodes) -> None:
+def test_root_frees_a_node_of_all_users(open_nodes: DonatedNodes) -> None:
     open_nodes.reclaim("n1", "--job=1", f"--user={USER}", f"--user={OTHER}")
     open_nodes.reclaim("n1", "--job=1", "--offer")
     leases = [lend_as(open_nodes, uid) for uid in (USER, OTHER)]
@@ -94,29 +96,29 @@ def test_root_frees_a_node_of_all_users(open_nodes: LentNodes) -> None:
     assert end.stat().st_uid == USER
 
 
-def test_roots_mark_keeps_users_from_lending(open_nodes: LentNodes) -> None:
+def test_roots_mark_keeps_users_away(open_nodes: DonatedNodes) -> None:
     open_nodes.reclaim("n1", "--job=7", f"--user={USER}", umask=0o077)
     with pytest.raises(AssertionError, match="taken by local job 7"):
         lend_as(open_nodes, USER)
 
 
-def test_a_user_does_not_end_the_lease_of_another(open_nodes: LentNodes) -> None:
+def test_a_user_does_not_end_the_use_of_another(open_nodes: DonatedNodes) -> None:
     open_nodes.reclaim("n2", "--job=1", f"--user={USER}", f"--user={OTHER}")
     _, keeper = lend_as(open_nodes, USER)
     done = as_user(open_nodes.reclaim_words("n1"), OTHER)
-    assert "nothing is lent here" in done.stdout
+    assert "not in use" in done.stdout
     assert lives(keeper)
 
 
-def test_a_record_that_names_the_process_of_somebody_else(open_nodes: LentNodes) -> None:
+def test_a_record_that_names_the_process_of_somebody_else(open_nodes: DonatedNodes) -> None:
     victim = subprocess.Popen(["sleep", "1000"])
     try:
         place = forged(open_nodes)
         record = {"tag": "x.1", "notes": "/", "since": 0.0}
         ticks = start_ticks(victim.pid)
         keeper = {**own_identity(), "pid": victim.pid, "ticks": ticks}
-        (place / "lease@n1").write_text(json.dumps({**record, "keeper": keeper}))
-        os.chown(place / "lease@n1", USER, USER)
+        (place / "use@n1").write_text(json.dumps({**record, "keeper": keeper}))
+        os.chown(place / "use@n1", USER, USER)
         open_nodes.reclaim("n1", "--job=1")
         assert victim.poll() is None
     finally:
@@ -124,7 +126,7 @@ def test_a_record_that_names_the_process_of_somebody_else(open_nodes: LentNodes)
         victim.wait()
 
 
-def test_a_marker_that_somebody_else_has_put_on(open_nodes: LentNodes) -> None:
+def test_a_marker_that_somebody_else_has_put_on(open_nodes: DonatedNodes) -> None:
     """A process with the marker of a user's lease that is not that user's."""
     place = forged(open_nodes)
     (place / "lock@n1").touch()
@@ -138,9 +140,9 @@ def test_a_marker_that_somebody_else_has_put_on(open_nodes: LentNodes) -> None:
         bystander.wait()
 
 
-def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(open_nodes: LentNodes) -> None:
+def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(open_nodes: DonatedNodes) -> None:
     place = forged(open_nodes)
-    os.mkfifo(place / "lease@n1")
+    os.mkfifo(place / "use@n1")
     os.mkdir(open_nodes.runtime / str(OTHER))
     os.chown(open_nodes.runtime / str(OTHER), OTHER, OTHER)
     _, keeper = lend_as(open_nodes, OTHER)
@@ -148,14 +150,14 @@ def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(open_nodes: LentNodes) 
     assert not lives(keeper)
 
 
-def test_a_folder_that_is_not_its_users_is_not_looked_at(open_nodes: LentNodes) -> None:
+def test_a_folder_that_is_not_its_users_is_not_looked_at(open_nodes: DonatedNodes) -> None:
     """Somebody has made a folder with the number of another user, and put a record into it."""
     place = forged(open_nodes, uid=OTHER, owner=USER)
     sleeper = subprocess.Popen(["sleep", "1000"], user=OTHER)
     try:
         keeper = {**own_identity(), "pid": sleeper.pid, "ticks": start_ticks(sleeper.pid)}
         record = {"tag": "x.1", "notes": "/", "since": 0.0, "keeper": keeper}
-        (place / "lease@n1").write_text(json.dumps(record))
+        (place / "use@n1").write_text(json.dumps(record))
         open_nodes.reclaim("n1", "--job=1")
         assert sleeper.poll() is None
     finally:
@@ -163,7 +165,7 @@ def test_a_folder_that_is_not_its_users_is_not_looked_at(open_nodes: LentNodes) 
         sleeper.wait()
 
 
-def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: LentNodes) -> None:
+def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: DonatedNodes) -> None:
     """Who has made it may have put any number of names into it."""
     nodes = open_nodes
     nodes.runtime.mkdir()
@@ -178,7 +180,7 @@ def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: LentNod
     assert not (nodes.runtime / str(OTHER)).exists(), "root makes nothing there for anybody"
 
 
-def test_a_process_of_root_is_never_signalled_by_a_users_lease(open_nodes: LentNodes) -> None:
+def test_a_process_of_root_is_never_signalled_by_a_users_record(open_nodes: DonatedNodes) -> None:
     open_nodes.reclaim("n2", "--job=1", f"--user={USER}")
     _, keeper = lend_as(open_nodes, USER)
     (worker,) = psutil.Process(keeper).children()
@@ -187,7 +189,7 @@ def test_a_process_of_root_is_never_signalled_by_a_users_lease(open_nodes: LentN
     wait_until(lambda: not lives(worker.pid), "the worker is dead")
 
 
-def forged(nodes: LentNodes, uid: int = USER, owner: int = USER) -> Path:
+def forged(nodes: DonatedNodes, uid: int = USER, owner: int = USER) -> Path:
     """The folder that `owner` has made for `uid`."""
     nodes.runtime.mkdir(exist_ok=True)
     place = nodes.runtime / str(uid)

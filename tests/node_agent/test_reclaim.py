@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.node_agent.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
 
 _GREEDY = """
 import signal, time
@@ -25,7 +25,7 @@ time.sleep(1000)
 """
 
 
-def test_a_worker_that_heeds_sigterm_leaves_at_once(nodes: LentNodes) -> None:
+def test_a_worker_that_heeds_sigterm_leaves_at_once(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1", "trap 'exit 0' TERM; sleep 1000 & wait")
     done = nodes.reclaim("n1", "--job", "17")
     assert f"n1: freed of {tag}" in done.stdout
@@ -37,14 +37,14 @@ def test_a_worker_that_heeds_sigterm_leaves_at_once(nodes: LentNodes) -> None:
     assert report.end is not None
 
 
-def test_tasks_that_ignore_signals_and_flee_are_gone(nodes: LentNodes) -> None:
+def test_tasks_that_ignore_signals_and_flee_are_gone(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     nodes.reclaim()
     assert not any(lives(pid) for pid in pids)
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
-def test_a_task_that_has_filled_its_memory_is_gone(nodes: LentNodes) -> None:
+def test_a_task_that_has_filled_its_memory_is_gone(nodes: DonatedNodes) -> None:
     output = nodes.folder / "greedy"
     tag = nodes.lend("n1", f"exec {sys.executable} -c '{_GREEDY}' > {output}")
     wait_until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
@@ -54,7 +54,7 @@ def test_a_task_that_has_filled_its_memory_is_gone(nodes: LentNodes) -> None:
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
-def test_other_nodes_of_the_same_machine_go_on(nodes: LentNodes) -> None:
+def test_other_nodes_of_the_same_machine_go_on(nodes: DonatedNodes) -> None:
     nodes.lend("n1")
     other = nodes.lend("n2")
     nodes.reclaim("n1")
@@ -62,7 +62,7 @@ def test_other_nodes_of_the_same_machine_go_on(nodes: LentNodes) -> None:
     assert lives(nodes.keeper("n2"))
 
 
-def test_a_stopped_keeper(nodes: LentNodes) -> None:
+def test_a_stopped_keeper(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     keeper = nodes.keeper()
     os.kill(keeper, signal.SIGSTOP)
@@ -71,7 +71,7 @@ def test_a_stopped_keeper(nodes: LentNodes) -> None:
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
-def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: LentNodes) -> None:
+def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -> None:
     """One that does not heed its signal, as in a file system that does not answer."""
     tag = nodes.lend("n1")
     record = nodes.record()
@@ -80,7 +80,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: LentNodes) -> N
         wait_until(lambda: psutil.Process(deaf.pid).children(), "it does not hear any more")
         keeper = record["keeper"]
         record["keeper"] = {**keeper, "pid": deaf.pid, "ticks": start_ticks(deaf.pid)}
-        (nodes.own / "lease@n1").write_text(json.dumps(record))
+        (nodes.own / "use@n1").write_text(json.dumps(record))
         done = nodes.reclaim()
         assert deaf.wait(10) == -signal.SIGKILL
     finally:
@@ -93,9 +93,9 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: LentNodes) -> N
 @pytest.mark.parametrize(
     "damage", ["{", "[]", "{}", '{"tag": "x", "keeper": 1, "notes": "", "since": 0}', None]
 )
-def test_a_record_that_is_damaged_or_gone(nodes: LentNodes, damage: str | None) -> None:
+def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | None) -> None:
     tag = nodes.lend("n1")
-    keeper, record = nodes.keeper(), nodes.own / "lease@n1"
+    keeper, record = nodes.keeper(), nodes.own / "use@n1"
     (worker,) = psutil.Process(keeper).children()
     wait_until(lambda: worker.name() == "sleep", "the worker has begun")
     if damage is None:
@@ -109,7 +109,7 @@ def test_a_record_that_is_damaged_or_gone(nodes: LentNodes, damage: str | None) 
     nodes.lend("n1")
 
 
-def test_a_killed_keeper_leaves_nothing_behind(nodes: LentNodes) -> None:
+def test_a_killed_keeper_leaves_nothing_behind(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     os.kill(nodes.keeper(), signal.SIGKILL)
     wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
@@ -126,7 +126,7 @@ def test_a_killed_keeper_leaves_nothing_behind(nodes: LentNodes) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_two_reclaims_at_once(nodes: LentNodes) -> None:
+def test_two_reclaims_at_once(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     both = [
         subprocess.Popen(nodes.reclaim_words("n1", f"--job={job}"), stdout=subprocess.PIPE, text=True)
@@ -139,27 +139,27 @@ def test_two_reclaims_at_once(nodes: LentNodes) -> None:
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
-def test_only_the_lease_that_is_cancelled_ends(nodes: LentNodes) -> None:
+def test_only_the_use_that_is_cancelled_ends(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1")
-    assert "nothing is lent here" in nodes.reclaim("n1", "--cancel=somebody.else").stdout
+    assert "not in use" in nodes.reclaim("n1", "--cancel=somebody.else").stdout
     assert nodes.report(tag).state is JobState.RUNNING
     nodes.reclaim("n1", f"--cancel={tag}")
     assert nodes.report(tag).state is JobState.CANCELLED
 
 
 @pytest.mark.parametrize("node", ["n9", "no/such", "..", "", "-n", "a b", "n1@17"])
-def test_a_node_that_nobody_knows(nodes: LentNodes, node: str) -> None:
+def test_a_node_that_nobody_knows(nodes: DonatedNodes, node: str) -> None:
     tag = nodes.lend("n1")
     done = nodes.reclaim(node, "--job=17")
-    assert "nothing is lent here" in done.stdout or "is not a name" in done.stderr
+    assert "not in use" in done.stdout or "is not a name" in done.stderr
     assert nodes.report(tag).state is JobState.RUNNING
 
 
 @pytest.mark.parametrize("options", [["--job=a/b"], ["--timeout=x"], ["--nonsense"]])
-def test_what_it_does_not_understand_is_no_reason_to_fail(nodes: LentNodes, options: list[str]) -> None:
+def test_what_it_does_not_understand_is_no_reason_to_fail(nodes: DonatedNodes, options: list[str]) -> None:
     assert nodes.reclaim("n1", *options).stderr != ""
 
 
-def test_a_runtime_folder_that_is_none(nodes: LentNodes) -> None:
+def test_a_runtime_folder_that_is_none(nodes: DonatedNodes) -> None:
     nodes.runtime.write_text("no folder")
     assert "Not a directory" in nodes.reclaim("n1", "--job=1").stderr

@@ -1,4 +1,4 @@
-"""Lent nodes that are all this machine."""
+"""Donated nodes that are all this machine."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.node_agent.lent_node import LentNodes
+from tests.node_agent.donated_nodes import DonatedNodes
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[LentNodes]:
-    lent = LentNodes(tmp_path)
+def nodes(tmp_path: Path) -> Iterator[DonatedNodes]:
+    lent = DonatedNodes(tmp_path)
     yield lent
     lent.end_all()

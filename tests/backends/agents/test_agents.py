@@ -21,10 +21,10 @@ from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
 from backends.base import SchedulerError, SubmitUncertain
-from tests.node_agent.lent_node import TIMEOUT, LentNodes, lives, wait_until
+from tests.node_agent.donated_nodes import TIMEOUT, DonatedNodes, lives, wait_until
 
 
-def test_a_lease_from_its_start_to_its_end(nodes: LentNodes) -> None:
+def test_a_lease_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
     order = nodes.order("n1", "exec sleep 1000")
     id = nodes.agents.start(order)
     assert is_agent(id)
@@ -48,20 +48,22 @@ def test_a_lease_from_its_start_to_its_end(nodes: LentNodes) -> None:
         ("exec /no/such/program", JobState.FAILED, "exit code 127"),
     ],
 )
-def test_a_worker_that_leaves_by_itself(nodes: LentNodes, command: str, state: JobState, reason: str) -> None:
+def test_a_worker_that_leaves_by_itself(
+    nodes: DonatedNodes, command: str, state: JobState, reason: str
+) -> None:
     tag = nodes.lend("n1", command)
     wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
     assert nodes.report(tag).state is state
     assert reason in nodes.report(tag).reason
 
 
-def test_a_lease_does_not_outlast_its_time(nodes: LentNodes) -> None:
+def test_a_lease_does_not_outlast_its_time(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done", tr=1)
     wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
     assert (nodes.report(tag).state, nodes.report(tag).reason) == (JobState.WALLTIME, "its time limit of 1 s")
 
 
-def test_many_are_ended_at_once(nodes: LentNodes) -> None:
+def test_many_are_ended_at_once(nodes: DonatedNodes) -> None:
     tags = {node: nodes.lend(node) for node in ("n1", "n2", "n3")}
     keepers = [nodes.keeper(node) for node in tags]
     ids = [id_of(node, tag) for node, tag in tags.items()]
@@ -71,7 +73,7 @@ def test_many_are_ended_at_once(nodes: LentNodes) -> None:
     nodes.agents.end(ids)
 
 
-def test_it_is_found_again_after_a_restart(nodes: LentNodes) -> None:
+def test_it_is_found_again_after_a_restart(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1")
     nodes.agents = nodes.reopened()
     assert nodes.report(tag).state is JobState.RUNNING
@@ -81,7 +83,7 @@ def test_it_is_found_again_after_a_restart(nodes: LentNodes) -> None:
 
 
 def test_a_launcher_is_called_with_the_nodes_name(tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path, launcher=("/usr/bin/env", "NAME={node}"))
+    nodes = DonatedNodes(tmp_path, launcher=("/usr/bin/env", "NAME={node}"))
     seen = tmp_path / "seen"
     nodes.lend("n7", f"echo $NAME > {seen}")
     wait_until(lambda: seen.exists() and seen.read_text(), "it has told")
@@ -90,7 +92,7 @@ def test_a_launcher_is_called_with_the_nodes_name(tmp_path: Path) -> None:
 
 
 def test_a_launcher_that_fails_leaves_open_what_became_of_it(tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path, launcher=("/bin/sh", "-c", "echo no route to {node} >&2; exit 255"))
+    nodes = DonatedNodes(tmp_path, launcher=("/bin/sh", "-c", "echo no route to {node} >&2; exit 255"))
     with pytest.raises(SubmitUncertain, match="n1: /bin/sh failed with status 255: no route to n1"):
         nodes.agents.start(nodes.order("n1", "exit 0"))
     assert nodes.agents.reports([], "test.") == [], "it has not started as far as anybody knows"
@@ -99,7 +101,7 @@ def test_a_launcher_that_fails_leaves_open_what_became_of_it(tmp_path: Path) -> 
 def test_an_order_that_no_node_has_carried_out_is_withdrawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nodes = LentNodes(tmp_path, launcher=("/bin/false", "{node}"))
+    nodes = DonatedNodes(tmp_path, launcher=("/bin/false", "{node}"))
     with pytest.raises(SubmitUncertain):
         nodes.agents.start(nodes.order("n1", "exit 0", tag="test.never"))
     order = note_path(nodes.notes, "test.never", JOB)
@@ -112,13 +114,13 @@ def test_an_order_that_no_node_has_carried_out_is_withdrawn(
 
 def test_a_launcher_that_hangs(tmp_path: Path) -> None:
     launcher = ("/bin/sh", "-c", "sleep 1000 # {node}")
-    nodes = LentNodes(tmp_path, launcher=launcher, command_timeout=Duration(0.2))
+    nodes = DonatedNodes(tmp_path, launcher=launcher, command_timeout=Duration(0.2))
     with pytest.raises(SubmitUncertain, match="did not answer"):
         nodes.agents.start(nodes.order("n1", "exit 0"))
 
 
 def test_a_launcher_that_does_not_exist(tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path, launcher=("/no/such/launcher", "{node}"))
+    nodes = DonatedNodes(tmp_path, launcher=("/no/such/launcher", "{node}"))
     with pytest.raises(SchedulerError, match="cannot be run") as raised:
         nodes.agents.start(nodes.order("n1", "exit 0"))
     assert not isinstance(raised.value, SubmitUncertain)
@@ -126,7 +128,9 @@ def test_a_launcher_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_start_whose_answer_is_lost_is_found_by_its_tag(tmp_path: Path) -> None:
     lossy = '"$@" >/dev/null; sleep 1000 # {node}'
-    nodes = LentNodes(tmp_path, launcher=("/bin/bash", "-c", lossy, "launcher"), command_timeout=Duration(3))
+    nodes = DonatedNodes(
+        tmp_path, launcher=("/bin/bash", "-c", lossy, "launcher"), command_timeout=Duration(3)
+    )
     order = nodes.order("n1", "exec sleep 1000")
     with pytest.raises(SubmitUncertain):
         nodes.agents.start(order)
@@ -138,7 +142,7 @@ def test_a_node_that_is_not_reached_any_more_counts_as_failed(tmp_path: Path) ->
     switch = tmp_path / "up"
     switch.touch()
     launcher = ("/bin/sh", "-c", f'test -e {switch} || exit 255; exec "$@"', "{node}")
-    nodes = LentNodes(tmp_path, launcher=launcher)
+    nodes = DonatedNodes(tmp_path, launcher=launcher)
     tag = nodes.lend("n1")
     switch.unlink()
     nodes.agents.end([id_of("n1", tag)])
@@ -147,19 +151,19 @@ def test_a_node_that_is_not_reached_any_more_counts_as_failed(tmp_path: Path) ->
     nodes.end_all()
 
 
-def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: LentNodes) -> None:
+def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: DonatedNodes) -> None:
     """It was started anew in between."""
     tag = nodes.lend("n1")
     os.kill(nodes.keeper(), signal.SIGKILL)
     wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
     nodes.end_all()
-    (nodes.own / "lease@n1").unlink()
+    (nodes.own / "use@n1").unlink()
     nodes.agents.end([id_of("n1", tag)])
     assert nodes.report(tag).state is JobState.NODE_FAILED
     assert nodes.report(tag).reason == "nothing of it was left on n1"
 
 
-def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: LentNodes) -> None:
+def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     cancelling = threading.Thread(target=nodes.agents.end, args=([id_of("n1", tag)],))
     cancelling.start()
@@ -169,7 +173,7 @@ def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: LentNodes) -> 
     assert nodes.report(tag).state in (JobState.CANCELLED, JobState.PREEMPTED)
 
 
-def test_a_damaged_note_is_left_out(nodes: LentNodes, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_note_is_left_out(nodes: DonatedNodes, caplog: pytest.LogCaptureFixture) -> None:
     tag = nodes.lend("n1", "exit 0")
     wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
     note_path(nodes.notes, tag, END).write_text("{")
@@ -179,7 +183,7 @@ def test_a_damaged_note_is_left_out(nodes: LentNodes, caplog: pytest.LogCaptureF
     assert caplog.text.count("a damaged note was left out") == 1
 
 
-def test_notes_are_forgotten_when_nobody_asks_for_them_any_more(nodes: LentNodes) -> None:
+def test_notes_are_forgotten_when_nobody_asks_for_them_any_more(nodes: DonatedNodes) -> None:
     for number in range(60):
         tag = f"old.{number}"
         nodes.agents._write(nodes.order("n1", "exit 0", tag=tag))
@@ -193,7 +197,7 @@ def test_notes_are_forgotten_when_nobody_asks_for_them_any_more(nodes: LentNodes
 
 
 def test_the_prologue_of_the_site_comes_before_the_worker(tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path, prologue="export GREETING=hello")
+    nodes = DonatedNodes(tmp_path, prologue="export GREETING=hello")
     seen = tmp_path / "seen"
     nodes.lend("n1", f"echo $GREETING > {seen}")
     wait_until(lambda: seen.exists() and seen.read_text(), "it has told")
@@ -201,11 +205,11 @@ def test_the_prologue_of_the_site_comes_before_the_worker(tmp_path: Path) -> Non
     nodes.end_all()
 
 
-def test_the_worker_ends_before_the_reclaim_has_to_kill_it(nodes: LentNodes) -> None:
+def test_the_worker_ends_before_the_reclaim_has_to_kill_it(nodes: DonatedNodes) -> None:
     assert 0 < grace_of(nodes.donation) < 0.6 * TIMEOUT
 
 
-def test_a_folder_that_cannot_be_made(nodes: LentNodes, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(nodes: DonatedNodes, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     broken = Agents(nodes.site, nodes.donation, tmp_path / "file" / "notes", sys.executable)
     with pytest.raises(SchedulerError, match="private folder"):

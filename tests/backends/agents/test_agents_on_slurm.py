@@ -17,7 +17,7 @@ from adaptor.reports import JobState
 from backends.base import SubmitRefused
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.node_agent.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
 NODES = ("n1", "n2", "n3")
@@ -30,14 +30,14 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def lent(folder: Path) -> Iterator[LentNodes]:
-    nodes = LentNodes(folder)
+def lent(folder: Path) -> Iterator[DonatedNodes]:
+    nodes = DonatedNodes(folder)
     yield nodes
     nodes.end_all()
 
 
 @pytest.fixture(scope="module")
-def hooked(folder: Path, lent: LentNodes) -> Iterator[ThrowawaySlurm]:
+def hooked(folder: Path, lent: DonatedNodes) -> Iterator[ThrowawaySlurm]:
     """A Slurm with the prolog and the epilog that `adaptor site install-hooks` writes."""
     reason = available()
     if reason:
@@ -84,7 +84,7 @@ def states(slurm: ThrowawaySlurm) -> dict[str, str]:
     return dict(zip(rows[::2], rows[1::2], strict=True))
 
 
-def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: LentNodes, folder: Path) -> None:
+def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: DonatedNodes, folder: Path) -> None:
     leases = {node: lent.lend_stubborn(node) for node in NODES}
     keepers = {node: lent.keeper(node) for node in NODES}
     assert states(hooked) == dict.fromkeys(NODES, "idle"), "what is lent still shows as idle"
@@ -109,7 +109,7 @@ def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: LentNode
 
 
 def test_a_node_that_is_not_lent_starts_its_job(
-    hooked: ThrowawaySlurm, lent: LentNodes, folder: Path
+    hooked: ThrowawaySlurm, lent: DonatedNodes, folder: Path
 ) -> None:
     seen = job(hooked, folder, "n2", [(os.getpid(), start_ticks(os.getpid()))])
     wait_until(seen.exists, "the local job has started")

@@ -16,7 +16,7 @@ from backends.agents.reports import id_of
 from backends.base import SchedulerError
 from backends.machines.distant import Distant
 from tests.clusters.sshd import ThrowawaySshd
-from tests.node_agent.lent_node import LentNodes, lives, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
 
 pytestmark = pytest.mark.ssh
 
@@ -39,7 +39,7 @@ def launcher(sshd: ThrowawaySshd) -> tuple[str, ...]:
 
 
 def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path, launcher=launcher(sshd))
+    nodes = DonatedNodes(tmp_path, launcher=launcher(sshd))
     try:
         tag, pids = nodes.lend_stubborn()
         wait_until(lambda: not sshd.sessions(), "the connection has ended")
@@ -54,13 +54,13 @@ def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path
 def test_a_path_that_a_shell_would_take_apart_is_not_passed_on(sshd: ThrowawaySshd, tmp_path: Path) -> None:
     folder = tmp_path / "a b; c"
     folder.mkdir()
-    nodes = LentNodes(folder, launcher=launcher(sshd))
+    nodes = DonatedNodes(folder, launcher=launcher(sshd))
     with pytest.raises(SchedulerError, match="cannot be passed to n1"):
         nodes.agents.start(nodes.order("n1", "exit 0"))
 
 
 def test_a_site_whose_login_node_is_elsewhere(sshd: ThrowawaySshd, tmp_path: Path) -> None:
-    nodes = LentNodes(tmp_path)
+    nodes = DonatedNodes(tmp_path)
     machine = Distant(msgspec.convert(sshd.site(), SshConfig), {}, 20)
     nodes.agents = Agents(nodes.site, nodes.donation, tmp_path / "notes", sys.executable, machine)
     try:

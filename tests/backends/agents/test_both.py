@@ -12,7 +12,7 @@ from adaptor.model import Limits, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.agents.both import WithAgents
 from backends.base import Backend, PilotOrder, SchedulerError
-from tests.node_agent.lent_node import LentNodes
+from tests.node_agent.donated_nodes import DonatedNodes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
 
@@ -54,12 +54,12 @@ class Scheduler:
 
 
 @pytest.fixture
-def both(nodes: LentNodes) -> tuple[Backend, Scheduler, LentNodes]:
+def both(nodes: DonatedNodes) -> tuple[Backend, Scheduler, DonatedNodes]:
     scheduler = Scheduler()
     return WithAgents(scheduler, nodes.agents), scheduler, nodes
 
 
-def test_an_order_with_a_node_goes_to_the_agents(both: tuple[Backend, Scheduler, LentNodes]) -> None:
+def test_an_order_with_a_node_goes_to_the_agents(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
     backend, scheduler, nodes = both
     lease = backend.submit(nodes.order("n1", "exec sleep 1000"))
     assert lease == "agent:n1:test.1"
@@ -71,7 +71,7 @@ def test_an_order_with_a_node_goes_to_the_agents(both: tuple[Backend, Scheduler,
     assert scheduler.asked[1:] == [("jobs", "4711", "x")]
 
 
-def test_each_ends_its_own(both: tuple[Backend, Scheduler, LentNodes]) -> None:
+def test_each_ends_its_own(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
     backend, scheduler, nodes = both
     tag = nodes.lend("n1")
     backend.cancel([f"agent:n1:{tag}", "4711"])
@@ -80,7 +80,7 @@ def test_each_ends_its_own(both: tuple[Backend, Scheduler, LentNodes]) -> None:
     assert scheduler.asked == [("cancel", "4711")]
 
 
-def test_the_scheduler_knows_nothing_of_leases(both: tuple[Backend, Scheduler, LentNodes]) -> None:
+def test_the_scheduler_knows_nothing_of_leases(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
     backend, scheduler, _ = both
     assert [node.name for node in backend.nodes(["agent:n1:t.1", "4711"])] == ["n1"]
     assert scheduler.asked == [("nodes", "4711")]
@@ -89,7 +89,7 @@ def test_the_scheduler_knows_nothing_of_leases(both: tuple[Backend, Scheduler, L
         backend.release("agent:n1:t.1", ["n1"])
 
 
-def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, LentNodes], tmp_path: Path) -> None:
+def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, DonatedNodes], tmp_path: Path) -> None:
     backend, _, _ = both
     assert (backend.time_resolution, backend.can_release) == (60, True)
     assert backend.advertised_limits() == LIMITS

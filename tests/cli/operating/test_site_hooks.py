@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.invoking import Cli
-from tests.node_agent.lent_node import LentNodes, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 AGENT = "donation: {mode: agent, reclaim_timeout: 1, runtime_directory: %s}"
 
@@ -34,8 +34,8 @@ def config(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[LentNodes]:
-    lent = LentNodes(tmp_path)
+def nodes(tmp_path: Path) -> Iterator[DonatedNodes]:
+    lent = DonatedNodes(tmp_path)
     yield lent
     lent.end_all()
 
@@ -142,7 +142,7 @@ def test_no_script_fails_or_hangs(cli: Cli, config: str, tmp_path: Path, site: s
 
 
 def test_a_slurm_prolog_frees_its_node_and_its_epilog_offers_it(
-    cli: Cli, config: str, tmp_path: Path, nodes: LentNodes
+    cli: Cli, config: str, tmp_path: Path, nodes: DonatedNodes
 ) -> None:
     epilog, prolog = written(cli, config, "slurm", tmp_path / "hooks")
     tag = nodes.lend("n1")
@@ -187,7 +187,7 @@ def run_hook(hook: Path, monkeypatch: pytest.MonkeyPatch, kind: int, node: str =
 
 
 def test_the_hook_of_openpbs(
-    cli: Cli, config: str, tmp_path: Path, nodes: LentNodes, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, config: str, tmp_path: Path, nodes: DonatedNodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (hook,) = written(cli, config, "openpbs", tmp_path / "hooks")
     tag = nodes.lend("n1")
@@ -206,7 +206,7 @@ def test_a_hook_of_openpbs_that_goes_wrong_accepts_the_job(
     assert "/no/such/python" in run_hook(hook, monkeypatch, FakePbs.EXECJOB_BEGIN).logged
 
 
-def test_reclaim_by_hand(cli: Cli, config: str, tmp_path: Path, nodes: LentNodes) -> None:
+def test_reclaim_by_hand(cli: Cli, config: str, tmp_path: Path, nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1")
     assert cli("--config", config, "reclaim", "n1").code == 0
     assert nodes.report(tag).end is not None
@@ -215,7 +215,7 @@ def test_reclaim_by_hand(cli: Cli, config: str, tmp_path: Path, nodes: LentNodes
     assert cli("reclaim", "n1", "--runtime", str(nodes.runtime), "--offer").code == 0
     assert not (nodes.own / "taken@n1@5").exists()
     unknown = cli("--config", config, "reclaim", "n9")
-    assert (unknown.code, unknown.out) == (0, "n9: nothing is lent here\n")
+    assert (unknown.code, unknown.out) == (0, "n9: not in use\n")
 
 
 def test_reclaim_does_not_depend_on_the_configuration(cli: Cli, tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_reclaim_does_not_depend_on_the_configuration(cli: Cli, tmp_path: Path) 
     assert "using the default folder" in done.err
 
 
-def test_reclaim_by_its_own_program(tmp_path: Path, nodes: LentNodes) -> None:
+def test_reclaim_by_its_own_program(tmp_path: Path, nodes: DonatedNodes) -> None:
     """As a prolog of a site's own may call it."""
     tag = nodes.lend("n1")
     words = [sys.executable, "-m", "adaptor.cli", "reclaim", "n1", "--runtime", str(nodes.runtime)]

@@ -1,4 +1,4 @@
-"""One user's folder on a node, held open: its files are small and written whole or not at all."""
+"""One user's folder on a node, held open. Its files are small, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LARGEST = 65536
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Place:
-    """Everything is reached from the open folder, so nothing that is renamed meanwhile leads elsewhere."""
+class UserFolder:
+    """All access goes through the open folder, so that no rename in the meantime leads elsewhere."""
 
     def __init__(self, handle: int, uid: int) -> None:
         """`handle`: of the folder, which belongs to user `uid` alone."""
         self._handle = handle
         self._uid = uid
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> UserFolder:
         return self
 
     def __exit__(
@@ -44,7 +44,7 @@ class Place:
         """None: there is no such file.
 
         Raises:
-            ValueError: it is damaged, or not what we have written.
+            ValueError: it is damaged, or no file of this user.
         """
         try:
             handle = os.open(name, _READ, dir_fd=self._handle)
@@ -81,7 +81,7 @@ class Place:
             os.unlink(name, dir_fd=self._handle)
 
     def lock(self, name: str) -> int | None:
-        """The handle of a lock that is held until it is closed; None: another process holds it."""
+        """Take a lock, held until the returned descriptor is closed; None: another process holds it."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(name, flags, 0o600, dir_fd=self._handle)
         try:

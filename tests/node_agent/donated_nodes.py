@@ -1,4 +1,4 @@
-"""Nodes of this machine that are lent to shell commands, and taken back by the real commands."""
+"""Nodes of this machine that shell commands use, and that the real commands reclaim."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
-from adaptor.node_agent.lease import marker
+from adaptor.node_agent.use import marker
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport
 from adaptor.units import Duration
@@ -50,8 +50,8 @@ def lives(pid: int) -> bool:
     return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
-class LentNodes:
-    """The leases of one site whose nodes are all this machine."""
+class DonatedNodes:
+    """The donated nodes of one site whose nodes are all this machine."""
 
     def __init__(self, folder: Path, launcher: Sequence[str] = (), **site: Any) -> None:
         self.folder = folder
@@ -93,7 +93,7 @@ class LentNodes:
         )
 
     def lend(self, node: str, command: str = "exec sleep 1000", tr: int = 600) -> str:
-        """The tag of a lease that runs."""
+        """The tag of a use that runs."""
         order = self.order(node, command, tr)
         assert self.agents.start(order) == id_of(node, order.tag)
         return order.tag
@@ -113,7 +113,7 @@ class LentNodes:
         return int(self.record(node)["keeper"]["pid"])
 
     def record(self, node: str = "n1") -> dict[str, Any]:
-        return dict(json.loads((self.own / f"lease@{node}").read_text()))
+        return dict(json.loads((self.own / f"use@{node}").read_text()))
 
     def reclaim(self, node: str = "n1", *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
         """As a prolog does it; it must succeed whatever happens."""
@@ -131,9 +131,9 @@ class LentNodes:
         for lock in self.runtime.glob("*/lock@*"):
             uid, node = int(lock.parent.name), lock.name.partition("@")[2]
             keepers = []
-            if (lock.parent / f"lease@{node}").exists():
+            if (lock.parent / f"use@{node}").exists():
                 try:
-                    keepers = [int(json.loads((lock.parent / f"lease@{node}").read_text())["keeper"]["pid"])]
+                    keepers = [int(json.loads((lock.parent / f"use@{node}").read_text())["keeper"]["pid"])]
                 except (ValueError, KeyError, TypeError):
                     keepers = []
             end_trees(marker(str(self.runtime), uid, node), keepers, time.monotonic() + DEADLINE)

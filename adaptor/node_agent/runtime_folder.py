@@ -1,7 +1,7 @@
-"""The runtime folder of a node: in it a folder for each user who lends it, and one for root.
+"""The runtime folder of a node: it holds a folder for each user who uses the node, and one for root.
 
-The users of a node are not trusted: nothing is reached through a link, and a folder into which
-somebody else could put something is not used.
+No user of a node is trusted: the code follows no link, and does not use a folder into which another user
+could put something.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 from types import TracebackType
 
-from adaptor.node_agent.place import Place
+from adaptor.node_agent.user_folder import UserFolder
 
 ROOT = 0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -21,16 +21,16 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnsafeError(Exception):
-    """A folder that cannot be trusted; the message says why, and the way out."""
+    """A folder that cannot be trusted; the message says why, and what to do."""
 
 
-class Runtime:
+class RuntimeFolder:
     """An open runtime folder."""
 
     def __init__(self, handle: int) -> None:
         self._handle = handle
 
-    def __enter__(self) -> Runtime:
+    def __enter__(self) -> RuntimeFolder:
         return self
 
     def __exit__(
@@ -45,14 +45,14 @@ class Runtime:
         return status.st_uid == ROOT and not status.st_mode & _OTHERS_WRITE
 
     def users(self) -> list[int]:
-        """Who may have something there: the maker of the runtime folder, where that is root everybody."""
+        """The users that may have a folder there: its owner only, or all users if that is root."""
         maker = os.fstat(self._handle).st_uid
         if maker != ROOT:
-            return [maker]  # nobody else would rely on it, and it may hold any number of names
+            return [maker]  # no other user relies on it, and it may hold any number of names
         names = os.listdir(self._handle)  # noqa: PTH208  (an open folder has no path)
         return [int(name) for name in names if name.isdigit() and len(name) < 11]
 
-    def place(self, uid: int) -> Place | None:
+    def user_folder(self, uid: int) -> UserFolder | None:
         """A user's folder; None: there is none that is this user's alone."""
         try:
             handle = os.open(str(uid), _FOLDER, dir_fd=self._handle)
@@ -60,72 +60,72 @@ class Runtime:
             return None
         status = os.fstat(handle)
         if status.st_uid == uid and not status.st_mode & _OTHERS_WRITE:
-            return Place(handle, uid)
+            return UserFolder(handle, uid)
         os.close(handle)
         return None
 
-    def make_place(self, uid: int) -> None:
-        """Make a user's folder (0755) where nothing of its name is. Raises OSError."""
+    def make_user_folder(self, uid: int) -> None:
+        """Make a user's folder (0755) unless something has its name. Raises OSError."""
         with contextlib.suppress(FileExistsError):
             _make_folder(str(uid), self._handle)
             if uid != os.geteuid():
                 os.chown(str(uid), uid, -1, dir_fd=self._handle, follow_symlinks=False)
 
 
-def own_place(path: str) -> tuple[Runtime, Place]:
-    """The runtime folder and this user's own in it, made (0755) where they are missing.
+def own_folder(path: str) -> tuple[RuntimeFolder, UserFolder]:
+    """The runtime folder and this user's folder in it; makes them (0755) if they are missing.
 
     Raises:
-        UnsafeError: others could change what is in them, or they cannot be made.
+        UnsafeError: other users could change their content, or they cannot be made.
     """
     uid = os.geteuid()
     runtime = _made(path)
     try:
-        runtime.make_place(uid)
-        place = runtime.place(uid)
+        runtime.make_user_folder(uid)
+        folder = runtime.user_folder(uid)
     except OSError as error:
         raise UnsafeError(
             f"{path}/{uid}: cannot be made: {error.strerror}; let root make it: "
             f"install -d -m 755 -o {uid} {path}/{uid}"
         ) from error
-    if place is None:
+    if folder is None:
         raise UnsafeError(f"{path}/{uid}: is not a folder of user {uid} alone; let root remove it")
-    return runtime, place
+    return runtime, folder
 
 
-def open_runtime(path: str) -> Runtime:
-    """The folder as it is, whoever made it: only for acting as those to whom its folders belong.
+def open_runtime(path: str) -> RuntimeFolder:
+    """The folder as it is, whoever owns it: only for acting as the owners of the folders in it.
 
     Raises:
-        UnsafeError: everybody can put something into it.
+        UnsafeError: all users can put something into it.
         OSError: there is none, or it is no folder.
     """
     handle = os.open(path, _FOLDER)
     if os.fstat(handle).st_mode & _OTHERS_WRITE:
         os.close(handle)
         raise UnsafeError(_OPEN.format(path))
-    return Runtime(handle)
+    return RuntimeFolder(handle)
 
 
-def place_of_root(path: str) -> tuple[Runtime, Place]:
-    """As `own_place` for root, whoever made the runtime folder: only its maker relies on what is in it.
+def folder_of_root(path: str) -> tuple[RuntimeFolder, UserFolder]:
+    """As `own_folder` for root, whoever made the runtime folder: only its maker relies on what is in it.
 
     Raises UnsafeError.
     """
     try:
         runtime = open_runtime(path)
     except FileNotFoundError:
-        return own_place(path)
+        return own_folder(path)
     except OSError as error:
         raise UnsafeError(f"{path}: cannot be used: {error.strerror}") from error
-    runtime.make_place(ROOT)
-    place = runtime.place(ROOT)
-    if place is None:
+    runtime.make_user_folder(ROOT)
+    folder = runtime.user_folder(ROOT)
+    if folder is None:
         raise UnsafeError(f"{path}/{ROOT}: is not a folder of root alone; remove it")
-    return runtime, place
+    return runtime, folder
 
 
-def _made(path: str) -> Runtime:
+def _made(path: str) -> RuntimeFolder:
     parent, name = os.path.realpath(Path(path).parent), Path(path).name
     for above in (*reversed(Path(parent).parents), Path(parent)):
         _check(above.lstat(), str(above))
@@ -140,11 +140,11 @@ def _made(path: str) -> Runtime:
     except UnsafeError:
         os.close(handle)
         raise
-    return Runtime(handle)
+    return RuntimeFolder(handle)
 
 
 def _make_folder(path: str, above: int | None = None) -> None:
-    """0755 whatever the umask: users look for root's marks."""
+    """0755 whatever the umask: users read root's marks."""
     before = os.umask(0o022)
     try:
         os.mkdir(path, 0o755, dir_fd=above)
@@ -155,7 +155,7 @@ def _make_folder(path: str, above: int | None = None) -> None:
 def _check(status: os.stat_result, path: str, *, sticky_will_do: bool = True) -> None:
     if status.st_uid not in (ROOT, os.geteuid()):
         raise UnsafeError(
-            f"{path}: belongs to user {status.st_uid}, who could end what is lent here or put something in "
+            f"{path}: belongs to user {status.st_uid}, who could end uses of this node or put something in "
             "its place; let root remove it, or name another folder: donation.runtime_directory"
         )
     if status.st_mode & _OTHERS_WRITE and not (sticky_will_do and status.st_mode & stat.S_ISVTX):

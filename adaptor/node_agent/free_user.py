@@ -1,4 +1,4 @@
-"""Free one node of what one user runs on it, as that user."""
+"""Free a node of one user's use of it, as that user."""
 
 from __future__ import annotations
 
@@ -9,54 +9,54 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from adaptor.node_agent.lease import Call, Lease, call_file, lease_file, read_lease
-from adaptor.node_agent.place import Place
+from adaptor.node_agent.use import EndRequest, Use, end_request_file, read_use, use_file
+from adaptor.node_agent.user_folder import UserFolder
 from adaptor.processes.identity import Identity, Process, is_alive, process_of
 from adaptor.processes.trees import end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
 
 
-class Limits(NamedTuple):
+class EndTimes(NamedTuple):
     """Monotonic seconds."""
 
     soft: float
-    """From then on what has not ended is killed."""
+    """From then on, processes are killed."""
     hard: float
-    """From then on it is not waited for any more."""
+    """From then on, nothing waits for them."""
 
 
 class Freed(NamedTuple):
-    """What became of a lease."""
+    """The outcome for one use."""
 
     tag: str
     """Empty: its record was damaged."""
     clean: bool
-    """Whether its keeper ended it in good order."""
+    """Whether its keeper ended it in time."""
     living: tuple[int, ...]
     """Processes that could not be killed in time."""
-    unclosed: Lease | None
-    """Whose end nobody has written down yet."""
+    unclosed: Use | None
+    """The use, if its end note is still missing."""
 
 
-def free(place: Place, sign: str, node: str, call: Call, limits: Limits) -> Freed | None:
-    """End the lease of a node; None: there is none, or it is not the one that `call` names.
+def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: EndTimes) -> Freed | None:
+    """End the use of a node. None: there is none, or not the one that `request` names.
 
-    The keeper is asked first. Where it is gone, stopped or slow, all its processes are found and killed.
+    Asks the keeper first. If it is gone, stopped or slow, finds and kills all processes of the use.
 
     Args:
         sign: the marker of its processes.
     """
-    lease, recorded = _recorded(place, node)
-    if call["tag"] and (lease is None or lease["tag"] != call["tag"]):
+    use, recorded = _recorded(folder, node)
+    if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
-    tag = lease["tag"] if lease is not None else ""
-    keeper = _process(lease["keeper"]) if lease is not None and is_alive(lease["keeper"]) else None
+    tag = use["tag"] if use is not None else ""
+    keeper = _process(use["keeper"]) if use is not None and is_alive(use["keeper"]) else None
     asked = [keeper] if keeper is not None else _tops(find(sign))
     if not asked and not recorded:
         return None
     with contextlib.suppress(OSError):  # a full disk must not keep a node from being freed
-        place.write(call_file(node), {**call, "tag": tag})
+        folder.write(end_request_file(node), {**request, "tag": tag})
     for process in asked:
         send(process, signal.SIGTERM)
         send(process, signal.SIGCONT)
@@ -65,19 +65,19 @@ def free(place: Place, sign: str, node: str, call: Call, limits: Limits) -> Free
     if rest:
         end_trees(sign, [process.pid for process in rest], until=limits.hard)
         rest = [process for process in rest if not wait_for_death([process], time.monotonic())]
-    unclosed = lease if place.has(lease_file(node)) else None
-    if lease is None and not rest:
-        place.remove(lease_file(node))
+    unclosed = use if folder.has(use_file(node)) else None
+    if use is None and not rest:
+        folder.remove(use_file(node))
     return Freed(tag, clean and unclosed is None, tuple(process.pid for process in rest), unclosed)
 
 
-def _recorded(place: Place, node: str) -> tuple[Lease | None, bool]:
-    """The record of a lease, and whether there is one, be it damaged."""
+def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
+    """The record of the use, and whether there is one, damaged or not."""
     try:
-        lease = read_lease(place, node)
+        use = read_use(folder, node)
     except ValueError:
         return None, True
-    return lease, lease is not None
+    return use, use is not None
 
 
 def _process(keeper: Identity) -> Process:
@@ -85,7 +85,7 @@ def _process(keeper: Identity) -> Process:
 
 
 def _tops(marked: list[Process]) -> list[Process]:
-    """Whom to ask where no record names the keeper: itself, if it lives, else those below nobody."""
+    """The processes to ask if no record names the keeper: the keeper if it lives, else the topmost ones."""
     known = {process.pid for process in marked}
     tops = [process for process in marked if process.parent not in known]
     keepers = {process.parent for process in tops if _is_keeper(process.parent)}

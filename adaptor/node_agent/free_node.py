@@ -1,6 +1,6 @@
-"""Free a node of the leases of all its users, each in a process that has become that user.
+"""Free a node of all uses, each in a process that has become the user whose use it is.
 
-So nothing that a user has written can make root signal or write what the user could not.
+So no record of a user can make root signal or write what the user could not.
 """
 
 from __future__ import annotations
@@ -12,51 +12,51 @@ import signal
 import time
 from typing import Any, NamedTuple, NoReturn
 
-from adaptor.node_agent.freeing import Limits, free
-from adaptor.node_agent.lease import Call, close, end_of_call, lease_file, lock_file, marker
-from adaptor.node_agent.place import Place
-from adaptor.node_agent.runtime import ROOT, Runtime, open_runtime
+from adaptor.node_agent.free_user import EndTimes, free
+from adaptor.node_agent.runtime_folder import ROOT, RuntimeFolder, open_runtime
+from adaptor.node_agent.use import EndRequest, close, lock_file, marker, requested_end, use_file
+from adaptor.node_agent.user_folder import UserFolder
 from adaptor.processes.identity import start_ticks
 
-NOTHING = "nothing is lent here"
+NOTHING = "not in use"
 _SOFT = 0.6
-"""The part of the time after which what has not ended is killed."""
+"""The part of the time limit after which processes are killed."""
 _HARD = 0.95
 _NOBODY = 65534
 _LONGEST = 60
-"""Seconds that a process may need for writing an end down after its node is free."""
+"""Seconds for writing an end note after the node is free."""
 
 
 class Reclaim(NamedTuple):
-    """What is to be taken back."""
+    """Which uses of a node to end, and why."""
 
     runtime: str
     node: str
     cause: str
-    """`lease.RECLAIMED` or `lease.CANCELLED`."""
+    """`RECLAIMED` or `CANCELLED` of `use.py`."""
     job: str
-    """The local job that it is for; may be empty."""
+    """The local job that needs the node; may be empty."""
     tag: str
-    """The only lease that is meant, one of our own; empty: all on the node."""
+    """The only use to end, one of this user; empty: all on the node."""
 
 
 def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], list[str]]:
-    """Free the node: what was done, and what went wrong, in sentences. Takes `timeout` seconds at most.
+    """Free the node within `timeout` seconds. Returns what was done and what went wrong, in sentences.
 
     `began`: monotonic seconds.
 
     Raises:
-        UnsafeError, OSError: the runtime folder cannot be looked at.
+        UnsafeError, OSError: the runtime folder cannot be read.
     """
     node = wanted.node
-    limits = Limits(began + _SOFT * timeout, began + _HARD * timeout)
+    limits = EndTimes(began + _SOFT * timeout, began + _HARD * timeout)
     since = time.time() - _age()
     try:
         runtime = open_runtime(wanted.runtime)
     except FileNotFoundError:
         return [f"{node}: {NOTHING}"], []
     with runtime:
-        pipes = {_start(runtime, uid, wanted, since, limits): uid for uid in _lenders(runtime, wanted)}
+        pipes = {_start(runtime, uid, wanted, since, limits): uid for uid in _users(runtime, wanted)}
     answers, silent = _collect(pipes, began + timeout)
     took = time.time() - since
     lines = [
@@ -69,23 +69,23 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
     return lines if lines or problems else [f"{node}: {NOTHING}"], problems
 
 
-def _lenders(runtime: Runtime, wanted: Reclaim) -> list[int]:
-    """Users that have, or have had, something on the node."""
+def _users(runtime: RuntimeFolder, wanted: Reclaim) -> list[int]:
+    """The users that use the node, or have used it."""
     own = os.geteuid()
     everybody = runtime.users() if own == ROOT and not wanted.tag else [own]
-    return [uid for uid in everybody if _lends(runtime, uid, wanted.node)]
+    return [uid for uid in everybody if _has_used(runtime, uid, wanted.node)]
 
 
-def _lends(runtime: Runtime, uid: int, node: str) -> bool:
-    place = runtime.place(uid)
-    if place is None:
+def _has_used(runtime: RuntimeFolder, uid: int, node: str) -> bool:
+    folder = runtime.user_folder(uid)
+    if folder is None:
         return False
-    with place:
-        return place.has(lease_file(node)) or place.has(lock_file(node))
+    with folder:
+        return folder.has(use_file(node)) or folder.has(lock_file(node))
 
 
-def _start(runtime: Runtime, uid: int, wanted: Reclaim, since: float, limits: Limits) -> int:
-    """A process that frees the node of a user; its answer can be read from what is returned."""
+def _start(runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes) -> int:
+    """Start a process that frees the node of a user. Returns the descriptor for reading its answer."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(reader)
@@ -94,35 +94,37 @@ def _start(runtime: Runtime, uid: int, wanted: Reclaim, since: float, limits: Li
     return reader
 
 
-def _work(runtime: Runtime, uid: int, wanted: Reclaim, since: float, limits: Limits, writer: int) -> NoReturn:
+def _work(
+    runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes, writer: int
+) -> NoReturn:
     try:
-        os.setsid()  # a scheduler kills what its prolog has left behind in the same group
+        os.setsid()  # a scheduler kills what its prolog leaves in the same process group
         signal.alarm(_LONGEST)
         _become(uid)
-        place = runtime.place(uid)
-        if place is not None:
-            _free(place, uid, wanted, since, limits, writer)
+        folder = runtime.user_folder(uid)
+        if folder is not None:
+            _free(folder, uid, wanted, since, limits, writer)
     finally:
         os._exit(0)
 
 
-def _free(place: Place, uid: int, wanted: Reclaim, since: float, limits: Limits, writer: int) -> None:
+def _free(folder: UserFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes, writer: int) -> None:
     node = wanted.node
-    call = Call(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
+    request = EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
     try:
-        freed = free(place, marker(wanted.runtime, uid, node), node, call, limits)
-    except Exception as error:  # whatever it is, somebody has to hear of it
+        freed = free(folder, marker(wanted.runtime, uid, node), node, request, limits)
+    except Exception as error:  # whatever it is, report it
         _answer(writer, ["", False, [], f"user {uid}: {error!r}"])
         return
     if freed is not None:
-        # The node is free from now on: whoever waits need not wait for the end to be written down.
+        # The node is free now: the prolog need not wait for the end note.
         _answer(writer, [freed.tag, freed.clean, freed.living, ""])
         if freed.unclosed is not None and not freed.living:
-            close(place, node, freed.unclosed, end_of_call(call))
+            close(folder, node, freed.unclosed, requested_end(request))
 
 
 def _become(uid: int) -> None:
-    """For good."""
+    """Become this user, for good."""
     if uid != os.geteuid():
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
@@ -130,14 +132,14 @@ def _become(uid: int) -> None:
 
 
 def _answer(writer: int, answer: list[Any]) -> None:
-    """Tag, whether its keeper ended it, processes that live on, and what went wrong; then let go of all."""
+    """Send tag, whether the keeper ended it, processes still alive, and the problem; close all streams."""
     os.write(writer, json.dumps(answer).encode())
     for stream in (writer, 0, 1, 2):
         os.close(stream)
 
 
 def _collect(pipes: dict[int, int], until: float) -> tuple[list[Any], list[int]]:
-    """The answers of those who found something, and the users whose process has not answered."""
+    """The answers about uses, and the users whose process has not answered."""
     waiting = dict(pipes)
     said = dict.fromkeys(pipes, b"")
     while waiting and (left := until - time.monotonic()) > 0:
@@ -160,7 +162,7 @@ def _problem(node: str, answer: Any) -> str:
 
 
 def _name(tag: str) -> str:
-    return tag or "a lease whose record is damaged"
+    return tag or "a use with a damaged record"
 
 
 def _age() -> float:

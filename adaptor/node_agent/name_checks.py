@@ -1,4 +1,4 @@
-"""Names of nodes, jobs and leases as parts of a file's name."""
+"""Checks the names of nodes, jobs and uses, which become parts of file names."""
 
 from __future__ import annotations
 
