@@ -47,14 +47,14 @@ def test_what_makes_no_sense_is_told_with_its_line(line: str, words: str) -> Non
 
 def test_a_pilot_whose_walltime_was_cut_is_planned_to_end_earlier() -> None:
     pilot = Pilot(1, "stf", Request(1, 36_000), 0.0, None)
-    assert pilot.facts(None).view.ends is None
+    assert pilot.facts(None).ends is None
     found = report("03b-job-stf-running")
     assert found.start is not None
     observe(pilot, found, found.start + 1)
-    assert pilot.facts(None).view.ends == found.start + 238
+    assert pilot.facts(None).ends == found.start + 238
 
 
 def test_a_pilot_that_waits_has_what_it_asked_for() -> None:
     pilot = Pilot(1, "shrink", Request(2, 36_000), 0.0, None)
     observe(pilot, report("02-job-stf"), 1.0)
-    assert (pilot.facts(None).view.ends, pilot.granted) == (None, 36_000)
+    assert (pilot.facts(None).ends, pilot.granted) == (None, 36_000)
