@@ -26,6 +26,7 @@ from adaptor.protocol.messages import (
     Welcome,
     decode_from_worker,
 )
+from adaptor.scheduling.broker import ALL_ENDED
 from adaptor.scheduling.changes import AttemptStart, Changes
 from adaptor.scheduling.workers import Worker
 
@@ -39,7 +40,6 @@ _PATIENCE_WHEN_LENT = 60.0
 """The same on a lent node: nobody could take it back for a rule's sake meanwhile."""
 _ROUND_TRIPS = 6
 """So many are waited for before a worker is lost, besides the timeout, where messages take long."""
-_ALL_ENDED = "all tasks have ended"
 
 
 class Desk:
@@ -131,7 +131,7 @@ class Desk:
         broker = self._core.broker
         broker.hello(id, hello, site.name, now)
         if not broker.has_work_in(hello.pilot, site.name):
-            broker.tell_to_leave(id, _ALL_ENDED)
+            broker.tell_to_leave(id, ALL_ENDED)
         return Welcome(
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),
@@ -171,11 +171,7 @@ class Desk:
         return None, None
 
     async def _send_home(self) -> None:
-        """Workers of a site for which no task is left leave at once, rather than after their idle time."""
-        broker = self._core.broker
         for site in self._sites.values():
             site.wake.set()
-            for worker in broker.of_site(site.name):
-                if not broker.has_work_in(worker.pilot, site.name):
-                    broker.tell_to_leave(worker.id, _ALL_ENDED)
+            self._core.broker.send_home(site.name)
         await self._core.commit()

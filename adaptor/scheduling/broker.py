@@ -29,6 +29,10 @@ _ROUND_TRIPS = 6
 """So many are waited for besides, where messages take long: a lease on its way is not a lost one."""
 
 
+ALL_ENDED = "all tasks have ended"
+"""Why a worker is told to leave when no unfinished task may run in its pilot."""
+
+
 class Broker:
     def __init__(self, sites: dict[str, SiteTerms]) -> None:
         self.books = Books(sites)
@@ -247,6 +251,12 @@ class Broker:
 
     def tell_to_leave(self, worker: str, why: str) -> None:
         self.books.outbox.of(worker).leave = why
+
+    def send_home(self, site: str) -> None:
+        """Workers of a site for which no task is left leave at once, rather than after their idle time."""
+        for worker in self.of_site(site):
+            if not self.has_work_in(worker.pilot, site):
+                self.tell_to_leave(worker.id, ALL_ENDED)
 
     def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
         for key in keys:

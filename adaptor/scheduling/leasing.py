@@ -16,8 +16,6 @@ from adaptor.scheduling.endgame import feed_the_end
 from adaptor.scheduling.state import Books
 from adaptor.scheduling.workers import Worker
 
-RESERVE_SECONDS = 0.5
-"""Seconds of work that a worker holds in reserve, besides what runs while messages are on their way."""
 RESERVE_LIMIT = 256
 """Leases held in reserve, at most."""
 
@@ -97,14 +95,15 @@ def _keep_for(books: Books, bag: Bag, worker: Worker) -> bool:
 def _reserve(books: Books, bag: Bag, worker: Worker) -> int:
     """How many leases a worker should hold beyond those that it runs.
 
-    Enough for RESERVE_SECONDS of work and at least one, but never more than half of its fair part of
-    what waits (guided self-scheduling), so that the end of a bag does not sit in one worker's queue.
+    Enough for the site's `reserve` seconds of work and at least one, but never more than half of its fair
+    part of what waits (guided self-scheduling), so that the end of a bag does not sit in one worker's queue.
     """
     mean = books.learner(bag.id, worker.site).mean
-    if mean is None:
+    terms = books.sites[worker.site]
+    if mean is None or not terms.reserve:
         return 0
     slots = max(1, worker.processors // bag.spec.cpus)
-    seconds = RESERVE_SECONDS + 2 * books.sites[worker.site].latency
+    seconds = terms.reserve + 2 * terms.latency
     wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
     part = len(bag.waiting) * worker.processors / max(1, books.processors(worker.site))
     return min(wanted, int(part / 2))

@@ -24,6 +24,8 @@ from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.outbox import Grant, Outbox
 from adaptor.scheduling.workers import Held, Worker
 
+RESERVE_SECONDS = 0.5
+"""Seconds of work that a worker holds in reserve, besides what runs while messages are on their way."""
 _EXPERIENCE = 2000
 """Runtimes of a bag at a site that are kept one by one, at most."""
 
@@ -39,6 +41,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds before its pilot's end at which a worker ends its tasks."""
     latency: float = 0.0
     """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
+    reserve: float = RESERVE_SECONDS
+    """Seconds of work that a worker holds in reserve; 0: it holds only what it runs."""
     donation: DonationRules | None = None
     """How its idle nodes are used; None: they are not."""
 

@@ -13,11 +13,37 @@ from adaptor.simulation.kernels import Array
 HeuristicName = Literal["static", "adaptive"]
 
 
+class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """How the workers in the pilots behave; seconds."""
+
+    last: int
+    """Before its pilot's end at which a worker ends its tasks."""
+    idle_timeout: int
+    """After which a worker without work leaves; one for which no task is left leaves at once."""
+    latency: float
+    """That a message between the daemon and a worker takes."""
+    reserve: float
+    """Of work that a worker holds in reserve; 0: none."""
+    replicas: int = 0
+    """Extra attempts of a running task at the end of a bag. A simulated task runs as long in one place as
+    in another, so that no replica is ever first."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
+        return not (self.latency or self.reserve or self.replicas)
+
+
+INSTANT_WORKERS = WorkerTerms(last=0, idle_timeout=0, latency=0.0, reserve=0.0)
+"""Those of the papers' experiments: they use their pilots to the last second, and never wait for work."""
+
+
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """How requests are made for a grid job."""
 
     rules: SiteRules
     heuristic: HeuristicName
+    workers: WorkerTerms
     initial_tr: float = 3600.0
     """The estimated runtime before any task has finished (De Rose §4.4)."""
     growth_factor: int = 2
@@ -62,7 +88,9 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
     """From the submission to the end of the last task, in seconds."""
     requests: tuple[GridRequest, ...]
     work: int
-    """Processor-seconds of the tasks, each once."""
+    """Processor-seconds of the tasks that were done, each once."""
+    failed: int = 0
+    """Tasks that were given up, since they were cut although they had all the time that a request gives."""
 
     @property
     def held(self) -> int:
@@ -91,4 +119,9 @@ def check_grid_job(runtimes: Array, terms: Terms, processors: int) -> None:
         raise ReplayError(
             f"a task of {longest:,} s fits into no request: max_tr less the pad leaves"
             f" {terms.possible:,.0f} s; raise max_tr or make the tasks shorter"
+        )
+    if terms.workers.last > terms.rules.pad:
+        raise ReplayError(
+            f"workers end their tasks {terms.workers.last} s before the end of a pilot, and the pad is"
+            f" {terms.rules.pad:g} s: no task of {terms.possible:,.0f} s could run; raise the pad"
         )

@@ -1,14 +1,16 @@
-"""The inner loop of the tasks in running pilots, compiled by numba. `execution.py` is its typed face.
+"""The inner loop of the tasks in running pilots, compiled by numba. `kernel_execution.py` is its typed face.
 
-A worker per processor pulls the next task as soon as it is free (eager scheduling, De Rose §4.3). All
-times are whole seconds of the trace. The state is a few int64 arrays, so that it is cheap to save:
+It does what `adaptor.scheduling` does with one bag at one site whose workers hold nothing in reserve;
+`tests/simulation/test_kernel_and_core.py` holds the two together. All times are whole seconds of the trace.
+The state is a few int64 arrays, so that it is cheap to save:
 
 s        the scalars below
 runtimes (n,) of the tasks; those from FRESH on were never started
 own      (n,) seconds that a task which was cut needs by itself, 0 for the others
 back     (n,) tasks that were put back, rows 0 to BACK, the last one is the next
 over     (n,) tasks finished since `taken` that had been cut before, rows 0 to OVER
-pilots   (rows, 4) running pilots: P (0: the row is free), DEADLINE, BUSY, DONE
+pilots   (rows, 5) running pilots in the order of their starts, rows 0 to ROWS: P, DEADLINE (when the worker
+         ends its tasks), BUSY, DONE, IDLE (since when it has no task, where BUSY is 0)
 tasks    (rows, width) the task of each slot, -1 for none
 starts   (rows, width) when it was started
 heap     (rows * width,) the ends of running tasks, as `end << SHIFT | slot`, rows 0 to HEAP
@@ -20,14 +22,16 @@ from adaptor.simulation.kernels import NEVER, Array, kernel
 
 FRESH, BACK, OVER, HEAP = 0, 1, 2, 3
 ESTIMATE = 4  # seconds that must be left of a pilot when any task is started in it
-POSSIBLE = 5  # seconds of the longest task that the site can run
+ROWS = 5  # pilots that run
 LONGEST = 6  # the longest runtime of a finished task
 COUNT, TOTAL, SQUARES = 7, 8, 9  # finished since `taken`: tasks, their runtimes, and the squares of them
 LAST = 10  # when the last task finished
 LEAST_BACK = 11  # no task that was put back needs less by itself
-SCALARS = 12
+ROW = 12  # the pilot of the task that ended last; -1: none has ended in this call of `run`
+SCALARS = 13
 
-P, DEADLINE, BUSY, DONE = 0, 1, 2, 3
+P, DEADLINE, BUSY, DONE, IDLE = 0, 1, 2, 3, 4
+PILOT_COLUMNS = 5
 SHIFT = 24
 MOST_SLOTS = 1 << SHIFT
 
@@ -114,6 +118,30 @@ def _start_next(
 
 
 @kernel
+def fill_row(
+    s: Array,
+    runtimes: Array,
+    own: Array,
+    back: Array,
+    pilots: Array,
+    tasks: Array,
+    starts: Array,
+    heap: Array,
+    row: int,
+    now: int,
+) -> None:
+    """Start tasks in the idle slots of a pilot."""
+    width = tasks.shape[1]
+    if pilots[row, BUSY] == pilots[row, P] or pilots[row, DEADLINE] <= now:
+        return
+    for place in range(pilots[row, P]):
+        if tasks[row, place] < 0 and not _start_next(
+            s, runtimes, own, back, pilots, tasks, starts, heap, row * width + place, now
+        ):
+            return  # nor would any other slot of this pilot
+
+
+@kernel
 def fill(
     s: Array,
     runtimes: Array,
@@ -126,15 +154,8 @@ def fill(
     now: int,
 ) -> None:
     """Start tasks in the idle slots of all pilots."""
-    width = tasks.shape[1]
-    for row in range(len(pilots)):
-        if pilots[row, BUSY] == pilots[row, P] or pilots[row, DEADLINE] <= now:
-            continue
-        for place in range(pilots[row, P]):
-            if tasks[row, place] < 0 and not _start_next(
-                s, runtimes, own, back, pilots, tasks, starts, heap, row * width + place, now
-            ):
-                break  # nor would any other slot of this pilot
+    for row in range(s[ROWS]):
+        fill_row(s, runtimes, own, back, pilots, tasks, starts, heap, row, now)
 
 
 @kernel
@@ -152,13 +173,14 @@ def run(
 ) -> int:
     """Let tasks end, and others start in their slots, up to and including `until`.
 
-    It stops before that when something is to be learned before the next task starts (`fill` goes on),
-    or when a pilot has no task any more.
+    It stops before that when something is to be learned before the next task starts in the pilot ROW
+    (`fill_row` goes on), or when that pilot has no task any more.
 
     Returns:
         When it stopped; NEVER where it did not.
     """
     width = tasks.shape[1]
+    s[ROW] = -1
     while s[HEAP] > 0 and heap[0] >> SHIFT <= until:
         now, slot = heap[0] >> SHIFT, heap[0] & (MOST_SLOTS - 1)
         s[HEAP] -= 1
@@ -174,34 +196,47 @@ def run(
         s[TOTAL] += runtime
         s[SQUARES] += runtime * runtime
         s[LAST] = now
+        s[ROW] = row
         if own[task] > 0:
             over[s[OVER]] = task
             s[OVER] += 1
-        if runtime > s[LONGEST] or own[task] >= s[POSSIBLE]:
-            s[LONGEST] = max(s[LONGEST], runtime)
+        if pilots[row, BUSY] == 0:
+            pilots[row, IDLE] = now
+        if runtime > s[LONGEST]:
+            s[LONGEST] = runtime
             return int(now)
         if (
             not _start_next(s, runtimes, own, back, pilots, tasks, starts, heap, slot, now)
             and pilots[row, BUSY] == 0
         ):
             return int(now)
+    s[ROW] = -1
     return NEVER
 
 
 @kernel
-def remove_pilot(s: Array, pilots: Array, tasks: Array, heap: Array, row: int) -> None:
-    """Forget the tasks of a pilot's slots, and free its row."""
+def remove_pilot(s: Array, pilots: Array, tasks: Array, starts: Array, heap: Array, row: int) -> None:
+    """Forget the tasks of a pilot's slots; the pilots that started after it move up."""
     width = tasks.shape[1]
-    kept = 0
-    for k in range(s[HEAP]):
-        if (heap[k] & (MOST_SLOTS - 1)) // width != row:
-            heap[kept] = heap[k]
+    first, after, kept = row * width, (row + 1) * width, 0
+    for each in range(s[HEAP]):
+        slot = heap[each] & (MOST_SLOTS - 1)
+        if slot < first:
+            heap[kept] = heap[each]
+            kept += 1
+        elif slot >= after:
+            heap[kept] = heap[each] - width
             kept += 1
     s[HEAP] = kept
-    for k in range(kept // 2, -1, -1):
-        if k < kept:
-            _sink(s, heap, k, heap[k])
-    for place in range(pilots[row, P]):
-        tasks[row, place] = -1
-    pilots[row, P] = 0
-    pilots[row, BUSY] = 0
+    for at in range(kept // 2, -1, -1):
+        if at < kept:
+            _sink(s, heap, at, heap[at])
+    s[ROWS] -= 1
+    for below in range(row, s[ROWS]):
+        for column in range(PILOT_COLUMNS):
+            pilots[below, column] = pilots[below + 1, column]
+        for place in range(width):
+            tasks[below, place] = tasks[below + 1, place]
+            starts[below, place] = starts[below + 1, place]
+    for place in range(width):
+        tasks[s[ROWS], place] = -1

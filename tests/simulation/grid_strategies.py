@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import Terms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces
 
 MAX_TR = 40
@@ -20,17 +20,25 @@ def terms(draw: st.DrawFn) -> Terms:
         max_proc=draw(st.integers(1, PROCESSORS + 2)),
         max_tr=MAX_TR,
     )
+    pad = draw(st.integers(0, 4))
+    workers = WorkerTerms(
+        last=draw(st.integers(0, pad)),
+        idle_timeout=draw(st.sampled_from([0, 0, 3, 15])),
+        latency=0.0,
+        reserve=0.0,
+    )
     return Terms(
-        rules=SiteRules(limits=limits, pad=float(draw(st.integers(0, 2)))),
+        rules=SiteRules(limits=limits, pad=float(pad)),
         heuristic=draw(st.sampled_from(["static", "adaptive"])),
+        workers=workers,
         initial_tr=float(draw(st.integers(1, 30))),
         growth_factor=draw(st.integers(2, 3)),
     )
 
 
 bags = st.one_of(
-    st.lists(st.integers(1, MAX_TR - 2), min_size=1, max_size=40),
-    st.tuples(st.integers(1, MAX_TR - 2), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
+    st.lists(st.integers(1, MAX_TR - 4), min_size=1, max_size=40),
+    st.tuples(st.integers(1, MAX_TR - 4), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
 )
 scenes = st.tuples(traces(), policies, st.integers(0, 70))
 

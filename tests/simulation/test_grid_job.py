@@ -1,4 +1,4 @@
-"""A grid job on the simulated cluster: against a slow driver, and what must hold in every run."""
+"""A grid job on the simulated cluster: what must hold in every run."""
 
 from __future__ import annotations
 
@@ -12,37 +12,23 @@ from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms
 from adaptor.simulation.queue_view import planned_queue, queue_state
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
-from tests.simulation.naive_grid_job import NaiveGridJob
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
 
 @given(scenes, bags, terms())
-@settings(max_examples=400, deadline=None)
-def test_the_same_as_second_by_second(scene, runtimes, terms):
-    fast, slow = cluster_of(scene), NaiveGridJob(cluster_of(scene), runtimes, terms)
-    result = run_grid_job(fast, np.array(runtimes), terms)
-    slow.run()
-    assert result.turnaround == max(slow.finished_at.values()) - scene[2]
-    asked = [slow.cluster.outside_job(request.job) for request in result.requests]
-    assert asked == [fast.outside_job(request.job) for request in result.requests]
-    fast.finish()
-    slow.cluster.finish()
-    assert fast.starts().tolist() == slow.cluster.starts().tolist()
-
-
-@given(scenes, bags, terms())
 @settings(max_examples=300, deadline=None)
-def test_limits_hold_and_every_task_finishes_once(scene, runtimes, terms):
+def test_limits_hold_and_every_task_ends_once(scene, runtimes, terms):
     jobs, _, at = scene
     cluster, limits = cluster_of(scene), terms.rules.limits
     result = run_grid_job(cluster, np.array(runtimes), terms)
     requests = result.requests
-    assert sum(request.tasks for request in requests) == len(runtimes)
-    assert result.turnaround >= max(runtimes)
-    assert result.held >= result.work == sum(runtimes)
+    assert sum(request.tasks for request in requests) == len(runtimes) - result.failed
+    assert result.turnaround >= (0 if result.failed else max(runtimes))
+    assert result.held >= result.work
+    assert result.failed or result.work == sum(runtimes)
     for request in requests:
         assert 1 <= request.p <= min(limits.max_proc, PROCESSORS)
         assert 1 <= request.tr <= limits.max_tr
@@ -87,7 +73,9 @@ def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive"):
     cluster = Simulation(jobs_from(list(rows)), PROCESSORS, "conservative")
     cluster.advance(0)
     return run_grid_job(
-        cluster, np.array(runtimes, np.int64), Terms(rules=rules, heuristic=heuristic, initial_tr=10.0)
+        cluster,
+        np.array(runtimes, np.int64),
+        Terms(rules=rules, heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=10.0),
     )
 
 

@@ -19,7 +19,8 @@ from adaptor.errors import UsageError
 from adaptor.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
-    from adaptor.simulation.grid_job import Terms
+    from adaptor.scheduling.state import SiteTerms
+    from adaptor.simulation.grid_job import Terms, WorkerTerms
     from adaptor.simulation.jobs import Jobs
     from adaptor.simulation.what_if import WhatIf
 
@@ -120,6 +121,7 @@ def _terms(
     max_proc: int | None,
     max_tr: str | None,
 ) -> list[Terms]:
+    from adaptor.daemon.sites import terms_of
     from adaptor.model import Limits
     from adaptor.simulation.grid_job import Terms
     from backends.registry import backend_type
@@ -132,16 +134,31 @@ def _terms(
         max_proc=max_proc or config.limits.max_proc or processors,
         max_tr=math.floor(longest),
     )
-    rules = site_rules(config, backend_type(config.backend), limits, float(config.pad))
+    workers = _workers(terms_of(config, limits), config)
+    pad = max(float(config.pad), workers.last)  # the daemon learns no less with the first pilot
+    rules = site_rules(config, backend_type(config.backend), limits, pad)
     return [
         Terms(
             rules=rules,
             heuristic=name,
+            workers=workers,
             initial_tr=float(config.initial_tr),
             growth_factor=config.growth_factor,
         )
         for name in _heuristics(heuristic or config.heuristic)
     ]
+
+
+def _workers(terms: SiteTerms, config: SiteConfig) -> WorkerTerms:
+    """How the daemon's workers behave at the site, in whole seconds."""
+    from adaptor.simulation.grid_job import WorkerTerms
+
+    return WorkerTerms(
+        last=math.ceil(terms.last),
+        idle_timeout=math.ceil(config.idle_timeout),
+        latency=terms.latency,
+        reserve=terms.reserve,
+    )
 
 
 def _heuristics(text: str) -> list[Literal["static", "adaptive"]]:

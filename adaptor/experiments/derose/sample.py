@@ -12,7 +12,7 @@ from adaptor.experiments.derose.design import HEURISTICS, JobType, Settings, Wor
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import HeuristicName, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
@@ -86,6 +86,7 @@ def _terms(workload: Workload, settings: Settings, pending: int, heuristic: Heur
     return Terms(
         rules=SiteRules(limits=limits),
         heuristic=heuristic,
+        workers=INSTANT_WORKERS,
         initial_tr=settings.initial_tr,
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
 from adaptor.experiments.derose.design import WORKLOADS, JobType, Workload, trace_files
 from adaptor.model import Limits
-from adaptor.simulation.grid_job import HeuristicName, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
 from adaptor.simulation.jobs import Jobs
 
 Strategy = Literal["transparent", "static", "adaptive", "mixed"]
@@ -49,6 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Terms(
             rules=SiteRules(limits=limits),
             heuristic=heuristic,
+            workers=INSTANT_WORKERS,
             initial_tr=self.initial_tr,
             growth_factor=self.growth_factor,
         )

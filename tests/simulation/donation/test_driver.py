@@ -16,7 +16,7 @@ from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.driver import run_shared
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -83,7 +83,9 @@ def one(runtimes, rows=(), allocation="transparent", **more):
     place.cluster.advance(0)
     place.watch()
     limits = Limits(max_pending_requests=2, max_proc=PROCESSORS, max_tr=200)
-    terms = Terms(rules=SiteRules(limits=limits), heuristic="adaptive", initial_tr=10.0)
+    terms = Terms(
+        rules=SiteRules(limits=limits), heuristic="adaptive", workers=INSTANT_WORKERS, initial_tr=10.0
+    )
     return run_shared(place, np.array(runtimes, np.int64), terms, DonationRules(**more), allocation)
 
 

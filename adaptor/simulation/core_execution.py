@@ -1,0 +1,105 @@
+"""A grid job whose bag is the scheduling core: `SimulatedWorkers` at one site, one worker per pilot."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from adaptor.crafting.learning import Learned
+from adaptor.crafting.situation import Demand
+from adaptor.model import AttemptOutcome, TaskState
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.changes import AttemptEnd
+from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.kernels import NEVER, Array
+from adaptor.simulation.worker import Attempt, Pilot
+from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
+
+SITE = "site"
+_BAG = 1
+
+
+class CoreExecution:
+    """An `Execution` that asks the broker of the daemon."""
+
+    def __init__(self, runtimes: Array, terms: Terms, cluster: Simulation) -> None:
+        self._runtimes = runtimes.tolist()
+        self.broker = Broker({SITE: site_terms(terms)})
+        workers = terms.workers
+        self._workers = SimulatedWorkers(self.broker, idle_timeout={SITE: workers.idle_timeout})
+        spec = BagSpec(name="", cwd="", output="", environment={}, replicas=workers.replicas)
+        self._bag = Bag(_BAG, spec, len(runtimes))
+        self._bag.fill()
+        self._workers.add_bag(self._bag, self._behaviour, cluster.now)
+        self._learner = self.broker.books.learner(_BAG, SITE)
+        self._done: Counter[int] = Counter()
+        self._left: list[int] = []
+        self.failed: list[int] = []
+        self.last_end = cluster.now
+
+    @property
+    def ended(self) -> bool:
+        return self._bag.ended
+
+    @property
+    def learned(self) -> Learned:
+        return self._learner.learned
+
+    def demands(self) -> tuple[Demand, ...]:
+        return self.broker.demands(SITE)
+
+    def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
+        self._workers.start(Pilot(pilot=pilot, site=SITE, processors=processors, deadline=deadline), started)
+        self._take_in(self._workers.advance(started))
+
+    def end_pilot(self, pilot: int, now: int) -> int:
+        self._workers.end_pilot(pilot, now)
+        self._take_in(self._workers.advance(now))
+        self._left.remove(pilot)
+        return self._done.pop(pilot, 0)
+
+    def ahead(self) -> int:
+        soonest = self._workers.next_event()
+        return NEVER if math.isinf(soonest) else math.ceil(soonest)
+
+    def settle(self, now: int) -> bool:
+        before = self._learner.estimate
+        self._take_in(self._workers.advance(now))
+        return self._learner.estimate != before
+
+    def leave(self, now: int) -> dict[int, int]:
+        self._take_in(self._workers.advance(now))
+        left, self._left = self._left, []
+        return {pilot: self._done.pop(pilot, 0) for pilot in left}
+
+    def _behaviour(self, key: AttemptKey, _site: str) -> Attempt:
+        return Attempt(self._runtimes[key.task])
+
+    def _take_in(self, events: list[Event]) -> None:
+        for event in events:
+            match event:
+                case AttemptEnd(outcome=AttemptOutcome.DONE, pilot=int(pilot)):
+                    self._done[pilot] += 1
+                case TaskEnded():
+                    self.last_end = max(self.last_end, math.ceil(event.at))
+                    if event.state is TaskState.FAILED:
+                        self.failed.append(event.task)
+                case WorkerLeft():
+                    self._left.append(event.pilot)
+
+
+def site_terms(terms: Terms) -> SiteTerms:
+    """The terms of a grid job as the broker knows them."""
+    workers = terms.workers
+    return SiteTerms(
+        initial_tr=terms.initial_tr,
+        growth_factor=terms.growth_factor,
+        longest=terms.possible,
+        last=workers.last,
+        latency=workers.latency,
+        reserve=workers.reserve,
+    )

@@ -1,0 +1,129 @@
+"""The compiled kernel does what the scheduling core does: the same bag, pilots and ends, field by field."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.core_execution import CoreExecution
+from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.kernel_execution import KernelExecution
+from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
+from tests.simulation.trace_strategies import PROCESSORS, jobs_from
+
+
+class Recorder:
+    """An execution that writes down what the planner is told, and what is known then."""
+
+    def __init__(self, make):
+        self.make = make
+        self.told = []
+
+    def __call__(self, runtimes, terms, cluster):
+        execution = self.execution = self.make(runtimes, terms, cluster)
+        demands = execution.demands
+
+        def recorded():
+            self.told.append((cluster.now, demands(), execution.learned))
+            return demands()
+
+        execution.demands = recorded
+        return execution
+
+
+def outcome(make, cluster, runtimes, terms):
+    """All that can be seen of a grid job."""
+    recorder = Recorder(make)
+    result = run_grid_job(cluster, np.array(runtimes), terms, recorder)
+    execution = recorder.execution
+    cluster.finish()
+    return {
+        **msgspec.structs.asdict(result),
+        "told": recorder.told,
+        "learned": execution.learned,
+        "failed tasks": execution.failed,
+        "last end": execution.last_end,
+        "starts of the others": cluster.starts().tolist(),
+    }
+
+
+@given(scenes, bags, terms())
+@settings(max_examples=400, deadline=None)
+def test_a_grid_job_goes_the_same_way(scene, runtimes, terms):
+    by_kernel = outcome(KernelExecution, cluster_of(scene), runtimes, terms)
+    by_core = outcome(CoreExecution, cluster_of(scene), runtimes, terms)
+    assert by_kernel == by_core
+
+
+class Pilot(msgspec.Struct, frozen=True):
+    """One of a random site: it starts, and the scheduler may end it before its time."""
+
+    start: int
+    processors: int
+    tr: int
+    taken: int | None
+
+
+pilots = st.lists(
+    st.builds(
+        Pilot,
+        st.integers(0, 60),
+        st.integers(1, PROCESSORS),
+        st.integers(1, MAX_TR),
+        st.none() | st.integers(1, MAX_TR),
+    ),
+    max_size=12,
+)
+
+
+def life(make, runtimes: list[int], terms: Terms, drawn: list[Pilot], steps: list[int]):
+    """What an execution makes of pilots that come and go, as seen at these steps."""
+    execution = make(np.array(runtimes), terms, empty_cluster())
+    here: dict[int, Pilot] = {}
+    seen, now = [], 0
+    widest = terms.rules.limits.max_proc
+
+    def leave():
+        for id, tasks in sorted(execution.leave(now).items()):
+            seen.append(("left", now, id, tasks))
+            del here[id]
+
+    for step in sorted({*steps, 0, 110, *(moment for pilot in drawn for moment in moments(pilot))}):
+        changed = False
+        while now < step:
+            now = min(step, execution.ahead())
+            changed |= execution.settle(now)
+            leave()
+        for id in [id for id, pilot in here.items() if pilot.taken is not None and ends(pilot) <= now]:
+            seen.append(("taken", now, id, execution.end_pilot(id, now)))
+            del here[id]
+        for id, pilot in enumerate(drawn):
+            if pilot.start == now:
+                here[id] = pilot
+                execution.add_pilot(id, min(pilot.processors, widest), now, now + pilot.tr)
+        leave()
+        seen.append((now, changed, execution.demands(), execution.learned, execution.last_end))
+    return seen, list(execution.failed)
+
+
+def empty_cluster() -> Simulation:
+    return Simulation(jobs_from([]), PROCESSORS, "conservative")
+
+
+def ends(pilot: Pilot) -> int:
+    return pilot.start + min(pilot.taken or MAX_TR, pilot.tr)
+
+
+def moments(pilot: Pilot) -> tuple[int, int]:
+    return pilot.start, ends(pilot)
+
+
+@given(bags, terms(), pilots, st.lists(st.integers(0, 110)))
+@settings(max_examples=400, deadline=None)
+def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
+    by_kernel = life(KernelExecution, runtimes, terms, drawn, steps)
+    assert by_kernel == life(CoreExecution, runtimes, terms, drawn, steps)
