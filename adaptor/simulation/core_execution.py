@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from adaptor.bag_spec import BagSpec
 from adaptor.crafting.learning import Learned
 from adaptor.crafting.situation import Demand
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import Bag, BagSpec
+from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
