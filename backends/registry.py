@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from adaptor.config.registered import backend_names, load_backend
+from adaptor.errors import ConfigError
 from backends.backend_type import BackendType
 
 
 def backend_type(name: str) -> BackendType:
-    """Raises ConfigError: no such type is installed, or it cannot be loaded."""
-    return cast(BackendType, load_backend(name))
+    """Raises ConfigError: no such type is installed, it cannot be loaded, or it is something else."""
+    found: object = load_backend(name)
+    if not isinstance(found, BackendType):
+        raise ConfigError(f"what is registered as {name!r} is no object of BackendType but {found!r}")
+    return found
 
 
 def backend_types() -> list[BackendType]:

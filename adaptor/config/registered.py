@@ -51,8 +51,8 @@ def load_backend(name: str) -> BackendFacts:
         raise ConfigError(f"no batch scheduler {name!r} is installed ({_hint(name)})")
     try:
         return cast(BackendFacts, entry.load())
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error}") from error
+    except Exception as error:  # whatever a package of somebody else does wrong
+        raise ConfigError(f"the package that registers {name!r} cannot be loaded: {error!r}") from error
 
 
 def _hint(name: str) -> str:

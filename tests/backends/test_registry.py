@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import SiteConfig
+from adaptor.errors import ConfigError
 from backends.machines.here import HERE
 from backends.registry import backend_type, backend_types
+from tests.backends.distribution import installed
 
 OURS = ("local", "slurm", "pbs")
 
@@ -30,6 +32,13 @@ def test_a_job_of_the_local_site_outlives_its_limit_by_its_grace_time() -> None:
     site = SiteConfig(backend="local")
     assert backend_type("local").overrun(site) == float(site.grace_time) + 5
     assert backend_type("slurm").overrun(site) == backend_type("pbs").overrun(site) == 90
+
+
+def test_a_class_in_place_of_its_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "from backends.local.backend_type import LocalType as TYPE\n"
+    monkeypatch.syspath_prepend(installed(tmp_path, "wrong", code))
+    with pytest.raises(ConfigError, match="no object of BackendType"):
+        backend_type("wrong")
 
 
 @pytest.mark.parametrize("name", OURS)

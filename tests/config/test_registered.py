@@ -51,8 +51,8 @@ def test_a_dialect_belongs_to_its_backend(dialect: str) -> None:
 
 
 def test_a_package_that_is_installed_adds_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(installed(tmp_path, "mine", "import backends.local.backend_type as own\n"))
-    with pytest.raises(ConfigError, match="cannot be loaded"):
+    monkeypatch.syspath_prepend(installed(tmp_path, "mine", "1 / 0\n"))
+    with pytest.raises(ConfigError, match="cannot be loaded: ZeroDivisionError"):
         load_backend("mine")
     (tmp_path / "backend_mine.py").write_text("from backends.local.backend_type import LOCAL as TYPE\n")
     sys.modules.pop("backend_mine", None)
