@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.crafting.coverage import coverage, holds
 from adaptor.crafting.heuristics import HEURISTICS
-from adaptor.crafting.multisite.site_status import Part
+from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
     Decision,
@@ -27,7 +27,7 @@ from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 from adaptor.units import format_duration
 
 
-def plan(view: SiteView, part: Part | None = None) -> list[Decision]:
+def plan(view: SiteView, part: SitePart | None = None) -> list[Decision]:
     """What to do now at a site: withdrawals first, then requests in order of urgency.
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.errors import OverBudgetError
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.crafting.words import counted
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site, Withheld
@@ -22,8 +22,7 @@ from adaptor.decisions.actions import (
     Remark,
     Submit,
     Wake,
-    Withdraw,
-    Withhold,
+    WithholdNodes,
 )
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
@@ -65,18 +64,15 @@ class _Work:
         match action:
             case Submit():
                 await self._submit(action)
-            case Withhold():
-                self._withhold(action)
+            case Withhold(reason):
+                if not self._refused:
+                    _withhold(self._site, reason)
+            case WithholdNodes(reason):
+                _withhold_nodes(self._site, self._node_problem or reason)
             case Wake(name):
                 self._site.core.wakes[name].set()
             case _:
                 _change(self._site, action)
-
-    def _withhold(self, action: Withhold) -> None:
-        if action.donated:
-            _withhold_nodes(self._site, self._node_problem or action.reason)
-        elif not self._refused:
-            _withhold(self._site, action.reason)
 
     async def _submit(self, action: Submit) -> None:
         await cancel_unwanted(self._site)

@@ -1,4 +1,8 @@
-"""What a decision asks its driver to do, each with its reason. Frozen types."""
+"""What a decision asks its driver to do, each with its reason. Frozen types.
+
+`Withdraw` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws a pilot only
+while it has not started.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
 
 
@@ -22,13 +26,6 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True):
     """The idle node that it is for; empty: a formal request."""
 
 
-class Withdraw(msgspec.Struct, frozen=True):
-    """Take a pilot back that has not started; one that has started meanwhile stays."""
-
-    pilot: int
-    reason: str
-
-
 class End(msgspec.Struct, frozen=True):
     """End a pilot, queued or running."""
 
@@ -38,12 +35,11 @@ class End(msgspec.Struct, frozen=True):
     """Whether its node is not to be tried again for a while."""
 
 
-class Withhold(msgspec.Struct, frozen=True):
-    """Nothing more is submitted for now although tasks wait."""
+class WithholdNodes(msgspec.Struct, frozen=True):
+    """No more donated nodes are used for now."""
 
     reason: str
-    donated: bool = False
-    """Whether this is about donated nodes; then an empty reason says that nothing stands in the way."""
+    """Empty: nothing stands in the way, or nothing waits."""
 
 
 class Explain(msgspec.Struct, frozen=True):
@@ -73,4 +69,4 @@ class Wake(msgspec.Struct, frozen=True):
     site: str
 
 
-Action = Submit | Withdraw | End | Withhold | Explain | Remark | LengthenPad | Wake
+Action = Submit | Withdraw | End | Withhold | WithholdNodes | Explain | Remark | LengthenPad | Wake

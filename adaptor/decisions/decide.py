@@ -13,11 +13,10 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.errors import BudgetError
-from adaptor.crafting.multisite.site_status import Part
+from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue
-from adaptor.crafting.situation import Withdraw as Unneeded
-from adaptor.decisions.actions import Action, Explain, Submit, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Issue, Withhold
+from adaptor.decisions.actions import Action, Explain, Submit
 from adaptor.decisions.aims import aimed
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
@@ -122,12 +121,10 @@ class _Step:
             match wanted:
                 case Issue():
                     told = self._issue(wanted, told)
-                case Unneeded(pilot, reason):
-                    self._actions.append(Withdraw(pilot, reason))
                 case _:
-                    self._actions.append(Withhold(wanted.reason))
+                    self._actions.append(wanted)
 
-    def _divided(self, demands: Sequence[Demand]) -> Part:
+    def _divided(self, demands: Sequence[Demand]) -> SitePart:
         """The part of the waiting tasks that is this site's, by cost and time for bags that care."""
         statuses = statuses_of(self._snapshot)
         before = self._memory.shares_problem

@@ -10,7 +10,7 @@ from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.actions import Action, End, Submit, Withhold
+from adaptor.decisions.actions import Action, End, Submit, WithholdNodes
 from adaptor.decisions.requests import billed
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
@@ -39,7 +39,7 @@ def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
     if donation is None:
         return
     if not donation.asked:
-        yield Withhold("", donated=True)
+        yield WithholdNodes("")
         return
     choice = _Choice(snapshot, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
@@ -54,7 +54,7 @@ def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
                 reason = reason or choice.reason or decision.reason
     yield from _late(snapshot)
     yield from _without_worker(snapshot)
-    yield Withhold(reason or choice.reason, donated=True)
+    yield WithholdNodes(reason or choice.reason)
 
 
 def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit]) -> Demand:

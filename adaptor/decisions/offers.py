@@ -13,7 +13,7 @@ from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
-from adaptor.crafting.multisite.site_status import NO_ANSWER, Standing
+from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, Group
 from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
@@ -31,7 +31,7 @@ _RUNNING = 200
 """Running tasks of a site that are looked at, at most; they lie evenly among all."""
 
 
-def questions_of(snapshot: Snapshot, statuses: Mapping[str, Standing]) -> list[Question]:
+def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
     """For each bag that has pilots of its own, may run at several sites, and has uncovered tasks."""
     bags = [_own_bag(snapshot, group) for group in snapshot.groups]
     if not any(bags):
@@ -74,7 +74,7 @@ def _own_bag(snapshot: Snapshot, group: Group) -> BagFacts | None:
     return None if bag is None else snapshot.bags.get(bag)
 
 
-def _as_if_it_answered(status: Standing) -> Standing:
+def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
     """A scheduler that is silent for a moment is soon back: no other site is paid in its place."""
     if status.closed == NO_ANSWER and not status.lost:
         return msgspec.structs.replace(status, closed="")
@@ -82,7 +82,7 @@ def _as_if_it_answered(status: Standing) -> Standing:
 
 
 def _question(
-    snapshot: Snapshot, statuses: Mapping[str, Standing], bag: BagFacts, group: Group, uncovered: int
+    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: Group, uncovered: int
 ) -> Question | None:
     """None: no site can take a task of it."""
     offers = {
@@ -135,7 +135,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 
 
 def _offers(
-    snapshot: Snapshot, status: Standing, bag: BagFacts, name: str, demand: Demand
+    snapshot: Snapshot, status: SiteStatus, bag: BagFacts, name: str, demand: Demand
 ) -> tuple[SiteOffer, ...]:
     """What could be bought at a site by new requests, whose limits and queue the openings know of."""
     site, now = snapshot.sites[name], snapshot.now

@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import NO_ANSWER, Part, Standing
+from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, PilotView, SiteView
 from adaptor.decisions.actions import Wake
@@ -48,14 +48,14 @@ def answers_missed(snapshot: Snapshot, memory: Memory) -> tuple[list[Wake], Memo
     return others, msgspec.structs.replace(memory, missed=missed)
 
 
-def statuses_of(snapshot: Snapshot) -> dict[str, Standing]:
+def statuses_of(snapshot: Snapshot) -> dict[str, SiteStatus]:
     """Every site as the division reckons with it."""
     return {name: _status(site, snapshot.now) for name, site in snapshot.sites.items()}
 
 
 def part_of(
-    snapshot: Snapshot, memory: Memory, statuses: dict[str, Standing], demands: Sequence[Demand]
-) -> Part:
+    snapshot: Snapshot, memory: Memory, statuses: dict[str, SiteStatus], demands: Sequence[Demand]
+) -> SitePart:
     """What the division leaves to this site, by its demands."""
     parts = divide(statuses, snapshot.groups, targets(memory))
     return by_demand(parts[snapshot.site], snapshot.site, snapshot.groups, demands)
@@ -91,11 +91,11 @@ def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _status(site: SiteFacts, now: float) -> Standing:
+def _status(site: SiteFacts, now: float) -> SiteStatus:
     queue = site.queue and beside_held_nodes(site, site.queue)
     view = view_of(site, queue, now)
     view = msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
-    return Standing(
+    return SiteStatus(
         view=view,
         free=_free(queue, view) if queue is not None else None,
         waits=site.waits,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adaptor.decisions.actions import Action, End, LengthenPad, Remark, Withdraw
+from adaptor.crafting.situation import Withdraw
+from adaptor.decisions.actions import Action, End, LengthenPad, Remark
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.protocol.messages import LAST_SECONDS

@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, Parting, part_tasks
-from adaptor.crafting.multisite.target_shares import Wish
+from adaptor.crafting.multisite.target_shares import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory
 from adaptor.decisions.questions import Question
 from adaptor.errors import AdaptorError
@@ -42,10 +42,10 @@ def shares_of(memory: Memory, bag: int) -> Parting | None:
     return None if answer is None else answer.parting
 
 
-def targets(memory: Memory) -> dict[int, Wish]:
+def targets(memory: Memory) -> dict[int, TargetShares]:
     """By bag, in the words of the division among sites."""
     return {
-        bag: Wish(
+        bag: TargetShares(
             shares={site: portion.tasks for site, portion in answer.parting.portions.items()},
             seconds=answer.parting.seconds,
             reason=answer.parting.reason,

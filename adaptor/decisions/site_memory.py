@@ -12,8 +12,8 @@ import msgspec
 
 from adaptor.backoff import Backoff
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.actions import End, Remark, Submit, Withdraw
+from adaptor.crafting.situation import SiteRules, Withdraw
+from adaptor.decisions.actions import End, Remark, Submit
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts

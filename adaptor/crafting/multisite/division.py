@@ -34,15 +34,15 @@ import msgspec
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.lateness import latest, why_taken_back
 from adaptor.crafting.multisite.levelling import Level, level
-from adaptor.crafting.multisite.reasons import Portion, why_covered, why_none, why_some
-from adaptor.crafting.multisite.site_status import Part, Standing
-from adaptor.crafting.multisite.target_shares import Wish, granted
+from adaptor.crafting.multisite.reasons import SiteGets, why_covered, why_none, why_some
+from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
+from adaptor.crafting.multisite.target_shares import TargetShares, granted
 from adaptor.crafting.situation import Demand, Group
 
 
 def divide(
-    sites: Mapping[str, Standing], groups: Sequence[Group], wishes: Mapping[int, Wish] | None = None
-) -> dict[str, Part]:
+    sites: Mapping[str, SiteStatus], groups: Sequence[Group], wishes: Mapping[int, TargetShares] | None = None
+) -> dict[str, SitePart]:
     """The part of every site, in one decision.
 
     The uncovered tasks of a group are in the parts of sites at which it may run, each once at most.
@@ -52,7 +52,7 @@ def divide(
     work = _Work(sites, groups, covered.uncovered, wishes or {})
     levels = work.divided()
     return {
-        name: Part(
+        name: SitePart(
             uncovered=[each.shares.get(name, 0) for each in levels],
             needless=covered.needless,
             late={id: why for id, why in work.late(name).items() if id not in covered.needless},
@@ -62,7 +62,7 @@ def divide(
     }
 
 
-def by_demand(part: Part, site: str, groups: Sequence[Group], demands: Sequence[Demand]) -> Part:
+def by_demand(part: SitePart, site: str, groups: Sequence[Group], demands: Sequence[Demand]) -> SitePart:
     """The part with its groups put together as the site's own demands are: by the shape of the tasks."""
     shapes = [_shape_of(demand) for demand in demands]
     uncovered = [0] * len(demands)
@@ -81,10 +81,10 @@ class _Work:
 
     def __init__(
         self,
-        sites: Mapping[str, Standing],
+        sites: Mapping[str, SiteStatus],
         groups: Sequence[Group],
         uncovered: list[int],
-        wishes: Mapping[int, Wish],
+        wishes: Mapping[int, TargetShares],
     ) -> None:
         self._sites = sites
         self._wishes = [_wish_of(group, wishes) for group in groups]
@@ -171,15 +171,15 @@ class _Work:
         site = self._sites[name]
         return why_some(portion) if portion.mine else why_none(portion, site.view, site.closed)
 
-    def _wished(self, index: int) -> Wish | None:
+    def _wished(self, index: int) -> TargetShares | None:
         """What is wished of a group of which tasks are to be divided."""
         return self._wishes[index] if self._uncovered[index] else None
 
-    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> Portion:
+    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SiteGets:
         site = self._sites[name]
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
-        return Portion(
+        return SiteGets(
             site=name,
             waiting=waiting,
             uncovered=uncovered,
@@ -192,7 +192,7 @@ class _Work:
         )
 
 
-def _wish_of(group: Group, wishes: Mapping[int, Wish]) -> Wish | None:
+def _wish_of(group: Group, wishes: Mapping[int, TargetShares]) -> TargetShares | None:
     """Tasks of one group either share pilots or are of one bag."""
     bag = next((demand.bag for demand in group.at.values()), None)
     return None if bag is None else wishes.get(bag)

@@ -15,7 +15,7 @@ from adaptor.model import PilotState
 NO_ANSWER = "its scheduler does not answer"
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a site."""
 
     view: SiteView
@@ -90,7 +90,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class SitePart(msgspec.Struct, frozen=True, kw_only=True):
     """What the division leaves to one site."""
 
     uncovered: list[int]

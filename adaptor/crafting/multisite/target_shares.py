@@ -10,7 +10,7 @@ from adaptor.crafting.multisite.capacity import Capacity
 from adaptor.crafting.multisite.levelling import Level
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
     """The uncovered tasks of one bag, by site."""
 
     shares: dict[str, int]
@@ -20,7 +20,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """In one sentence with the numbers."""
 
 
-def granted(wish: Wish, capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
+def granted(wish: TargetShares, capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
     """The wish as far as the sites can do it, and no more than these tasks.
 
     What a site cannot do goes to no other: the next wish will say where it shall go.

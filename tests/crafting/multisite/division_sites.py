@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
-from adaptor.crafting.multisite.site_status import Standing
+from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules, SiteView
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from tests.crafting.planner_views import views
@@ -17,9 +17,9 @@ from tests.crafting.planner_views import views
 NOW = 1000.0
 
 
-def standing(view: SiteView, **changes: Any) -> Standing:
+def standing(view: SiteView, **changes: Any) -> SiteStatus:
     free = availability(view.queue) if view.queue is not None else None
-    return msgspec.structs.replace(Standing(view=view, free=free), **changes)
+    return msgspec.structs.replace(SiteStatus(view=view, free=free), **changes)
 
 
 def site(
@@ -34,7 +34,7 @@ def site(
     heuristic: str = "adaptive",
     pending: tuple[PendingJob, ...] = (),
     **changes: Any,
-) -> Standing:
+) -> SiteStatus:
     """A site of which all processors are busy for so many seconds, and free from then on."""
     running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr)
@@ -61,7 +61,7 @@ def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, 
 
 
 @st.composite
-def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, Standing], tuple[Group, ...]]:
+def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], tuple[Group, ...]]:
     """Sites of any shape and mood, and tasks that may run at some of them."""
     names = [f"site{number}" for number in range(draw(st.integers(1, sites)))]
     found = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import Standing
+from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
@@ -160,11 +160,11 @@ class World:
                 elif isinstance(decision, Withdraw):
                     self._withdraw(site, decision.pilot)
 
-    def _standing(self, site: Site, group: Group) -> Standing:
+    def _standing(self, site: Site, group: Group) -> SiteStatus:
         view = site.view(self.now, group.at[site.name])
         assert view.queue is not None
         dead = self.now >= site.dead_from
-        return Standing(
+        return SiteStatus(
             view=view, free=availability(view.queue), waits=site.waits, closed="silent" if dead else "",
             lost=dead,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.division import by_demand, divide
-from adaptor.crafting.multisite.site_status import Part, Standing
+from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.shape import Shape
@@ -32,14 +32,14 @@ from tests.examples import examples
 
 from .division_sites import NOW, bag, site, situations, standing
 
-Sites = dict[str, Standing]
+Sites = dict[str, SiteStatus]
 
 
-def shares(parts: dict[str, Part]) -> dict[str, int]:
+def shares(parts: dict[str, SitePart]) -> dict[str, int]:
     return {name: sum(part.uncovered) for name, part in parts.items()}
 
 
-def divided(near: Standing, far: Standing, *groups: Group) -> dict[str, int]:
+def divided(near: SiteStatus, far: SiteStatus, *groups: Group) -> dict[str, int]:
     return shares(divide({"near": near, "far": far}, groups or (bag(400),)))
 
 
@@ -141,7 +141,7 @@ def test_bags_of_one_shape_are_planned_for_together() -> None:
     assert by_demand(parts["far"], "far", groups, demands).uncovered == [100]
 
 
-def reasons(near: Standing, far: Standing, *groups: Group) -> tuple[str, str]:
+def reasons(near: SiteStatus, far: SiteStatus, *groups: Group) -> tuple[str, str]:
     parts = divide({"near": near, "far": far}, groups or (bag(400),))
     return parts["near"].reason, parts["far"].reason
 
@@ -198,7 +198,7 @@ def test_a_pilot_much_later_than_predicted_is_taken_back_where_another_site_is_s
         (site(requests=0), late_pilot(1800, waited=2000)),
     ],
 )
-def test_otherwise_it_keeps_its_place(near: Standing, pilot: PilotView) -> None:
+def test_otherwise_it_keeps_its_place(near: SiteStatus, pilot: PilotView) -> None:
     assert divide({"near": near, "far": site(pilots=(pilot,))}, (bag(160),))["far"].late == {}
 
 
@@ -258,7 +258,7 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
         assert not asked or asked + len(each.view.pilots) <= limits.max_pending_requests
 
 
-def _most(each: Standing, demand: Demand) -> int:
+def _most(each: SiteStatus, demand: Demand) -> int:
     """Tasks that the largest request of a site holds."""
     assert each.view.queue is not None
     shape = Shape(

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.multisite.division import divide
-from adaptor.crafting.multisite.site_status import Standing
-from adaptor.crafting.multisite.target_shares import Wish
+from adaptor.crafting.multisite.site_status import SiteStatus
+from adaptor.crafting.multisite.target_shares import TargetShares
 from adaptor.crafting.situation import Group
 from tests.examples import examples
 
@@ -23,11 +23,13 @@ def of_bag(group: Group, number: int) -> Group:
     )
 
 
-def wish(**shares: int) -> Wish:
-    return Wish(shares=shares, seconds=120.0, reason="cheapest within 2m: so and so")
+def wish(**shares: int) -> TargetShares:
+    return TargetShares(shares=shares, seconds=120.0, reason="cheapest within 2m: so and so")
 
 
-def shares(sites: dict[str, Standing], wishes: dict[int, Wish], *groups: Group) -> dict[str, list[int]]:
+def shares(
+    sites: dict[str, SiteStatus], wishes: dict[int, TargetShares], *groups: Group
+) -> dict[str, list[int]]:
     return {name: part.uncovered for name, part in divide(sites, groups, wishes).items()}
 
 
@@ -54,11 +56,11 @@ def test_what_a_site_cannot_do_is_left_for_later_requests() -> None:
 @examples(150)
 @given(situations(), st.lists(st.integers(0, 150), min_size=3, max_size=3))
 def test_nobody_gets_more_than_the_wish_nor_than_it_may_ask_for(
-    drawn: tuple[dict[str, Standing], tuple[Group, ...]], wanted: list[int]
+    drawn: tuple[dict[str, SiteStatus], tuple[Group, ...]], wanted: list[int]
 ) -> None:
     sites, groups = drawn
     groups = tuple(of_bag(group, number) for number, group in enumerate(groups))
-    wishes = {0: Wish(shares=dict(zip(sites, wanted, strict=False)), seconds=math.inf, reason="so")}
+    wishes = {0: TargetShares(shares=dict(zip(sites, wanted, strict=False)), seconds=math.inf, reason="so")}
     parts = divide(sites, groups, wishes)
     plain = divide(sites, groups)
     for name, standing in sites.items():

@@ -1,0 +1,166 @@
+"""The simulation's own driver of a site: observe, `decide`, act, as the daemon does, without its journal."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from adaptor.budget.accounting.cost_shares import Use
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.crafting.situation import Withdraw
+from adaptor.decisions.actions import Action, End, LengthenPad, Remark, Submit, Wake, WithholdNodes
+from adaptor.decisions.decide import decide
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.observation import take_snapshot
+from adaptor.decisions.pilots import Pilot, observe
+from adaptor.decisions.requests import billed
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.model import AttemptOutcome
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.changes import AttemptEnd, AttemptStart
+from adaptor.scheduling.state import SiteTerms
+from adaptor.scheduling.workers import Worker
+from adaptor.simulation.scene.site import SimulatedSite
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """An action of a site."""
+
+    at: float
+    site: str
+    action: Action
+
+
+class SimulatedDriver:
+    """Decides for simulated sites; see `World`, whose `Decider` it is."""
+
+    def __init__(
+        self,
+        sites: Mapping[str, SimulatedSite],
+        terms: Mapping[str, SiteTerms],
+        tariffs: Mapping[str, Tariff],
+    ) -> None:
+        self.broker = Broker(dict(terms))
+        self.ledger = Ledger()
+        for name, tariff in tariffs.items():
+            self.ledger.set_price(name, tariff, 0.0)
+        self.log: list[Decided] = []
+        """All that was decided, in its order."""
+        self.pilots: dict[int, Pilot] = {}
+        """All that ever were."""
+        self._sites = sites
+        self._memories = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
+        self._memory = Memory()
+        self._numbers = itertools.count(1)
+        self._useful: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        self._wasted: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+
+    # --- what the world tells ----------------------------------------------------------------------
+
+    def called(self, site: str, pilot: int, now: float) -> None:
+        if pilot in self._memories[site].pilots:
+            self._memories[site].pilots[pilot].hello(now)
+
+    def attempt_started(self, started: AttemptStart) -> None:
+        self.pilots[started.pilot].worked = True
+
+    def attempt_ended(self, ended: AttemptEnd) -> None:
+        if ended.pilot is None or not ended.wall:
+            return
+        held = self._useful if ended.outcome is AttemptOutcome.DONE else self._wasted
+        bag = self.broker.books.bags.get(ended.key.bag)
+        held[ended.pilot][ended.key.bag] += ended.wall * (bag.spec.cpus if bag else 1)
+
+    # --- one step ----------------------------------------------------------------------------------
+
+    def step(self, site: str, now: float) -> Iterable[str]:
+        memory, woken = self._memories[site], set[str]()
+        if not memory.pilots and not self.broker.has_work_for(site):
+            memory.read(None)
+            return woken
+        self._observe(site, now, woken)
+        snapshot = take_snapshot(
+            site, self._memories, self.broker, self.ledger, self._memory, now, midnight=0.0
+        )
+        decision = decide(snapshot)
+        self._memory = decision.memory
+        for action in decision.actions:
+            self.log.append(Decided(now, site, action))
+            self._do(site, action, now, woken)
+        return woken
+
+    def _observe(self, site: str, now: float, woken: set[str]) -> None:
+        memory, simulated = self._memories[site], self._sites[site]
+        reports = {report.tag: report for report in simulated.jobs()}
+        for pilot in list(memory.pilots.values()):
+            observe(pilot, reports[pilot.tag], now)
+            memory.learn_wait(pilot)
+            reserved = self.ledger.open_pilots.get(pilot.id)
+            unit = float(reserved.tariff.charging_unit) if reserved is not None else None
+            memory.meter(self.broker, pilot, unit)
+            if not pilot.in_system:
+                self._ended(memory, pilot, now)
+                woken.add(site)
+        self._look_at_nodes(memory, simulated, now)
+        waiting = any(demand.waiting for demand in self.broker.demands(site))
+        memory.read(simulated.queue_state() if waiting else None)
+
+    def _ended(self, memory: SiteMemory, pilot: Pilot, now: float) -> None:
+        memory.ended(self.broker, pilot, now)
+        memory.judge(self.broker, pilot, now)
+        useful, wasted = self._useful.pop(pilot.id, {}), self._wasted.pop(pilot.id, {})
+        uses = {
+            bag: Use(useful=useful.get(bag, 0.0), wasted=wasted.get(bag, 0.0)) for bag in {**useful, **wasted}
+        }
+        ended = pilot.ended if pilot.ended is not None else now
+        self.ledger.settle(pilot.id, pilot.started, ended, uses, now)
+
+    def _look_at_nodes(self, memory: SiteMemory, simulated: SimulatedSite, now: float) -> None:
+        donation, donated = memory.donation, memory.donated
+        if donation is None:
+            return
+        if not donated and not self.broker.donation_demands(memory.name):
+            donation.look_away()
+            return
+        donation.before_looking(donated, now)
+        workers: dict[int, list[Worker]] = {}
+        for worker in self.broker.of_site(memory.name):
+            workers.setdefault(worker.pilot, []).append(worker)
+        donation.observe(simulated.nodes(), donated, workers, now)
+        self.broker.learn_hazard(memory.name, donation.learner.hazard)
+        for pilot, node in donation.donated_nodes(donated, now, 0.0).items():
+            self.broker.use_node(pilot, node)
+
+    # --- acting ------------------------------------------------------------------------------------
+
+    def _do(self, site: str, action: Action, now: float, woken: set[str]) -> None:
+        memory = self._memories[site]
+        match action:
+            case Submit():
+                self._submit(memory, action, now)
+            case Withdraw() | End():
+                pilot = memory.withdraw(action, now)
+                if pilot is not None and pilot.job is not None:
+                    self._sites[site].cancel([pilot.job])
+                    woken.add(site)
+            case LengthenPad(pad):
+                memory.lengthen_pad(self.broker, pad)
+            case Remark():
+                memory.remark(action)
+            case Wake(name):
+                woken.add(name)
+            case WithholdNodes(reason) if memory.donation is not None:
+                memory.donation.reason = reason
+
+    def _submit(self, memory: SiteMemory, action: Submit, now: float) -> None:
+        number, request = next(self._numbers), action.crafted.request
+        kind: Allocation = "donated" if action.node else "explicit"
+        self.ledger.reserve(number, memory.name, billed(memory.rules, request), kind, action.payers, now)
+        pilot = memory.add_pilot(self.broker, number, f"{memory.name}.{number}", action, now)
+        self.pilots[number] = pilot
+        job = self._sites[memory.name].submit(number, pilot.tag, request, action.node)
+        memory.submitted(pilot, job)

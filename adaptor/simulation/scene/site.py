@@ -1,0 +1,206 @@
+"""One simulated site: a space-shared cluster, its queue and its nodes, and our pilots in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import msgspec
+import numpy as np
+
+from adaptor.decisions.site_memory import SiteSettings
+from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import NodeUse
+from adaptor.model import QueueState, Request
+from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.donation import kernels as k
+from adaptor.simulation.donation.processors import Processors
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.kernels import NEVER
+from adaptor.simulation.queue_view import queue_state
+
+_NO_TASKS = np.zeros((4, 0), np.int64)
+
+
+class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
+    """What a simulated site is made of. Times in whole seconds."""
+
+    settings: SiteSettings
+    """As the daemon makes them from a configuration."""
+    jobs: Jobs
+    """Of the local users."""
+    processors: int
+    policy: Policy = "conservative"
+    startup: int = 5
+    """From the start of a pilot until its worker calls."""
+
+
+class _Job(msgspec.Struct):
+    """A pilot as the scheduler knows it."""
+
+    id: str
+    tag: str
+    pilot: int
+    request: Request
+    node: str
+    number: int | None = None
+    """In the cluster; None on a donated node, of which its scheduler knows nothing."""
+    started: int | None = None
+    ended: int | None = None
+    state: JobState = JobState.QUEUED
+
+
+class Change(msgspec.Struct, frozen=True):
+    """Something that happened to a pilot."""
+
+    pilot: int
+    at: int
+    request: Request
+    node: str
+    end: JobState | None = None
+    """How it ended; None: it started."""
+
+
+class SimulatedSite:
+    """Answers what a backend is asked, on the virtual clock. A donated node is one processor.
+
+    Agents keep donated nodes outside of the scheduler, so a local job finds its processors idle and takes
+    them; what ran there is preempted.
+    """
+
+    def __init__(self, place: ScenePlace) -> None:
+        self.place = place
+        self.name = place.settings.name
+        self._cluster = Simulation(place.jobs, place.processors, place.policy)
+        self._cluster.advance(0)
+        self._processors = Processors(self._cluster, IdleLearner())
+        self._jobs: dict[str, _Job] = {}
+        self._used: dict[int, _Job] = {}
+        """By processor that we use as a donated node."""
+        self._changes: list[Change] = []
+
+    @property
+    def now(self) -> int:
+        return self._cluster.now
+
+    def next_event(self) -> float:
+        """When something happens next; `math.inf`: never."""
+        coming = self._cluster.next_event()
+        ends = [(job.started or 0) + job.request.tr for job in self._used.values()]
+        return min([coming if coming is not None else math.inf, *ends])
+
+    def advance(self, until: int) -> list[Change]:
+        """Let all happen up to and including a second; what became of our pilots since the last call."""
+        while (at := min(self.next_event(), until)) <= until and at > self._cluster.now:
+            self._cluster.advance(int(at))
+            self._look()
+        self._cluster.advance(until)
+        self._look()
+        changes, self._changes = self._changes, []
+        return changes
+
+    # --- what a backend is asked -----------------------------------------------------------------
+
+    def queue_state(self) -> QueueState:
+        return queue_state(self._cluster)
+
+    def nodes(self) -> list[NodeReport]:
+        self._processors.plan_ahead()
+        lot = self._processors.lot
+        return [
+            NodeReport(
+                name=_node(place),
+                processors=1,
+                use=NodeUse.IDLE if owner < 0 else NodeUse.TAKEN,
+                planned=float(planned) if owner < 0 and planned < NEVER else math.inf,
+            )
+            for place, (owner, planned) in enumerate(lot[[k.OWNER, k.PLANNED]].T.tolist())
+        ]
+
+    def submit(self, pilot: int, tag: str, request: Request, node: str) -> str:
+        """The job's id."""
+        job = _Job(f"{self.name}-{pilot}", tag, pilot, request, node)
+        self._jobs[job.id] = job
+        if node:
+            job.started, job.state = self.now, JobState.RUNNING
+            self._used[_place(node)] = job
+            self._changes.append(Change(pilot, self.now, request, node))
+        else:
+            job.number = self._cluster.submit(request.p, request.tr)
+            self._look()
+        return job.id
+
+    def jobs(self) -> list[JobReport]:
+        """All of our pilots that are in the system or ended lately."""
+        return [
+            JobReport(
+                id=job.id,
+                tag=job.tag,
+                state=job.state,
+                start=None if job.started is None else float(job.started),
+                end=None if job.ended is None else float(job.ended),
+            )
+            for job in self._jobs.values()
+        ]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        for id in ids:
+            job = self._jobs[id]
+            if job.ended is None:
+                self._stop(job, JobState.CANCELLED)
+
+    def leave(self, pilot: int) -> None:
+        """The last worker of a pilot has left."""
+        for job in self._jobs.values():
+            if job.pilot == pilot and job.ended is None:
+                self._stop(job, JobState.COMPLETED)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def _stop(self, job: _Job, state: JobState) -> None:
+        if job.number is not None:
+            self._cluster.cancel(job.number)
+        self._end(job, state)
+        self._look()
+
+    def _end(self, job: _Job, state: JobState) -> None:
+        job.ended, job.state = self.now, state
+        if job.node:
+            del self._used[_place(job.node)]
+        self._changes.append(Change(job.pilot, self.now, job.request, job.node, state))
+
+    def _look(self) -> None:
+        """Take in what started and ended in this second."""
+        ended, started = self._processors.changes()
+        for number in ended:
+            self._processors.vacate(number)
+        for number in started:
+            self._processors.seat(
+                number, np.zeros(k.SCALARS, np.int64), _NO_TASKS, _NO_TASKS[:2], deadline=-1
+            )
+        owner = self._processors.lot[k.OWNER]
+        for place, job in list(self._used.items()):
+            if owner[place] >= 0:
+                self._end(job, JobState.PREEMPTED)
+            elif job.started is not None and self.now >= job.started + job.request.tr:
+                self._end(job, JobState.WALLTIME)
+        for job in self._jobs.values():
+            if job.number is not None and job.ended is None:
+                self._follow(job, job.number)
+
+    def _follow(self, job: _Job, number: int) -> None:
+        known = self._cluster.outside_job(number)
+        if known.started is not None and job.started is None:
+            job.started, job.state = known.started, JobState.RUNNING
+            self._changes.append(Change(job.pilot, known.started, job.request, ""))
+        if known.ended is not None:
+            self._end(job, JobState.WALLTIME)
+
+
+def _node(place: int) -> str:
+    return f"cpu{place}"
+
+
+def _place(node: str) -> int:
+    return int(node.removeprefix("cpu"))

@@ -1,0 +1,123 @@
+"""The one step: where nobody counts credits and no other site serves the bags, it is the planner's."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.backoff import Holdoff
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Issue, SiteView, Withhold
+from adaptor.decisions.actions import Submit
+from adaptor.decisions.decide import decide
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.model import PilotState
+from adaptor.scheduling.state import SiteTerms
+from tests.crafting.planner_views import queued, site, tasks, views
+
+TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
+
+
+def snapshot_of(view: SiteView, ledger: Ledger | None = None) -> Snapshot:
+    """The same site, alone; bag 1 pays for all that waits."""
+    if ledger is None:
+        ledger = Ledger()
+        ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
+    pilots = tuple(PilotFacts(**msgspec.structs.asdict(pilot)) for pilot in view.pilots)
+    return Snapshot(
+        now=view.now,
+        site="here",
+        sites={
+            "here": SiteFacts(
+                name="here", rules=view.rules, heuristic=view.heuristic, queue=view.queue, pilots=pilots
+            )
+        },
+        queue=view.queue,
+        terms={"here": TERMS},
+        demands=view.demands,
+        payers=tuple({1: float(demand.waiting)} for demand in view.demands),
+        ledger=ledger,
+        memory=Memory(),
+        work=True,
+    )
+
+
+def distinct_views() -> st.SearchStrategy[SiteView]:
+    """Demands are by shape of task, so no two of them have the same."""
+    return views().filter(
+        lambda view: (
+            len({(each.processors_per_task, each.memory_per_task, each.bag) for each in view.demands})
+            == len(view.demands)
+        )
+    )
+
+
+@given(distinct_views())
+def test_a_site_alone_does_what_the_planner_says(view: SiteView) -> None:
+    wanted = [
+        Submit(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
+        if isinstance(each, Issue)
+        else each
+        for each in plan(view)
+    ]
+    assert list(decide(snapshot_of(view)).actions) == wanted
+
+
+@given(distinct_views(), st.integers(1, 5_000_000))
+def test_all_requests_of_a_step_together_stay_within_the_budget(view: SiteView, amount: int) -> None:
+    ledger = Ledger()
+    ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=60), 0.0)
+    ledger.set_budget(Budget(amount=amount, bag=1), 0.0)
+    snapshot = snapshot_of(view, ledger)
+    tariff = ledger.tariff("here")
+    requests = [each.crafted.request for each in decide(snapshot).submits]
+    assert sum(tariff.reservation("explicit", each.p, each.tr) for each in requests) <= amount
+    assert ledger.of_bag(1).reserved == 0, "deciding sets nothing aside"
+
+
+@given(views())
+def test_the_same_snapshot_has_the_same_decision(view: SiteView) -> None:
+    snapshot = snapshot_of(view)
+    assert decide(snapshot) == decide(snapshot)
+
+
+def test_a_pilot_that_can_never_start_is_withdrawn_with_the_reason() -> None:
+    view = site(tasks(8), pilots=(queued(1, 4),))
+    snapshot = snapshot_of(view)
+    here = snapshot.sites["here"]
+    pilots = tuple(msgspec.structs.replace(each, never="no such partition") for each in here.pilots)
+    snapshot = msgspec.structs.replace(snapshot, sites={"here": msgspec.structs.replace(here, pilots=pilots)})
+    first = decide(snapshot).actions[0]
+    assert "it could never have started: no such partition" in str(first)
+
+
+def test_start_up_that_takes_longer_than_the_pad_lengthens_it() -> None:
+    pilot = PilotFacts(
+        id=1, state=PilotState.RUNNING, request=queued(1, 4).request, started=900.0, first_hello=960.0,
+        ends=4500.0, processors=4, known_since=890.0,
+    )  # fmt: skip
+    view = site(tasks(8))
+    snapshot = snapshot_of(view)
+    here = msgspec.structs.replace(snapshot.sites["here"], pilots=(pilot,))
+    actions = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
+    assert "LengthenPad" in str(actions)
+    late = msgspec.structs.replace(pilot, known_since=950.0)
+    here = msgspec.structs.replace(here, pilots=(late,))
+    actions = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
+    assert "LengthenPad" not in str(actions), "its worker may have called while no daemon listened"
+
+
+def test_nothing_is_asked_for_while_requests_fail() -> None:
+    view = site(tasks(8))
+    snapshot = snapshot_of(view)
+    here = snapshot.sites["here"]
+    refused = Holdoff(failures=1, until=view.now + 30, reason="no such account")
+    here = msgspec.structs.replace(here, refused=refused)
+    (told,) = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
+    assert isinstance(told, Withhold)
+    assert told.reason.startswith("the last request failed (no such account); next try at ")

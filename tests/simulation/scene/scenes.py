@@ -1,0 +1,273 @@
+"""A scene of two sites, and the two who can decide in it: the simulation's driver and the daemon."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.entries import Budget
+from adaptor.config.donation import DonationConfig
+from adaptor.config.schema import Duration, SiteConfig
+from adaptor.daemon import step as daemon_step
+from adaptor.daemon.core import Core
+from adaptor.daemon.credits.pricing import costs_of
+from adaptor.daemon.settings import settings_of
+from adaptor.daemon.site import Site
+from adaptor.daemon.sites import terms_of
+from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.snapshot import Snapshot
+from adaptor.journal.journal import Journal
+from adaptor.model import Limits, QueueState
+from adaptor.protocol.control import TaskInput
+from adaptor.reports import JobReport, NodeReport
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
+from adaptor.scheduling.outbox import Draft
+from adaptor.simulation.scene.driver import Decided, SimulatedDriver
+from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
+from adaptor.simulation.scene.world import World
+from adaptor.simulation.worker import Attempt
+from backends.base import PilotOrder
+from tests.simulation.trace_strategies import jobs_from
+
+LocalJobs = list[tuple[int, int, int, int]]
+"""Of the local users: submission, processors, limit and run time."""
+
+
+class SceneBag(msgspec.Struct, frozen=True, kw_only=True):
+    spec: BagSpec
+    tasks: int
+    seconds: int
+    """Of the shortest task; others take up to 6 s more."""
+    budget: int | None = None
+    """Millionths of a credit."""
+
+
+class Scene(msgspec.Struct, frozen=True, kw_only=True):
+    sites: dict[str, tuple[SiteConfig, int, LocalJobs]]
+    """By name: the configuration, the processors, the local jobs."""
+    bags: tuple[SceneBag, ...]
+    until: int = 6000
+
+    def limits(self, name: str) -> Limits:
+        return Limits(max_pending_requests=2, max_proc=self.sites[name][1], max_tr=3600)
+
+    def simulated(self) -> dict[str, SimulatedSite]:
+        found = {}
+        for name, (config, processors, jobs) in self.sites.items():
+            settings = settings_of(name, config, SceneBackend(None), self.limits(name), 15.0)
+            place = ScenePlace(settings=settings, jobs=jobs_from(jobs), processors=processors)
+            found[name] = SimulatedSite(place)
+        return found
+
+    @property
+    def configs(self) -> dict[str, SiteConfig]:
+        return {name: config for name, (config, _, _) in self.sites.items()}
+
+
+def spec(**wishes: object) -> BagSpec:
+    return msgspec.structs.replace(BagSpec(name="b", cwd="/", output="/o", environment={}), **wishes)
+
+
+def two_sites() -> Scene:
+    """`near` is dear and donates its idle nodes, `far` is cheap; a budget, a deadline, a transparent bag."""
+    donation = DonationConfig(mode="agent", useful_time=Duration(60))
+    near = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(10), donation=donation)
+    far = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(10))
+    price = near.price
+    near = msgspec.structs.replace(near, price=msgspec.structs.replace(price, explicit=9.0, donated=1.0))
+    far = msgspec.structs.replace(far, price=msgspec.structs.replace(price, explicit=3.0))
+    return Scene(
+        sites={
+            "near": (near, 8, [(0, 4, 900, 600), (100, 8, 600, 300), (2000, 6, 900, 500)]),
+            "far": (far, 8, [(0, 8, 300, 200), (900, 4, 900, 800)]),
+        },
+        bags=(
+            SceneBag(spec=spec(), tasks=60, seconds=50, budget=3_000_000),
+            SceneBag(spec=spec(deadline=1500.0), tasks=40, seconds=30),
+            SceneBag(spec=spec(allocation="transparent"), tasks=30, seconds=40),
+            SceneBag(spec=spec(), tasks=40, seconds=20),
+        ),
+    )
+
+
+class Played(msgspec.Struct):
+    """What came of a scene."""
+
+    decided: list[Decided]
+    ends: list[tuple[int, int, str, float]]
+    """Bag, task, state and time of each task's end."""
+    charged: dict[int, int]
+    """By bag, millionths of a credit."""
+
+
+def simulate(scene: Scene) -> Played:
+    """By the simulation's own driver."""
+    sites = scene.simulated()
+    costs = costs_of(scene.configs)
+    terms = {name: terms_of(config, scene.limits(name)) for name, config in scene.configs.items()}
+    driver = SimulatedDriver(sites, terms, {name: each.tariff for name, each in costs.items()})
+    world = World(sites, driver)
+    for number, given in enumerate(scene.bags, 1):
+        if given.budget is not None:
+            driver.ledger.set_budget(Budget(amount=given.budget, bag=number), 0.0)
+        _add(world, driver.broker, number, given)
+    world.run(scene.until)
+    return _played(
+        world, driver.log, {n: driver.ledger.of_bag(n).used for n in range(1, len(scene.bags) + 1)}
+    )
+
+
+def run_daemon(scene: Scene, directory: Path) -> Played:
+    """By the daemon: its journal, its sites, its steps; only clock, schedulers and workers are played."""
+    daemon = DaemonDriver(scene, directory)
+    try:
+        world = World(daemon.simulated, daemon)
+        daemon.world = world
+        for given in scene.bags:
+            number = daemon.core.journal.add_bag(given.spec, [TaskInput("true")] * given.tasks, 0.0)
+            if given.budget is not None:
+                daemon.core.treasury.set_budget(number, given.budget)
+            _add(world, daemon.broker, number, given)
+        world.run(scene.until)
+        ledger = daemon.core.treasury.ledger
+        charged = {number: ledger.of_bag(number).used for number in range(1, len(scene.bags) + 1)}
+        return _played(world, daemon.log, charged)
+    finally:
+        daemon.core.journal.close()
+
+
+def _add(world: World, broker: Broker, number: int, given: SceneBag) -> None:
+    bag = Bag(number, given.spec, given.tasks)
+    bag.fill()
+    if given.budget is not None or given.spec.aims:
+        broker.keep_apart(number)
+    world.add_bag(bag, lambda key, _site: Attempt(float(given.seconds + key.task % 7)))
+
+
+def _played(world: World, decided: list[Decided], charged: dict[int, int]) -> Played:
+    ends = [(each.bag, each.task, each.state.value, each.at) for each in world.ended]
+    return Played(decided=decided, ends=ends, charged=charged)
+
+
+class SceneBackend:
+    """A simulated site behind the questions that the daemon asks a scheduler."""
+
+    time_resolution = 1
+    slot_margin = 0
+    can_release = False
+    loopback = True
+
+    def __init__(self, site: SimulatedSite | None) -> None:
+        self._site = site
+
+    @property
+    def site(self) -> SimulatedSite:
+        assert self._site is not None
+        return self._site
+
+    def queue_state(self) -> QueueState:
+        return self.site.queue_state()
+
+    def nodes(self, lent: Collection[str]) -> list[NodeReport]:
+        return self.site.nodes()
+
+    def submit(self, order: PilotOrder) -> str:
+        pilot = int(order.environment["ADAPTOR_PILOT"])
+        return self.site.submit(pilot, order.tag, order.request, order.node)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        return self.site.jobs()
+
+    def cancel(self, ids: Collection[str]) -> None:
+        self.site.cancel(ids)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        raise AssertionError("not offered")
+
+    def advertised_limits(self) -> Limits:
+        return self.site.place.settings.rules.limits
+
+
+class _NoServer:
+    worker_port = 4711
+
+    async def send_worker(self, identity: bytes, data: bytes) -> None:
+        """The workers of the world take their orders from the broker."""
+
+
+class DaemonDriver:
+    """The daemon as the decider of a world."""
+
+    def __init__(self, scene: Scene, directory: Path) -> None:
+        (directory / "pilots").mkdir(parents=True, mode=0o700)
+        self.simulated = scene.simulated()
+        self.world: World | None = None
+        self.log: list[Decided] = []
+        terms = {name: terms_of(config, scene.limits(name)) for name, config in scene.configs.items()}
+        self.core = Core(
+            directory,
+            Journal(directory),
+            _NoServer(),  # type: ignore[arg-type]
+            terms,
+            costs_of(scene.configs),
+            clock=self._clock,
+        )
+        self.core.commit = self._commit  # type: ignore[method-assign]
+        self._drain = self.core.broker.drain
+        self.core.broker.drain = self._drain_into_journal  # type: ignore[method-assign]
+        self.sites = {
+            name: Site(
+                name, config, SceneBackend(self.simulated[name]), scene.limits(name), self.core, poll=15.0
+            )
+            for name, config in scene.configs.items()
+        }
+
+    @property
+    def broker(self) -> Broker:
+        return self.core.broker
+
+    def _clock(self) -> float:
+        return float(self.world.now) if self.world is not None else 0.0
+
+    async def _commit(self) -> Changes:
+        """The workers of the world drain the broker in the same second."""
+        return Changes()
+
+    def _drain_into_journal(self) -> tuple[Changes, dict[str, Draft]]:
+        changes, drafts = self._drain()
+        self.core.journal.write(changes, self._clock(), self.core.treasury.late_results(changes))
+        return changes, drafts
+
+    def called(self, site: str, pilot: int, now: float) -> None:
+        if pilot in self.sites[site].pilots:
+            self.sites[site].pilots[pilot].hello(now)
+
+    def attempt_started(self, started: AttemptStart) -> None:
+        for site in self.sites.values():
+            if started.pilot in site.pilots:
+                site.pilots[started.pilot].worked = True
+
+    def attempt_ended(self, ended: AttemptEnd) -> None:
+        """The journal has it."""
+
+    def step(self, site: str, now: float) -> Iterable[str]:
+        def recorded(snapshot: Snapshot) -> Decision:
+            found = decide(snapshot)
+            self.log += [Decided(snapshot.now, snapshot.site, action) for action in found.actions]
+            return found
+
+        daemon_step.decide, before = recorded, daemon_step.decide
+        try:
+            asyncio.run(daemon_step.step(self.sites[site]))
+        finally:
+            daemon_step.decide = before
+        woken = [name for name, wake in self.core.wakes.items() if wake.is_set()]
+        for name in woken:
+            self.core.wakes[name].clear()
+        return woken
