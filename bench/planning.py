@@ -11,10 +11,16 @@ import statistics
 import time
 from collections.abc import Callable
 
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, Group, SiteRules, SiteView
+from adaptor.decisions.decide import decide
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+from adaptor.scheduling.state import SiteTerms
 
 RUNNING, PENDING, PROCESSORS = 300, 700, 1024
 REPETITIONS = 11
@@ -41,6 +47,32 @@ def view(queue: QueueState, heuristic: str, requests: int) -> SiteView:
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
         heuristic=heuristic,
         demands=(Demand(waiting=10_000, runtime=1000.0),),
+    )
+
+
+def snapshot(queue: QueueState, sites: int) -> Snapshot:
+    """One bag at sites with the same queue; the first one decides."""
+    ledger = Ledger()
+    facts, terms = {}, {}
+    known = view(queue, "adaptive", 6)
+    for number in range(sites):
+        name = f"site {number}"
+        facts[name] = SiteFacts(name=name, rules=known.rules, heuristic="adaptive", queue=queue)
+        terms[name] = SiteTerms(initial_tr=1000.0, growth_factor=2, longest=64_000.0)
+        ledger.set_price(name, Tariff(price_explicit=1.0, price_donated=1.0), 0.0)
+    (demand,) = known.demands
+    return Snapshot(
+        now=queue.now,
+        site="site 0",
+        sites=facts,
+        queue=queue,
+        terms=terms,
+        demands=known.demands,
+        payers=({1: float(demand.waiting)},),
+        groups=(Group(demand.waiting, dict.fromkeys(facts, demand)),),
+        ledger=ledger,
+        memory=Memory(),
+        work=True,
     )
 
 
@@ -71,10 +103,12 @@ def main() -> None:
         "planning step, static, 6 requests": lambda: plan(view(queue, "static", 6)),
         "planning step, adaptive, 6 requests": lambda: plan(view(queue, "adaptive", 6)),
         "planning step, adaptive, 100 requests": lambda: plan(view(queue, "adaptive", 100)),
+        "whole decision of one site, adaptive, 6 requests": lambda: decide(snapshot(queue, sites=1)),
+        "whole decision beside a second site": lambda: decide(snapshot(queue, sites=2)),
     }
     for name, step in steps.items():
         took = milliseconds(step)
-        print(f"{name:38} {took:5.1f} ms = {took / base:.2f} × calibration")
+        print(f"{name:50} {took:5.1f} ms = {took / base:.2f} × calibration")
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ class _Step:
 
     def _divided(self, demands: Sequence[Demand]) -> SitePart:
         """The part of the waiting tasks that is this site's, by cost and time for bags that care."""
-        statuses = statuses_of(self._snapshot)
+        statuses, self._memory = statuses_of(self._snapshot, self._memory)
         before = self._memory.shares_problem
         self._memory = answered(self._memory, questions_of(self._snapshot, statuses))
         if self._memory.shares_problem not in ("", before):

@@ -11,7 +11,9 @@ import msgspec
 
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.task_shares import Parting
+from adaptor.crafting.profile import Profile
 from adaptor.decisions.questions import Question
+from adaptor.model import PendingJob, QueueState
 
 
 class AnsweredShares(msgspec.Struct, frozen=True):
@@ -28,6 +30,15 @@ class MadeForecast(msgspec.Struct, frozen=True):
     forecast: Forecast
 
 
+class KnownProfile(msgspec.Struct, frozen=True):
+    """What is free at a site, and the queue and the own requests that it was computed from."""
+
+    queue: QueueState
+    unseen: tuple[PendingJob, ...]
+    """Own requests that were submitted since the queue was read."""
+    free: Profile
+
+
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """By bag or by site; times are epoch seconds."""
 
@@ -42,6 +53,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     forecasts: dict[int, MadeForecast] = {}
     forecast_at: float = -math.inf
     """When the last one was made, of any bag."""
+    profiles: dict[str, KnownProfile] = {}
+    """By site, so that a queue that was not read again is not planned again."""
     missed: dict[str, float] = {}
     """Since when other sites have wanted to know the queue of a site."""
     paused: dict[str, dict[int | None, str]] = {}

@@ -13,12 +13,11 @@ import msgspec
 from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
-from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import Demand, PilotView, SiteView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.holdoff import why_held_off
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import KnownProfile, Memory
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PendingJob, PilotState, QueueState
@@ -48,9 +47,16 @@ def answers_missed(snapshot: Snapshot, memory: Memory) -> tuple[list[Wake], Memo
     return others, msgspec.structs.replace(memory, missed=missed)
 
 
-def statuses_of(snapshot: Snapshot) -> dict[str, SiteStatus]:
-    """Every site as the division reckons with it."""
-    return {name: _status(site, snapshot.now) for name, site in snapshot.sites.items()}
+def statuses_of(snapshot: Snapshot, memory: Memory) -> tuple[dict[str, SiteStatus], Memory]:
+    """Every site as the division sees it."""
+    statuses, profiles = {}, {}
+    for name, site in snapshot.sites.items():
+        view = _view(site, snapshot.now)
+        known = _known_profile(view, memory.profiles.get(name))
+        statuses[name] = _status(site, view, known, snapshot.now)
+        if known is not None:
+            profiles[name] = known
+    return statuses, msgspec.structs.replace(memory, profiles=profiles)
 
 
 def part_of(
@@ -91,13 +97,17 @@ def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _status(site: SiteFacts, now: float) -> SiteStatus:
+def _view(site: SiteFacts, now: float) -> SiteView:
+    """The site with the requests that it is about to submit."""
     queue = site.queue and beside_held_nodes(site, site.queue)
     view = view_of(site, queue, now)
-    view = msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
+    return msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
+
+
+def _status(site: SiteFacts, view: SiteView, known: KnownProfile | None, now: float) -> SiteStatus:
     return SiteStatus(
         view=view,
-        free=_free(queue, view) if queue is not None else None,
+        free=known.free if known is not None else None,
         waits=site.waits,
         closed=_closed(site, now),
         lost=site.silent(now) and site.silence(now) > _given_up_after(site),
@@ -117,14 +127,20 @@ def _closed(site: SiteFacts, now: float) -> str:
     return why_held_off(site, now)
 
 
-def _free(queue: QueueState, view: SiteView) -> Profile:
-    """What is free beside the queue and beside what was submitted since it was read."""
+def _known_profile(view: SiteView, last: KnownProfile | None) -> KnownProfile | None:
+    """What is free beside the queue and the requests submitted since it was read; None: never read."""
+    queue = view.queue
+    if queue is None:
+        return None
     unseen = tuple(
         PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr)
         for pilot in view.pilots
         if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
     )
-    return availability(msgspec.structs.replace(queue, pending=(*queue.pending, *unseen)))
+    if last is not None and last.queue is queue and last.unseen == unseen:
+        return last
+    state = msgspec.structs.replace(queue, pending=(*queue.pending, *unseen))
+    return KnownProfile(queue, unseen, availability(state))
 
 
 def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
