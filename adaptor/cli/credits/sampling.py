@@ -1,18 +1,16 @@
-"""The sampling phase of a quote: some tasks of a bag on every site, and what they teach (BaTS)."""
+"""The sampling phase of a quote: some tasks of a bag run on every site, before the rest is quoted (BaTS)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 import msgspec
 
 from adaptor import views
-from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.budget.provisioning.sampling import Samples, compact_samples, sample_size
-from adaptor.budget.provisioning.site_mapping import learn
-from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning import quoting
+from adaptor.budget.provisioning.menu import Line
+from adaptor.budget.provisioning.quoting import SiteSample, SiteTerms
 from adaptor.cli.client import ask
 from adaptor.cli.follow import follow
 from adaptor.cli.words import plural
@@ -22,54 +20,35 @@ from adaptor.protocol import control
 _PAGE = 10_000
 
 
-class Quote(msgspec.Struct, frozen=True):
-    """What a bag is offered for."""
+class SampledBag(msgspec.Struct, frozen=True):
+    """A bag after its sample, and the choices for its rest."""
 
     lines: list[Line]
     rest: control.BagInput
-    """The bag without the tasks that were sampled."""
+    """The bag without the tasks that the samples have finished."""
     samples: list[int]
     """The bags of the samples."""
 
 
-class _Sampled(msgspec.Struct, frozen=True):
-    """What the samples of one site have shown."""
-
-    runtimes: dict[int, float]
-    """Seconds, by the place of the task in the whole bag."""
-    startup: float
-    """Seconds from a pilot's start to its first task."""
-
-
-def take_samples(bag: control.BagInput, seed: int) -> Quote:
-    """Run the samples and make the menu for the rest.
+def take_samples(bag: control.BagInput, seed: int) -> SampledBag:
+    """Run the samples, and quote the rest.
 
     Raises:
-        UsageError: no site may run the bag, or the sample is all of it.
+        UsageError: no site may run the bag, or the sample is the whole bag.
         AdaptorError: no sample has finished.
     """
-    sites = _sites(bag)
-    size = sample_size(len(bag.tasks))
-    plan = compact_samples(len(bag.tasks), list(sites), size, seed)
-    places = {name: _places(plan, name, alone=len(sites) == 1) for name in sites}
+    sites = list(_sites(bag))
+    places = quoting.sample_places(len(bag.tasks), sites, seed)
     bags = {name: _submit(bag, name, places[name]) for name in sites}
     for name, number in bags.items():
         click.echo(f"bag {number}: {plural(len(places[name]), 'task')} as a sample at {name}", err=True)
     for _ in follow(list(bags.values())):
         pass
     sampled = {name: _sampled(bags[name], places[name]) for name in sites}
-    known = learn({name: each.runtimes for name, each in sampled.items()})
-    done = {place for each in sampled.values() for place in each.runtimes}
-    rest = [task for place, task in enumerate(bag.tasks) if place not in done]
-    longest = {name: max(each.runtimes.values()) for name, each in sampled.items()}
-    if not rest:
-        raise UsageError("the sample was all of the bag: its results are there, and nothing is left to quote")
-    offers = _offers(_sites(bag), known, sampled, bag.spec.cpus)
-    return Quote(
-        menu(len(rest), offers, len(done)),
-        msgspec.structs.replace(bag, spec=msgspec.structs.replace(bag.spec, runtimes=longest), tasks=rest),
-        list(bags.values()),
-    )
+    quote = quoting.quote(len(bag.tasks), bag.spec.cpus, sampled, _terms(bag))
+    spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
+    rest = [bag.tasks[place] for place in quote.rest]
+    return SampledBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
 
 
 def _sites(bag: control.BagInput) -> dict[str, views.SiteView]:
@@ -78,11 +57,6 @@ def _sites(bag: control.BagInput) -> dict[str, views.SiteView]:
     if not allowed:
         raise UsageError(f"there is no site {bag.spec.sites[0]!r}; the configuration has: {', '.join(found)}")
     return allowed
-
-
-def _places(plan: Samples, site: str, *, alone: bool) -> list[int]:
-    """Which tasks run at a site; tasks that run everywhere come first."""
-    return sorted({*plan.everywhere, *plan.spread[site]}) if alone else [*plan.everywhere, *plan.spread[site]]
 
 
 def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
@@ -99,7 +73,7 @@ def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
     return ask(control.Submit(sample), control.Submitted).bag
 
 
-def _sampled(bag: int, places: Sequence[int]) -> _Sampled:
+def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
     tasks = [task for task in _tasks(bag) if task.wall is not None]
     if not tasks:
         raise AdaptorError(f"no task of the sample has finished: adaptor results {bag} --failed")
@@ -107,7 +81,7 @@ def _sampled(bag: int, places: Sequence[int]) -> _Sampled:
     begins = [pilot.started for pilot in ask(control.GetReport(bag), control.Report).report.requests]
     first = min((task.started for task in tasks if task.started is not None), default=0.0)
     startup = min((max(0.0, first - begin) for begin in begins if begin is not None), default=0.0)
-    return _Sampled(runtimes, startup)
+    return SiteSample(runtimes, startup)
 
 
 def _tasks(bag: int) -> Iterator[views.TaskView]:
@@ -120,28 +94,13 @@ def _tasks(bag: int) -> Iterator[views.TaskView]:
         after = page[-1].task
 
 
-def _offers(
-    sites: Mapping[str, views.SiteView],
-    known: Mapping[str, TaskTime],
-    sampled: Mapping[str, _Sampled],
-    cpus: int,
-) -> list[SiteOffer]:
-    """What each site offers for tasks of so many processors: a processor stands for a slot of a task."""
+def _terms(bag: control.BagInput) -> dict[str, SiteTerms]:
     prices = {each.site: each for each in ask(control.GetCredits(), control.Credits).credits.prices}
-    return [
-        SiteOffer(
-            name=name,
-            price=prices[name].explicit * cpus,
-            processors=_most(site) // cpus,
-            task=known[name],
+    return {
+        name: SiteTerms(
+            price=prices[name].explicit,
             charging_unit=float(prices[name].charging_unit),
-            startup=sampled[name].startup,
+            processors=quoting.most_processors(site.max_pending_requests, site.max_proc, site.processors),
         )
-        for name, site in sites.items()
-    ]
-
-
-def _most(site: views.SiteView) -> int:
-    """Processors that we can hold there at a time."""
-    allowed = (site.max_pending_requests or 1) * (site.max_proc or 1)
-    return min(allowed, site.processors) if site.processors is not None else allowed
+        for name, site in _sites(bag).items()
+    }
