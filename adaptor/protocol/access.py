@@ -1,23 +1,23 @@
-"""Access files: where a daemon is reached and with which keys, for its workers and its clients.
+"""Access files: the addresses and keys by which workers and clients reach a daemon.
 
-Files in the state directory (0700), each 0600: `access-worker-<site>.json` holds what a worker of the
-site needs, `access-client.json` what the command line needs. Paths are passed around, never their contents.
+Files in the state directory (0700), each 0600: `access-worker-<site>.json` for the workers of a site,
+`access-client.json` for the command line. Commands and variables hold their paths, never their content.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-import threading
 from pathlib import Path
 
 import msgspec
 
+from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
 
 CLIENT_ACCESS = "access-client.json"
 RELAYED_ACCESS = "access-worker.json"
-"""On a distant login node, in the folder of one daemon and site."""
+"""On a remote login node, in the folder of one daemon and site."""
 
 
 def worker_access(site: str) -> str:
@@ -26,7 +26,7 @@ def worker_access(site: str) -> str:
 
 
 class AccessError(AdaptorError):
-    """An access file is missing, damaged, or open to others."""
+    """An access file is missing, damaged, or open to other users."""
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,23 +37,6 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     server_key: str
     public_key: str
     secret_key: str
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a 0600 file in one step: a reader sees the old content or the new, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    # What an earlier process of this number left there may be open to others: never write into it.
-    temporary.unlink(missing_ok=True)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_access(path: Path, access: Access) -> None:

@@ -1,7 +1,7 @@
-"""The CURVE keys of one daemon: its own, its workers' and its clients'. Made once, kept 0600.
+"""The CURVE keys of one daemon: its own, its workers' and its clients'. Made once, kept in a 0600 file.
 
-Workers and clients have keys of their own, so that a key found on a compute node can pull tasks but
-not submit them; the daemon lets in these two public keys and no others.
+Workers and clients have separate keys, so that a key from a compute node can pull tasks but not submit
+them; the daemon accepts these two public keys and no others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import zmq
 
-from adaptor.protocol.access import AccessError, write_private
+from adaptor.atomic_file import write_private
+from adaptor.protocol.access import AccessError
 
 
 class KeyPair(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adaptor.atomic_file import write_atomically
 from adaptor.simulation.errors import ReplayError
 
 
@@ -32,8 +33,4 @@ def write_whole(path: Path, content: bytes) -> None:
     part = path.with_name(f".{path.name}.{os.getpid()}")
     with naming(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_atomically(path, content, temporary=part, mode=0o666, sync=False)

@@ -12,7 +12,7 @@ from types import FrameType
 
 import msgspec
 
-from adaptor.protocol.access import write_private
+from adaptor.atomic_file import write_private
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Leaving, Report, Result, Welcome
 from adaptor.worker.settings import Settings
 from adaptor.worker.tasks import Tasks

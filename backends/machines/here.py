@@ -16,8 +16,8 @@ from typing import Any
 
 from plumbum import CommandNotFound, local
 
+from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
-from adaptor.protocol.access import write_private
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.base import SchedulerError

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.protocol.access import Access, AccessError, read_access, write_access, write_private
+from adaptor.atomic_file import write_private
+from adaptor.protocol.access import Access, AccessError, read_access, write_access
 
 ACCESS = Access(
     addresses=("tcp://login1:4711", "tcp://10.0.0.1:4711"),
@@ -43,77 +44,6 @@ def test_a_file_is_private_under_any_umask(path: Path, umask: int) -> None:
     finally:
         os.umask(before)
     assert mode(path) == 0o600
-
-
-def test_a_file_that_was_open_becomes_private(path: Path) -> None:
-    path.write_bytes(b"old")
-    path.chmod(0o666)
-    write_private(path, b"new")
-    assert mode(path) == 0o600
-    assert path.read_bytes() == b"new"
-
-
-def test_a_reader_keeps_the_old_content_whole(path: Path) -> None:
-    write_private(path, b"old" * 1000)
-    with path.open("rb") as reader:
-        write_private(path, b"new")
-        assert reader.read() == b"old" * 1000
-    assert path.read_bytes() == b"new"
-
-
-def test_writing_through_a_symlink_leaves_its_target_alone(path: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    target.write_bytes(b"mine")
-    path.symlink_to(target)
-    write_private(path, b"secret")
-    assert target.read_bytes() == b"mine"
-    assert not path.is_symlink()
-    assert mode(path) == 0o600
-
-
-@pytest.mark.parametrize("kind", ["open file", "symlink"])
-def test_what_lies_in_the_way_of_the_temporary_file_never_gets_the_secret(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    """A later process may have the number of one that died in the middle of a write."""
-    used: list[Path] = []
-    real_open = os.open
-
-    def watched(file: Path, *rest: int) -> int:
-        used.append(Path(file))
-        return real_open(file, *rest)
-
-    monkeypatch.setattr(os, "open", watched)
-    write_private(path, b"first")
-    monkeypatch.undo()
-    other = tmp_path / "other"
-    other.write_bytes(b"")
-    other.chmod(0o644)
-    for temporary in used:
-        if kind == "symlink":
-            temporary.symlink_to(other)
-        else:
-            temporary.hardlink_to(other)
-    write_private(path, b"secret")
-    assert used
-    assert other.read_bytes() == b""
-    assert path.read_bytes() == b"secret"
-    assert mode(path) == 0o600
-
-
-def test_a_failed_write_keeps_the_old_and_leaves_nothing_else(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_private(path, b"old")
-
-    def full(_handle: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        write_private(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(path.parent.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("extra", [0o040, 0o004, 0o020, 0o002, 0o010, 0o001])

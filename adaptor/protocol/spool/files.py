@@ -7,13 +7,13 @@ Made for NFS as it is usually mounted: a listing may be out of date by the run o
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
 import stat
 from pathlib import Path
 
+from adaptor.atomic_file import PRIVATE, write_atomically
 from adaptor.errors import AdaptorError
 from adaptor.protocol.spool.layout import LARGEST
 
@@ -29,17 +29,8 @@ def write_file(path: Path, data: bytes) -> None:
 
     No fsync: the sender repeats what a crash of the machine loses.
     """
-    temporary = path.with_name(f".{path.name}")
-    temporary.unlink(missing_ok=True)
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
+    # The sweep knows this name; each file has one writer.
+    write_atomically(path, data, temporary=path.with_name(f".{path.name}"), mode=PRIVATE, sync=False)
 
 
 def names_in(folder: Path) -> list[str]:
