@@ -15,7 +15,7 @@ from adaptor.model import CraftedRequest
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True):
-    """Submit a request. A driver that was refused one submits no other of the same step."""
+    """Submit a request. After a refused request a driver submits no other of the same step."""
 
     crafted: CraftedRequest
     demand: Demand
@@ -32,7 +32,7 @@ class End(msgspec.Struct, frozen=True):
     pilot: int
     reason: str
     avoid_node: bool = False
-    """Whether its node is not to be tried again for a while."""
+    """Whether to leave its node alone for a while."""
 
 
 class WithholdNodes(msgspec.Struct, frozen=True):

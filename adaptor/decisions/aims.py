@@ -29,11 +29,11 @@ class Aimed(msgspec.Struct, frozen=True):
     demand: Demand
     memory: Memory
     paused: str = ""
-    """Why the bag gets nothing at all now; empty: it may."""
+    """Why the bag gets no request now; empty: it may get one."""
 
 
 def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
-    """The demand as the aims of its bag have it; one without aims stays as it is."""
+    """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     if bag is None or not demand.waiting or not bag.spec.aims:
         return Aimed(demand, memory)
@@ -52,7 +52,7 @@ def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
-    """Seconds of a request whose last task begins before the deadline; None: it has none, or it is over."""
+    """Longest useful tr in seconds: its last task starts before the deadline. None: no deadline to come."""
     if bag.spec.deadline is None or bag.spec.deadline <= now:
         return None
     seconds = bag.spec.deadline - now + demand.runtime + site.rules.pad
@@ -60,7 +60,7 @@ def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) 
 
 
 def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) -> int:
-    """No more than the site's part by cost and time; all of that where the deadline needs it."""
+    """At most the site's share by cost and time; the whole share if the deadline needs it."""
     shares = shares_of(memory, bag.id)
     if shares is None:
         return hosts
@@ -69,7 +69,7 @@ def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) ->
 
 
 def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:
-    """No more slots at the site than were chosen from the quote (BaTS: the machine configuration)."""
+    """At most the slots that were chosen from the quote (BaTS: the machine configuration)."""
     chosen = slots_by_quote(memory, bag).get(site.name, 0)
     there = slots_there(site, bag)
     most = shape_of(site, demand).processors_for(max(0, chosen - there))
@@ -107,7 +107,7 @@ def _course(snapshot: Snapshot, bag: BagFacts) -> Course:
 
 
 def _hosts(site: SiteFacts, bag: BagFacts, now: float) -> list[Hosts]:
-    """The slots of its pilots at a site, queued and running."""
+    """The slots of the bag's pilots at a site, queued and running."""
     found = []
     for pilot, slots in staying(site, bag):
         start = pilot.started if pilot.started is not None else max(now, pilot.predicted_start or now)
@@ -116,7 +116,7 @@ def _hosts(site: SiteFacts, bag: BagFacts, now: float) -> list[Hosts]:
 
 
 def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:
-    """Why the bag pauses and what it would need; empty: its budget or its deadline can still be kept."""
+    """Why the bag pauses and what it needs; empty: its budget or its deadline can still be kept."""
     now, balance = snapshot.now, snapshot.ledger.budget_of(bag.id)
     if balance is None or bag.spec.deadline is None:
         return "", memory

@@ -1,4 +1,4 @@
-"""Cutting the requests that a heuristic wants to what the budgets leave. It decides nothing else."""
+"""Budget caps: cuts the requests that a heuristic wants to what the budgets leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from adaptor.units import round_down
 
 
 class TooDear(msgspec.Struct, frozen=True):
-    """Not even the smallest request is within the budgets."""
+    """The budgets do not hold even the smallest request."""
 
     reason: str
 
@@ -58,7 +58,7 @@ def within_budgets(
 def _site_part(
     snapshot: Snapshot, memory: Memory, ledger: Ledger, demand: Demand, allowance: Allowance, least: Request
 ) -> Allowance:
-    """No more than the site's part of a quote's cost: the first site to ask leaves the others theirs.
+    """Limit the site to its part of a quote's cost, so that the first site leaves the others theirs.
 
     The smallest request is within every part, so that what is left of a budget is never left over.
     """
@@ -90,7 +90,7 @@ def _site_part(
 def _share_part(
     memory: Memory, site: SiteFacts, bag: BagFacts, allowance: Allowance, least: Request
 ) -> Allowance:
-    """As much of what is left as the site's part of the waiting tasks is worth of all of them."""
+    """The site's fraction of what is left, by the cost of its share of the waiting tasks."""
     shares = shares_of(memory, bag.id)
     total = sum(each.cost for each in shares.portions.values()) if shares is not None else 0.0
     if shares is None or allowance.amount is None or not total:
@@ -101,7 +101,7 @@ def _share_part(
 
 
 def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
-    """The allowance, or the site's part of it where that is less."""
+    """The smaller of the allowance and the site's part of it."""
     if allowance.amount is None or amount >= allowance.amount:
         return allowance
     part = f"the part of {site} in {allowance.budget}"
@@ -109,7 +109,7 @@ def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
 
 
 def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape) -> Request:
-    """The request with so many rounds of tasks as can be paid; itself where not even one can."""
+    """The request, shortened to the rounds of tasks that can be paid; unchanged if not even one can."""
     if allowance.amount is None:
         return wanted
     tr = allowance.tariff.affordable_seconds(allowance.kind, allowance.amount, wanted.p)
@@ -132,7 +132,7 @@ def _cut(wanted: Issue, found: Afforded, shape: Shape, payers: Mapping[int, floa
 
 
 def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
-    """Why nothing is requested, what the rest would cost, and the way out."""
+    """Why there is no request, what the remaining tasks would cost, and what the user can do."""
     work = demand.waiting * demand.processors_per_task * demand.runtime
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
     reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"

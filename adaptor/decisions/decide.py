@@ -31,16 +31,16 @@ from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 
 _PLANNED = -1
-"""Pilots that are decided and have no number yet count down from here in the ledger of a step."""
+"""First number of pilots that have no number yet, in the ledger of a step; they count down."""
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """What a step of a site comes to."""
+    """The result of one step."""
 
     actions: tuple[Action, ...]
-    """To be carried out in this order."""
+    """In the order in which to carry them out."""
     memory: Memory
-    """What the next step, of whatever site, is to know."""
+    """Input of the next step of any site."""
 
     @property
     def submits(self) -> tuple[Submit, ...]:
@@ -49,7 +49,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def decide(snapshot: Snapshot) -> Decision:
-    """What the site does now, and why.
+    """Decide what a site does now, and why.
 
     In this order: pilots that are of no use, donated nodes, bags that were bought from a quote, then the
     formal requests: withheld after failures or until another site is heard, divided among the sites by
@@ -63,7 +63,7 @@ def decide(snapshot: Snapshot) -> Decision:
 
 
 class _Step:
-    """The work of one step: actions pile up, and so does what they reserve."""
+    """One step: collects actions, and reserves their cost in a copy of the ledger."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -91,14 +91,14 @@ class _Step:
         return Decision(tuple(self._actions), self._memory)
 
     def _use_donated(self) -> None:
-        """Donated nodes are used and left; what they reserve, formal requests cannot have."""
+        """Use and leave donated nodes; they reserve their cost before the formal requests do."""
         for action in use_and_leave(self._snapshot, self._ledger):
             self._actions.append(action)
             if isinstance(action, Submit):
                 self._reserve(self._snapshot.site, action)
 
     def _why_not_yet(self) -> str:
-        """Why no formal request is to be thought of now; empty: it is."""
+        """Why the site plans no formal request now; empty: it does."""
         snapshot = self._snapshot
         if held_off := why_held_off(snapshot.here, snapshot.now):
             return held_off
@@ -125,7 +125,7 @@ class _Step:
                     self._actions.append(wanted)
 
     def _divided(self, demands: Sequence[Demand]) -> SitePart:
-        """The part of the waiting tasks that is this site's, by cost and time for bags that care."""
+        """This site's part of the waiting tasks; by cost and time for bags with a budget or an aim."""
         statuses, self._memory = statuses_of(self._snapshot, self._memory)
         before = self._memory.shares_problem
         self._memory = answered(self._memory, questions_of(self._snapshot, statuses))
@@ -141,7 +141,7 @@ class _Step:
         return found.demand
 
     def _issue(self, wanted: Issue, divided: str) -> str:
-        """Submit as far as the budgets reach; returns the reason of the division while it is untold."""
+        """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""
         payers = self._payers(wanted.demand)
         if not payers:
             return divided
@@ -167,7 +167,7 @@ class _Step:
         return {}
 
     def _reserve(self, site: str, submit: Submit) -> None:
-        """Set aside what a request can cost, so that the next one of this step finds the rest."""
+        """Reserve what a request can cost, so that the next request of this step sees the rest."""
         kind: Allocation = "donated" if submit.node else "explicit"
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
         self._ledger.reserve(self._next, site, request, kind, submit.payers, self._snapshot.now)

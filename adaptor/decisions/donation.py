@@ -1,4 +1,4 @@
-"""Donated nodes in a step of a site: which are used, for whom, for how long and who pays; which are left."""
+"""Donated nodes in one step: which to use, for which bag and how long, who pays, and which to leave."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WITHOUT_WORKER = 60.0
 
 
 def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
-    """Use what is idle, leave what is wanted.
+    """Use idle nodes, leave nodes that a local job wants.
 
     `ledger` holds what is set aside so far; whoever takes a `Submit` from here sets its cost aside there
     before taking the next action.
@@ -58,7 +58,7 @@ def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
 
 
 def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit]) -> Demand:
-    """What is wanted of formal requests, without the tasks that donated nodes are about to take.
+    """The demand for formal requests, without the tasks that donated nodes will take.
 
     `coming`: the nodes that this step is to use, besides those that wait for their workers already.
     """
@@ -83,7 +83,7 @@ def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit])
 
 
 def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submit] = ()) -> QueueState:
-    """The queue with the nodes that agents hold as if they were in use: formal requests go elsewhere.
+    """The queue, with the nodes that agents use counted as busy, so that formal requests avoid them.
 
     The scheduler shows what preemptible jobs hold by itself.
     """
@@ -111,7 +111,7 @@ def _view(snapshot: Snapshot, donation: DonationFacts) -> DonationView:
 
 
 def _why_none(donation: DonationFacts, now: float) -> str:
-    """Why no node is used for a while after failures; empty: nothing stands in the way."""
+    """Why the site uses no node for a while after failures; empty: it may."""
     for failures, what in (
         (donation.fruitless, "ended without running a task"),
         (donation.failing, "could not be had"),
@@ -138,14 +138,14 @@ def _leave(snapshot: Snapshot, donation: DonationFacts, decision: LeaveNodes) ->
 
 
 def _is_being_preempted(donation: DonationFacts, pilot: PilotFacts, now: float) -> bool:
-    """Whether the scheduler is about to end it, with its own grace time."""
+    """Whether the scheduler preempts the pilot by itself, with its own grace time."""
     if not donation.preemptible or pilot.state is not PilotState.RUNNING:
         return False
     return now - (pilot.wanted_since if pilot.wanted_since is not None else now) < SUSPENDED
 
 
 def _late(snapshot: Snapshot) -> Iterator[End]:
-    """A pilot that still waits in the queue waits for a node that somebody else has, or at a limit."""
+    """End pilots that wait in the queue for too long: their node is taken, or a limit holds them."""
     for pilot in snapshot.here.donated:
         waited = snapshot.now - (pilot.submitted or snapshot.now)
         if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
@@ -154,7 +154,7 @@ def _late(snapshot: Snapshot) -> Iterator[End]:
 
 
 def _without_worker(snapshot: Snapshot) -> Iterator[End]:
-    """A pilot without any worker holds its node for nothing."""
+    """End pilots that hold a node without a worker."""
     for pilot in snapshot.here.donated:
         since = pilot.without_worker_since
         if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
@@ -163,7 +163,7 @@ def _without_worker(snapshot: Snapshot) -> Iterator[End]:
 
 
 def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> int:
-    """Tasks of a shape that donated nodes can take whose workers are not there yet, at whatever site."""
+    """Tasks of a shape that donated nodes will take once their workers call, at all sites."""
     return sum(
         pilot.request.p // processors_per_task
         for site in snapshot.sites.values()
@@ -186,7 +186,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 class _Choice:
-    """Hands the nodes of a step out: the next one to those with the most tasks left without a place."""
+    """Assigns nodes to bags: the next node goes to the payer with the most tasks without a place."""
 
     def __init__(self, snapshot: Snapshot, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
@@ -204,14 +204,14 @@ class _Choice:
         }
 
     def submits(self, decision: UseNodes) -> Iterator[Submit]:
-        """A pilot for each of these nodes for which a task is left that can be paid for."""
+        """A pilot for each node for which a task is left that somebody can pay for."""
         for name in decision.nodes:
             found = self._submit(self._nodes[name], decision)
             if found is not None:
                 yield found
 
     def _submit(self, node: NodeView, decision: UseNodes) -> Submit | None:
-        """None: no task is left that is likely to finish on the node and can be paid for."""
+        """None: no payable task is left that is likely to finish on the node."""
         while (wanted := self._next(node, decision.until)) is not None:
             found = self._pilot(node, wanted, decision)
             if not isinstance(found, str):

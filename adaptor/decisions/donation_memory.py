@@ -1,4 +1,4 @@
-"""What is known of a site that donates idle nodes: since when they are idle, and how long that lasts. Pure.
+"""What a driver remembers of a site that donates idle nodes: idle periods, failures. Pure.
 
 Times are epoch seconds, and arguments.
 """
@@ -22,11 +22,11 @@ from adaptor.scheduling.workers import Worker
 _KEEP = 300.0
 """Seconds between two times at which what was learned is written down."""
 _HANDOVER = 5.0
-"""Seconds that may lie between our leaving a node and the start of the local job that wanted it."""
+"""Seconds between our leaving a node and the start of the local job that wanted it, at most."""
 _TELL = 60.0
 """Seconds of an idle period that is not over after which the learner is told of it."""
 _BLIND = 300.0
-"""Seconds without a look at the nodes after which nobody knows whether they have been idle all the while."""
+"""Seconds without an observation after which idle periods begin anew."""
 
 Workers = Mapping[int, Sequence[Worker]]
 """By pilot."""
@@ -42,7 +42,7 @@ class DonationMemory:
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Donated nodes in a row on which no task ran."""
         self.failing = Backoff(first=60, most=900, tolerated=10)
-        """Donated nodes in a row, whichever, that could not be had."""
+        """Submissions for any donated node in a row that failed."""
         self.reason = ""
         """Why no more nodes are used for now; empty: nothing waits, or nothing stands in the way."""
         self.row: int | None = None

@@ -24,9 +24,9 @@ from adaptor.scheduling.facts import BagFacts
 INTERVAL = 10.0
 """Seconds after which the forecast of a bag is made anew: it takes up to 25 ms."""
 SPACING = 0.2
-"""Seconds between two of them, where there is an old one to go on with: many bags are looked at in turn."""
+"""Seconds between two forecasts, of any bag, while older ones can still be shown."""
 OLD = 60.0
-"""Seconds after which one is nothing to go on with."""
+"""Seconds after which a forecast is too old to be shown."""
 
 Placed = Sequence[tuple[SiteFacts, PilotFacts]]
 """Pilots with their sites."""
@@ -91,12 +91,12 @@ def knowledge_of(
 
 
 def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:
-    """All at which the bag may run."""
+    """The sites at which the bag may run."""
     return [site for site in sites.values() if bag.spec.allows(site.name)]
 
 
 def pilots_of(sites: Sequence[SiteFacts], bag: BagFacts) -> Placed:
-    """The pilots of its own that a bag has in the system."""
+    """The bag's own pilots in the system."""
     return [(site, pilot) for site in sites for pilot in site.pilots if pilot.bag == bag.id]
 
 

@@ -1,6 +1,6 @@
-"""What one decision leaves for the next one, of whatever site. Frozen; nothing of it is written down.
+"""What one decision leaves for the next one, of any site. Frozen; the journal does not keep it.
 
-A daemon that is restarted begins without it and comes to the same conclusions a moment later.
+A restarted daemon begins without it and comes to the same conclusions within seconds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
 
     def without_pause(self, bag: int) -> Memory:
-        """As if the bag had not been paused anywhere: its budget has changed."""
+        """The memory without the pauses of a bag, after a change of its budget."""
         paused = {
             site: {each: why for each, why in of_site.items() if each != bag}
             for site, of_site in self.paused.items()

@@ -1,4 +1,4 @@
-"""What the budget of a new bag has to hold at the least. Pure."""
+"""The least that the budget of a new bag must hold. Pure."""
 
 from __future__ import annotations
 

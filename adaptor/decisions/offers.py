@@ -1,4 +1,4 @@
-"""What the sites offer for a bag at an instant, in the words of the allocation (Ricciardi & Hwang 2011)."""
+"""What the sites offer for a bag now, as input of the allocation (Ricciardi & Hwang 2011)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
 
 _OPENINGS = 3
-"""Instants at which processors of a site become free, that are told apart."""
+"""Distinct instants at which processors of a site become free, at most."""
 _SPREAD = 0.5
 """Deviation of runtimes in parts of their mean, before enough have finished to tell."""
 _SHORTEST = 1e-3
-"""Seconds that a task takes at least in the mean, whatever a clock that was set back has shown."""
+"""Least mean runtime in seconds, should a clock have been set back."""
 _RUNNING = 200
-"""Running tasks of a site that are looked at, at most; they lie evenly among all."""
+"""Running tasks of a site that count, at most; evenly spaced among all."""
 
 
 def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
@@ -75,7 +75,7 @@ def _own_bag(snapshot: Snapshot, group: Group) -> BagFacts | None:
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
-    """A scheduler that is silent for a moment is soon back: no other site is paid in its place."""
+    """Count on a scheduler that is silent for a moment, rather than pay another site in its place."""
     if status.closed == NO_ANSWER and not status.lost:
         return msgspec.structs.replace(status, closed="")
     return status
@@ -119,7 +119,7 @@ def _preference(bag: BagFacts) -> Preference:
 
 
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
-    """The pilots that are there or asked for are expected to run for their whole time."""
+    """Pilots in the system count with their whole tr."""
     ledger = snapshot.ledger
     committed = sum(
         each.tariff.charge(each.kind, each.p, each.tr)
@@ -137,7 +137,7 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 def _offers(
     snapshot: Snapshot, status: SiteStatus, bag: BagFacts, name: str, demand: Demand
 ) -> tuple[SiteOffer, ...]:
-    """What could be bought at a site by new requests, whose limits and queue the openings know of."""
+    """What new requests could buy at a site, within its limits and beside its queue."""
     site, now = snapshot.sites[name], snapshot.now
     if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
         return ()
@@ -159,7 +159,7 @@ def _offers(
 
 
 def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
-    """Whether the budgets of the site hold one, and the bag's, where none of its pilots may give any back."""
+    """Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back."""
     rooms = [each.left for each in ledger.budgets_at(site.name, now)]
     balance = ledger.budget_of(bag.id)
     if balance is not None and not balance.reserved:
@@ -188,7 +188,7 @@ def _within(openings: Sequence[tuple[float, int]], most: int | None) -> list[tup
 
 
 def _merged(openings: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
-    """Those of the same instant together, and the late ones as if all were at the last."""
+    """Openings of the same instant merged; all late ones count at the last instant."""
     slots: dict[float, int] = {}
     for start, more in openings:
         slots[start] = slots.get(start, 0) + more

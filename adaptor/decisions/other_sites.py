@@ -1,4 +1,4 @@
-"""The sites as each of them reckons with the others: one division of the waiting tasks at an instant.
+"""Several sites: one division of the waiting tasks among all of them at an instant.
 
 Each site decides by itself. The division is made anew for all sites, from what was last seen of each, and
 the site takes its own part; so a scheduler that hangs never holds another site up.
@@ -23,7 +23,7 @@ from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import PendingJob, PilotState, QueueState
 
 PATIENCE = 10.0
-"""Seconds that a site waits for the queue of another one to be read, before it decides without it."""
+"""Seconds that a site waits for the queue of another site before it decides without it."""
 _LEAST_SILENCE = 20.0
 _SUBMITTING = 1 << 40
 """The first id of requests that have none yet: they come after all pilots."""
@@ -39,7 +39,7 @@ def awaited(snapshot: Snapshot, memory: Memory) -> tuple[list[str], list[Wake], 
 
 
 def answers_missed(snapshot: Snapshot, memory: Memory) -> tuple[list[Wake], Memory]:
-    """The queue of this site was asked for just now: whoever waited for that may decide."""
+    """Wake the sites that waited for the queue of this one, which was just read."""
     if snapshot.site not in memory.missed:
         return [], memory
     missed = {name: since for name, since in memory.missed.items() if name != snapshot.site}
@@ -82,14 +82,14 @@ def view_of(
 
 
 def _rivals(snapshot: Snapshot) -> list[str]:
-    """The other sites at which tasks may run that this one could have."""
+    """The other sites that could run this site's tasks."""
     name = snapshot.site
     wanted = {site for group in snapshot.groups if group.waiting and name in group.at for site in group.at}
     return [site for site in snapshot.sites if site in wanted and site != name]
 
 
 def _known(site: SiteFacts, now: float) -> bool:
-    """Whether enough is known of a site to reckon with it, or without it."""
+    """Whether enough is known of a site to decide with it or without it."""
     return _fresh(site, now) or bool(why_held_off(site, now)) or site.silent(now)
 
 

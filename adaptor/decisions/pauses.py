@@ -1,4 +1,4 @@
-"""Bags whose budget or deadline lets nothing be bought for them now. Pure."""
+"""Bags that get no request because of their budget or deadline. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided on single pilots: those that can never start, those that no worker calls from, the pad."""
+"""Rules on single pilots: those that can never start, those without a call from a worker, the pad."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of one pilot as the scheduler's answers tell it. Pure: the time is an argument."""
+"""The life of one pilot, from the scheduler's reports. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 
 MISSES_TO_VANISH = 3
-"""So many answers in a row must leave a pilot out before it counts as vanished."""
+"""Consecutive answers without the pilot after which it counts as vanished."""
 
 LOSS_WORDS = {
     PilotState.WALLTIME: AttemptOutcome.WALLTIME,

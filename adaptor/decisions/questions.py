@@ -1,4 +1,4 @@
-"""Where the tasks of a bag are to run, as a question to the allocation (Ricciardi & Hwang 2011)."""
+"""Where should the tasks of a bag run? The question to the allocation (Ricciardi & Hwang 2011)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from adaptor.budget.provisioning.steering import Aim, Progress
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """Where are the uncovered tasks of a bag to run?"""
+    """Where should the uncovered tasks of a bag run?"""
 
     bag: int
     aim: Aim

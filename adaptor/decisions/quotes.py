@@ -1,4 +1,4 @@
-"""Bags that were bought from a quote: other slots, where those chosen miss budget or deadline (BaTS)."""
+"""Slots of bags that were bought from a quote, as chosen or as planned anew (BaTS)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.scheduling.facts import BagFacts
 
 INTERVAL = 10.0
-"""Seconds between two looks at whether the slots will do."""
+"""Seconds between two checks of the slots."""
 
 
 def slots_by_quote(memory: Memory, bag: BagFacts) -> Mapping[str, int]:

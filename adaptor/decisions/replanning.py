@@ -1,4 +1,4 @@
-"""Whether the slots that a bag has by its quote will do, and which will (BaTS, slide "Re-evaluate")."""
+"""Checks the slots of a bag's quote against budget and deadline (BaTS, slide "Re-evaluate")."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptor.scheduling.facts import BagFacts
 
 
 def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], Memory]:
-    """Look at each bag with chosen slots that may run here, where that is due."""
+    """Check each bag with chosen slots that may run here, if a check is due."""
     told = []
     for bag in snapshot.bags.values():
         if not (bag.spec.slots and bag.spec.allows(snapshot.site) and is_due(memory, bag.id, snapshot.now)):
@@ -40,7 +40,7 @@ def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], M
 
 
 def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]] | None:
-    """What is left to do, and what may be held; None: too little is known yet, or nothing limits the bag."""
+    """The remaining work and the offers; None: too little is known, or the bag has no limits."""
     now, balance = snapshot.now, snapshot.ledger.budget_of(bag.id)
     if bag.spec.deadline is None or balance is None or not worth_telling(bag.finished, bag.tasks):
         return None
@@ -83,5 +83,5 @@ def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -
 
 
 def _paid(tariff: Tariff, ran: float) -> float:
-    """Seconds from now that are charged already, of a pilot that has run for so long."""
+    """Seconds from now that are charged already, for a pilot that has run for `ran` seconds."""
     return max(0.0, tariff.charged_seconds(max(0.0, ran)) - max(0.0, ran))

@@ -1,4 +1,4 @@
-"""The shapes of requests at a site: what a demand needs, what the scheduler takes, the least of use."""
+"""Shapes of requests at a site: for a demand, as the scheduler rounds them, the smallest useful one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shape_of(site: SiteFacts, demand: Demand) -> Shape:
 
 
 def smallest(shape: Shape, demand: Demand) -> Request:
-    """The least that is of any use: the processors of one task, or of a node, for the shortest task."""
+    """The smallest useful request: the processors of one task, or of a node, for the shortest task."""
     rules = shape.rules
     needed = round_up(demand.shortest + rules.pad, rules.time_resolution)
     return Request(shape.unit, min(needed, round_up(rules.limits.max_tr, rules.time_resolution)))
@@ -38,7 +38,7 @@ def slots_of(site: SiteFacts, pilot: PilotFacts, bag: BagFacts) -> int:
 
 
 def staying(site: SiteFacts, bag: BagFacts) -> list[tuple[PilotFacts, int]]:
-    """A bag's own pilots at a site that are to stay, queued and running, with their slots."""
+    """A bag's own pilots at a site, but those that are leaving, with their slots."""
     return [
         (pilot, slots_of(site, pilot, bag))
         for pilot in site.pilots
@@ -52,7 +52,7 @@ def slots_there(site: SiteFacts, bag: BagFacts) -> int:
 
 
 def most_slots(site: SiteFacts, cpus: int) -> int:
-    """Tasks of so many processors that the site can run at the same time, within its limits."""
+    """Tasks of `cpus` processors that the site can run at the same time, within its limits."""
     limits = site.rules.limits
     allowed = limits.max_pending_requests * limits.max_proc
     there = site.queue.processors if site.queue else limits.max_proc

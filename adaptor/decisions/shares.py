@@ -1,4 +1,4 @@
-"""Bags that are to be done for a cost or by a time: where their tasks are to run, asked again and again."""
+"""Where the tasks of bags with a budget or an aim should run, answered again as things change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adaptor.errors import AdaptorError
 
 
 def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
-    """With the answers that are due; what is known of bags about which nobody asks is forgotten.
+    """The memory with the due answers, and without those of bags that are not asked about.
 
     An answer takes some 25 ms with ten sites. What changes it at once has it asked anew at once.
     """
@@ -37,7 +37,7 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
 
 
 def shares_of(memory: Memory, bag: int) -> Parting | None:
-    """Where the tasks of a bag are to run; None: wherever they are done first."""
+    """Where the tasks of a bag should run; None: wherever they finish first."""
     answer = memory.shares.get(bag)
     return None if answer is None else answer.parting
 

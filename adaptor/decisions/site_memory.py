@@ -28,7 +28,7 @@ from adaptor.scheduling.workers import Worker
 SLACK = 10.0
 """Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
 _OF_ITS_OWN = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.VANISHED, PilotState.WALLTIME})
-"""Ends that nobody brought about from outside."""
+"""Ends without a cause from outside."""
 
 
 class DonationSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,12 +207,12 @@ class SiteMemory:
             self.donation.failing.failed(now, reason)
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
-        """It is not in the system any more, and all that it left behind was heard."""
+        """The pilot is no longer in the system, and its results were taken in."""
         self.pilots.pop(pilot.id, None)
         broker.forget_pilot(pilot.id)
 
     def withdraw(self, action: Withdraw | End, now: float) -> Pilot | None:
-        """The pilot that is to go; None: it is gone, going, or has started where only a queued one may go."""
+        """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.cancel_reason:
             return None
@@ -224,7 +224,7 @@ class SiteMemory:
         return pilot
 
     def remark(self, action: Remark) -> Pilot | None:
-        """The pilot that is remarked on; None: it is gone, or its workers have called meanwhile."""
+        """Note the remark; returns the pilot. None: it has left, or a worker has called meanwhile."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.first_hello is not None:
             return None
@@ -232,18 +232,18 @@ class SiteMemory:
         return pilot
 
     def lengthen_pad(self, broker: Broker, pad: float) -> None:
-        """Pilots start up more slowly than was thought."""
+        """Pilots start up more slowly than the pad says."""
         self.pad = pad
         self.set_longest(broker)
 
     def set_longest(self, broker: Broker) -> None:
-        """Tell the scheduling of tasks how long a task can be here."""
+        """Tell the broker the longest task of this site."""
         broker.set_longest(self.name, max(1.0, self.limits.max_tr - self.pad))
 
     # --- what observations do to it --------------------------------------------------------------
 
     def meter(self, broker: Broker, pilot: Pilot, charging_unit: float | None) -> None:
-        """Tell the scheduling of tasks since when and in which units a running pilot is charged.
+        """Tell the broker since when and in which units a running pilot is charged.
 
         `charging_unit`: seconds; None: nothing is set aside for it.
         """
@@ -277,7 +277,7 @@ class SiteMemory:
         return word, workers
 
     def judge(self, broker: Broker, pilot: Pilot, now: float) -> None:
-        """Pilots that never run a task must not follow one another for ever."""
+        """Count pilots that ran no task, so that they do not follow one another for ever."""
         fruitless = self.fruitless_of(pilot)
         if pilot.worked:
             fruitless.succeeded()

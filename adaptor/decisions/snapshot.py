@@ -1,4 +1,4 @@
-"""All that a decision may look at, at one instant. Frozen types; the time is in them.
+"""All that a decision may look at, at one instant. Frozen types that contain the time.
 
 Times are epoch seconds (in the simulation: of the trace), durations seconds, amounts credits.
 """
