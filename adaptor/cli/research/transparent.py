@@ -19,7 +19,7 @@ from adaptor.cli.research.running import (
 )
 
 
-@click.command(short_help="Lend idle processors, beside formal requests.")
+@click.command(short_help="Use donated processors, beside formal requests.")
 @folder_option("transparent")
 @traces_option
 @click.option(
@@ -36,11 +36,12 @@ from adaptor.cli.research.running import (
 def transparent(
     output: Path, traces: Path, samples: int | None, processes: int, quick: bool, **part: Any
 ) -> None:
-    """Lend idle processors on simulated clusters, beside formal requests (De Rose et al. 2008, §3 and §5).
+    """Use idle processors of simulated clusters, beside formal requests (De Rose et al. 2008, §3 and §5).
 
     Bags of 100 to 10,000 tasks of 100 s to 10,000 s on three traces with their interarrival times × 1.3,
-    1 and 0.7, by transparent, static, adaptive and mixed allocation. Stop it at any time: the same
-    command goes on from there. The tables, the paper's claims and figures are in the output folder.
+    1 and 0.7, by transparent, static, adaptive and mixed allocation, and by transparent allocation as in
+    the paper (all-idle). Stop it at any time: the same command goes on from there. The tables, the paper's
+    claims and figures are in the output folder.
 
     \b
     Example:

@@ -118,7 +118,7 @@ CLAIMS = (
         key="G",
         where="§5",
         sentence="will generate, to the grid user point of view, more faults",
-        test="lent processors are taken back while the bag runs",
+        test="donated processors are taken back while the bag runs",
         concerns=lambda _: True,
         judge=_holds(lambda cell: cell.by["transparent"].reclaims > 0),
     ),
@@ -127,9 +127,9 @@ CLAIMS = (
         where="§5",
         sentence="depending on the characteristics of the application, overheads added by this strategy "
         "are acceptable",
-        test="at most a fifth of the lent processor time is lost",
+        test="at most a fifth of the donated processor time that is used is lost",
         concerns=lambda _: True,
-        judge=_holds(lambda cell: cell.by["transparent"].lost <= 0.2 * cell.by["transparent"].lent),
+        judge=_holds(lambda cell: cell.by["transparent"].lost <= 0.2 * cell.by["transparent"].used),
     ),
     Claim(
         key="I",

@@ -16,7 +16,9 @@ from adaptor.model import Limits
 from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
 from adaptor.simulation.jobs import Jobs
 
-Strategy = Literal["transparent", "static", "adaptive", "mixed"]
+Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
+"""`all-idle` is transparent allocation by the paper's own rule (`donation: choose: all`); `transparent` and
+`mixed` use the nodes on which tasks are likely to finish."""
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 MACHINES = tuple(each for each in WORKLOADS if each.key != "ctc-sp2-338")
 LOADS = (1.3, 1.0, 0.7)
@@ -43,6 +45,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kinds(self) -> list[JobType]:
         return [JobType(tasks, mean, _HETEROGENEITY) for tasks in self.tasks for mean in self.means]
+
+    def rules(self, strategy: Strategy) -> DonationRules:
+        return msgspec.structs.replace(
+            self.donation, choose="all" if strategy == "all-idle" else self.donation.choose
+        )
 
     def terms(self, processors: int, heuristic: HeuristicName) -> Terms:
         limits = Limits(max_pending_requests=self.max_pending, max_proc=processors, max_tr=self.max_tr)

@@ -39,9 +39,9 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) 
             ),
             (
                 "lost",
-                "Lent processor time that is lost because a local job takes the processor",
+                "Donated processor time that is lost because a local job takes the processor",
                 "lost share (transparent)",
-                lambda cell: cell.by["transparent"].lost / max(cell.by["transparent"].lent, 1e-9),
+                lambda cell: cell.by["transparent"].lost / max(cell.by["transparent"].used, 1e-9),
             ),
         )
     ]
@@ -65,7 +65,7 @@ def _opening(outcomes: Sequence[Outcome], settings: Settings) -> str:
         f"{settings.max_tr:,} s, first tr {settings.initial_tr:,.0f} s. useful_time "
         f"{rules.useful_time:,.0f} s, fit {rules.fit:g}, last_fit {rules.last_fit:g}, patience "
         f"{rules.patience}; idle periods were watched for {WATCHED // 86400} days before. mixed makes "
-        "adaptive requests."
+        "adaptive requests; all-idle uses every idle processor (donation: choose: all)."
     )
 
 
@@ -134,13 +134,15 @@ def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
     """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
 
     def draw(plots: Sequence[Axes]) -> None:
+        width = 0.8 / len(STRATEGIES)
         groups = list(dict.fromkeys((cell.trace, cell.load) for cell in cells))
         for place, name in enumerate(STRATEGIES):
             sums = [
                 sum(cell.by[name].delay for cell in cells if (cell.trace, cell.load) == group)
                 for group in groups
             ]
-            plots[0].bar([at + 0.2 * (place - 1.5) for at in range(len(groups))], sums, 0.2, label=name)
+            at = width * (place - (len(STRATEGIES) - 1) / 2)
+            plots[0].bar([at + group for group in range(len(groups))], sums, width, label=name)
         plots[0].set_yscale("symlog")
         labels = [f"{trace}\n×{load:g}" for trace, load in groups]
         plots[0].set_xticks(range(len(groups)), labels, fontsize="x-small")

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.donation.idleness import IdleLearner
+from adaptor.donation.situation import Allocation
 from adaptor.experiments.derose.design import JobType
 from adaptor.experiments.derose.sample import load
 from adaptor.experiments.transparent.design import (
@@ -21,7 +22,8 @@ from adaptor.experiments.transparent.design import (
     submission,
 )
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.donation.driver import SharedResult, run_shared
+from adaptor.simulation.donation.bag import BagFactory
+from adaptor.simulation.donation.driver import DonationResult, bag_of, run_donation
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.jobs import Jobs
@@ -49,10 +51,14 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     held: int
     """By pilots of formal requests."""
     requests: int
-    lent: int
+    used: int
+    """Of donated processors."""
     donated: int
+    """Of the runtimes of tasks that finished there."""
     lost: int
     reclaims: int
+    failed: int
+    """Tasks."""
     local_jobs: int
     """That waited or came while the bag was there."""
     later: int
@@ -76,8 +82,16 @@ def trace(path: Path, processors: int, factor: float) -> tuple[Jobs, Array]:
     return jobs, alone.starts()
 
 
-def run_piece(piece: Piece) -> list[Outcome]:
-    """Raises TraceError and ReplayError."""
+def run_piece(piece: Piece, make: BagFactory = bag_of) -> list[Outcome]:
+    """Every bag by every strategy.
+
+    Args:
+        make: how the bags on donated processors are simulated.
+
+    Raises:
+        TraceError: the trace cannot be read or leaves no job.
+        ReplayError: a task fits into no request.
+    """
     processors = piece.workload.processors
     jobs, untouched = trace(piece.path, processors, piece.load)
     at = submission(jobs, piece)
@@ -87,7 +101,7 @@ def run_piece(piece: Piece) -> list[Outcome]:
         runtimes = kind.runtimes(piece.settings.seed, piece.sample)
         for strategy in STRATEGIES:
             cluster = place.cluster.fork()
-            result = _run(piece, place, cluster, runtimes, strategy)
+            result = _run(piece, place.fork(cluster), runtimes, strategy, make)
             outcomes.append(
                 Outcome(
                     trace=piece.workload.key,
@@ -118,16 +132,18 @@ def watched(cluster: Simulation, at: int) -> Processors:
 
 
 def _run(
-    piece: Piece, place: Processors, cluster: Simulation, runtimes: Array, strategy: Strategy
-) -> SharedResult:
+    piece: Piece, place: Processors, runtimes: Array, strategy: Strategy, make: BagFactory
+) -> DonationResult:
     settings, processors = piece.settings, piece.workload.processors
-    if strategy == "transparent" or strategy == "mixed":
-        terms = settings.terms(processors, "adaptive")
-        return run_shared(place.fork(cluster), runtimes, terms, settings.donation, strategy)
-    result = run_grid_job(cluster, runtimes, settings.terms(processors, strategy))
-    return SharedResult(
+    if strategy != "static" and strategy != "adaptive":
+        terms, rules = settings.terms(processors, "adaptive"), settings.rules(strategy)
+        allocation: Allocation = "mixed" if strategy == "mixed" else "transparent"
+        return run_donation(place, runtimes, terms, rules, allocation, make)
+    result = run_grid_job(place.cluster, runtimes, settings.terms(processors, strategy))
+    return DonationResult(
         turnaround=result.turnaround,
-        lent=0,
+        failed=0,
+        used=0,
         donated=0,
         lost=0,
         reclaims=0,

@@ -21,7 +21,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 
     turnaround: Interval
     held: float
-    lent: float
+    used: float
     lost: float
     reclaims: float
     local_jobs: float
@@ -86,7 +86,7 @@ def _share(some: list[Outcome], times: Matrix, again: Matrix) -> Share:
     return Share(
         turnaround=_interval(float(times.mean()), times @ again, len(times)),
         held=mean("held") / HOUR,
-        lent=mean("lent") / HOUR,
+        used=mean("used") / HOUR,
         lost=mean("lost") / HOUR,
         reclaims=mean("reclaims"),
         local_jobs=mean("local_jobs"),

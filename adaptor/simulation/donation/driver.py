@@ -1,138 +1,177 @@
-"""A bag on lent processors, alone or beside formal requests, on a simulated cluster."""
+"""A bag on donated processors, alone or beside formal requests, on a simulated cluster."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import msgspec
 
-from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Issue, PilotView, SiteView, Withdraw
-from adaptor.donation.situation import Allocation, DonationRules
+from adaptor.donation.hours import DAY
+from adaptor.donation.situation import Allocation, DonationRules, Hours
 from adaptor.model import PilotState, RunningJob
+from adaptor.simulation.donation.bag import BagFactory, DonationBag
+from adaptor.simulation.donation.core_bag import CoreBag
+from adaptor.simulation.donation.kernel_bag import KernelBag, follows_core
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.donation.sharing import Sharing
-from adaptor.simulation.grid_job import Terms, check_grid_job
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms, check_grid_job
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.queue_view import planned_queue
 
 INTERVAL = 600
 """Seconds after which the donation looks again where nothing has happened: nodes have become older."""
-_BEYOND = 1 << 40
-"""Seconds of the longest task on lent processors: no limit."""
+_NO_HOPE = 40 * 86400
+"""Seconds without any event on an idle cluster after which no node will be used any more: it is older then
+than the learned ages (`adaptor.donation.idleness.EDGES`), and each hour of the day has been."""
 
 
-class SharedResult(msgspec.Struct, frozen=True, kw_only=True):
+class DonationResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went; times in seconds, the rest in processor-seconds."""
 
     turnaround: int
-    lent: int
+    failed: int
+    """Tasks that were cut although they had all the time that a request can hold."""
+    used: int
+    """Of donated processors, whether a task finished there or not."""
     donated: int
-    """Of the runtimes of tasks that finished on lent processors."""
+    """Of the runtimes of tasks that finished on donated processors."""
     lost: int
-    """Of tasks that were aborted because a local job took their processor."""
+    """Of tasks that were ended because their donated processor was taken, or its pilot's time was up."""
     reclaims: int
-    """Lent processors that were taken back."""
+    """Donated processors that were taken by a job."""
     held: int
     """By pilots of formal requests."""
     requests: int
 
 
-def run_shared(
+def bag_of(
     place: Processors, runtimes: Array, terms: Terms, rules: DonationRules, allocation: Allocation
-) -> SharedResult:
+) -> DonationBag:
+    """A bag on the kernels where they know the rules, else on the scheduling core."""
+    make: BagFactory = KernelBag if follows_core(terms, rules) else CoreBag
+    return make(place, runtimes, terms, rules, allocation)
+
+
+def run_donation(
+    place: Processors,
+    runtimes: Array,
+    terms: Terms,
+    rules: DonationRules,
+    allocation: Allocation,
+    make: BagFactory = bag_of,
+) -> DonationResult:
     """Run a bag that is submitted now, to its last task; the cluster's clock moves on.
 
-    With `transparent` the cluster is never told of it. With `mixed` the planner makes requests for what
-    lent processors do not take, as `run_grid_job` does; what is lent counts as in use then, so that it
-    asks for other processors. Donated tasks yield to our own pilots as they do to local jobs.
+    The donation decides when a job starts or ends, when something was learned, and every ten minutes
+    while tasks wait; the hours of the day are counted from second 0 of the trace.
+
+    With `transparent` the cluster is never told of the bag. With `mixed` the planner makes requests for
+    what donated processors do not take, as `run_grid_job` does. The planner sees what the daemon's sees:
+    a donated processor is held by a job that ends with the pilot that uses it, so requests are made for
+    other processors. Donated tasks yield to our own pilots as they do to local jobs.
 
     Args:
         place: of a fork, with the cluster that the bag finds.
 
     Raises:
-        ReplayError: a task fits into no request, or nothing more would ever happen.
+        ReplayError: a task fits into no request, or nothing more would ever happen; the workers of `terms`
+            are not instant.
     """
+    if terms.workers != INSTANT_WORKERS:
+        raise ReplayError("donated processors are simulated with instant workers only")
     check_grid_job(runtimes, terms, place.cluster.processors)
-    return _Driver(place, runtimes, terms, rules, allocation).run()
+    bag = make(place, runtimes, terms, rules, allocation)
+    return _Driver(place, bag, terms, rules.hours, formal=allocation != "transparent").run()
 
 
 class _Driver:
     def __init__(
-        self,
-        place: Processors,
-        runtimes: Array,
-        terms: Terms,
-        rules: DonationRules,
-        allocation: Allocation,
+        self, place: Processors, bag: DonationBag, terms: Terms, hours: tuple[Hours, ...], *, formal: bool
     ) -> None:
-        self._place, self._cluster, self._terms = place, place.cluster, terms
-        self._formal = allocation != "transparent"
-        possible = terms.possible if self._formal else float(_BEYOND)
-        learner = RuntimeLearner(initial=terms.initial_tr, factor=terms.growth_factor, longest=possible)
-        self._sharing = Sharing(
-            place, runtimes, learner, allocation=allocation, rules=rules, possible=possible
-        )
+        self._place, self._cluster, self._terms, self._formal = place, place.cluster, terms, formal
+        self._bag, self._hours = bag, hours
         self._pilots: dict[int, PilotView] = {}
         self._held = self._requests = 0
+        self._happened = self._cluster.now
 
-    def run(self) -> SharedResult:
-        sharing, submitted = self._sharing, self._cluster.now
+    def run(self) -> DonationResult:
+        bag, submitted = self._bag, self._cluster.now
         self._settle(wanted=True)
-        while sharing.done < sharing.total:
+        while bag.done < bag.total:
             self._advance()
             self._settle(wanted=self._finish_second())
         for job in list(self._pilots):
             self._cluster.cancel(job)
             self._forget(job)
-        figures = sharing.figures(sharing.last_end)
-        return SharedResult(
-            turnaround=sharing.last_end - submitted, held=self._held, requests=self._requests, **figures
+        return DonationResult(
+            turnaround=bag.last_end - submitted,
+            failed=bag.failed,
+            held=self._held,
+            requests=self._requests,
+            **bag.figures(bag.last_end),
         )
 
     def _advance(self) -> None:
         """Go on to the next second in which something happens on the cluster, or is learned."""
-        sharing, cluster = self._sharing, self._cluster
+        bag, cluster = self._bag, self._cluster
         coming = cluster.next_event()
-        stop = NEVER if coming is None else coming
-        if sharing.waiting and sharing.some_unlent:
-            stop = min(stop, cluster.now + INTERVAL)
-        stop = min(sharing.run(min(stop, NEVER - 1)), stop)
+        stop = min([NEVER if coming is None else coming, *bag.ends()])
+        self._check_hope(stop)
+        if bag.waiting and bag.some_unused:
+            stop = min(stop, cluster.now + INTERVAL, *self._openings())
+        stop = min(bag.run(min(stop, NEVER - 1)), stop)
         if stop < NEVER:
             cluster.advance(stop)
 
+    def _openings(self) -> Iterator[int]:
+        """When the hours in which nodes may be used begin next."""
+        for part in self._hours:
+            since = (self._cluster.now - part.begin) % DAY
+            yield self._cluster.now + math.ceil(DAY - since)
+
+    def _check_hope(self, coming: int) -> None:
+        """Raises ReplayError where an idle cluster has not been used for long."""
+        if coming < NEVER or self._bag.used or self._pilots:
+            self._happened = self._cluster.now
+        elif self._cluster.now - self._happened > _NO_HOPE:
+            raise ReplayError("the rules of the donation leave no node on which the waiting tasks fit")
+
     def _finish_second(self) -> bool:
         """Let end what ends by now; whether the estimated runtime has changed."""
-        sharing, now = self._sharing, self._cluster.now
-        changed = sharing.learn()
-        sharing.fill()
-        while sharing.run(now) != NEVER:
-            changed |= sharing.learn()
-            sharing.fill()
-        return sharing.learn() or changed
+        bag, now = self._bag, self._cluster.now
+        changed = bag.learn()
+        bag.fill()
+        while bag.run(now) != NEVER:
+            changed |= bag.learn()
+            bag.fill()
+        return bag.learn() or changed
 
     def _settle(self, *, wanted: bool) -> None:
         """Take in what the cluster did and decide, until nothing more happens in this second."""
         again = True
         while again:
             wanted |= self._take_in()
-            self._sharing.lend()
+            self._bag.use_nodes()
             again = self._leave()
-            if self._formal and (wanted or not self._pilots) and self._sharing.waiting:
+            if self._formal and (wanted or not self._pilots) and self._bag.waiting:
                 again |= self._plan()
             wanted = False
 
     def _take_in(self) -> bool:
-        """Ends and starts of jobs; whether the planner is to be asked."""
+        """Ends and starts of jobs and of pilots on donated processors; whether to ask the planner."""
+        used = self._bag.used
+        self._bag.expire()
         ended, started = self._place.changes()
         for job in ended:
-            self._sharing.end(job)
+            self._bag.end(job)
             self._forget(job)
-        lent = self._sharing.lent
-        ours = False
+        ours = any(job in self._pilots for job in (*ended, *started))
         for job in started:
-            ours |= job in self._pilots
-            self._sharing.start(job, self._begun(job))
-        return ours or any(job in self._pilots for job in ended) or self._sharing.lent < lent
+            self._bag.start(job, self._begun(job))
+        return ours or self._bag.used < used
 
     def _begun(self, job: int) -> int | None:
         """The deadline of a pilot that has started; None for a local job."""
@@ -159,7 +198,7 @@ class _Driver:
         idle = [
             job
             for job, pilot in self._pilots.items()
-            if pilot.state is PilotState.RUNNING and not self._sharing.busy(job)
+            if pilot.state is PilotState.RUNNING and not self._bag.busy(job)
         ]
         for job in idle:
             self._cluster.end(job, self._cluster.now)
@@ -182,15 +221,18 @@ class _Driver:
         return done
 
     def _view(self) -> SiteView:
-        now, demand, queue = float(self._cluster.now), self._sharing.demand(), planned_queue(self._cluster)
-        if self._sharing.lent:
-            lent = RunningJob("lent", self._sharing.lent, now + demand.runtime)
-            queue = msgspec.structs.replace(queue, running=(*queue.running, lent))
+        queue = planned_queue(self._cluster)
+        donated = tuple(
+            RunningJob(f"donated until {end}", processors, float(end))
+            for end, processors in self._bag.ends().items()
+        )
+        if donated:
+            queue = msgspec.structs.replace(queue, running=(*queue.running, *donated))
         return SiteView(
-            now=now,
+            now=float(self._cluster.now),
             queue=queue,
             rules=self._terms.rules,
             heuristic=self._terms.heuristic,
             pilots=tuple(self._pilots.values()),
-            demands=(demand,),
+            demands=(self._bag.demand(),),
         )

@@ -1,14 +1,14 @@
-"""The inner loops of tasks on lent processors and in pilots, compiled by numba; `execution.py` is the face.
+"""The inner loops of tasks on donated processors and in pilots, compiled by numba; `kernel_bag` is the face.
 
-What the donation decides for each task is here in numbers: the hazard by age (`adaptor.donation.idleness`)
-and the rules of `adaptor.donation.fitting`. The tests hold both against each other. All times are whole
-seconds of the trace. The state is a few arrays:
+The rules of `adaptor.donation.fitting` and `adaptor.scheduling` for one bag of tasks of one processor
+each, in numbers; `tests/simulation/donation/test_kernel_bag.py` holds them against the scheduling core,
+call by call. All times are whole seconds of the trace. The state is a few arrays:
 
 s        the scalars below
 lot      (ROWS, processors) what each processor of the cluster does
 tasks    (4, n) of each task: RUNTIME, OWN (seconds that it needs since it was cut), RAN (the longest that
          it ran before it was preempted), PREEMPTED (how often)
-queue    (2, n) stacks of tasks that were started before: BACK, and HELD for want of patience
+queue    (2, n) stacks of tasks that were started before: BACK, and HELD (`fitting.held`)
 over     (n,) tasks finished since they were learned from that had been cut before
 hazard   (3, pieces) float64: EDGES, CUMULATIVE, RATES
 """
@@ -31,18 +31,19 @@ POSSIBLE = 5  # seconds of the longest task that a request can hold
 LONGEST = 6  # the longest runtime of a finished task
 COUNT, TOTAL, SQUARES, OVER = 7, 8, 9, 10  # finished since they were learned from, as in `task_kernels`
 LAST = 11  # when the last task finished
-PATIENCE, NO_OTHER_PLACE = 12, 13  # the rules; whether held tasks may run on lent processors at last
-LENT_TIME, DONATED, LOST, RECLAIMS = 14, 15, 16, 17  # processor-seconds lent, of use, lost; leases ended
-SCALARS = 18
+NO_OTHER_PLACE = 12  # whether held tasks may run on donated processors where no other fits
+USED_TIME, DONATED = 13, 14  # processor-seconds in use, and of tasks that finished there
+SCALARS = 15
 # lot
 OWNER = 0  # the job that runs on it; -1: none
 SINCE = 1  # when it became idle
 TOLD = 2  # until when that was told to the learner
 PLANNED = 3  # when the plan needs it; NEVER
-LENT = 4  # since when; -1: not lent
-DEADLINE = 5  # of the pilot that has it; -1: none has
+USED = 4  # since when the bag uses it while it is donated; -1: it does not
+DEADLINE = 5  # of the pilot of a formal request that has it; -1: none has
 TASK, START, END = 6, 7, 8  # what runs; -1, and NEVER
-ROWS = 9
+UNTIL = 9  # when the pilot that uses the donated processor ends
+ROWS = 10
 # tasks
 RUNTIME, OWN, RAN, PREEMPTED = 0, 1, 2, 3
 # queue
@@ -54,6 +55,8 @@ EDGES, CUMULATIVE, RATES = 0, 1, 2
 @kernel
 def room(hazard: Floats, age: float, until_planned: float, level: float) -> float:
     """As `adaptor.donation.fitting.room`; `level` is minus the logarithm of the probability."""
+    if level == np.inf:
+        return np.inf
     last = hazard.shape[1] - 1
     piece = last
     while piece > 0 and hazard[EDGES, piece] > age:
@@ -100,6 +103,7 @@ def _next(
             task = _take(s, tasks, queue, BACK, s[ESTIMATE], left)
         return task if task >= 0 else _fresh(s, tasks, s[ESTIMATE], left)
     left = room(hazard, float(now - lot[SINCE, p]), float(lot[PLANNED, p] - now), level)
+    left = min(left, float(lot[UNTIL, p] - now))
     if left <= 0:
         return -1
     task = _take(s, tasks, queue, BACK, s[KNOWN], left)
@@ -114,26 +118,26 @@ def _next(
 def _start_next(
     s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, level: float, p: int, now: int
 ) -> bool:
-    """Start a task on an idle processor of ours; a lent one without any is given back."""
+    """Start a task on an idle processor of ours; a donated one without any is given back."""
     task = _next(s, lot, tasks, queue, hazard, level, p, now)
     if task >= 0:
         lot[TASK, p], lot[START, p], lot[END, p] = task, now, now + tasks[RUNTIME, task]
         return True
-    if lot[LENT, p] >= 0:
-        s[LENT_TIME] += now - lot[LENT, p]
-        lot[LENT, p] = -1
+    if lot[USED, p] >= 0:
+        s[USED_TIME] += now - lot[USED, p]
+        lot[USED, p] = -1
     return False
 
 
 @kernel
 def fill(s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, level: float, now: int) -> None:
-    """Start tasks on all idle processors of ours: first in pilots, then on those that are lent."""
+    """Start tasks on all idle processors of ours: first in pilots, then on donated ones."""
     for p in range(lot.shape[1]):
         if lot[DEADLINE, p] > now and lot[TASK, p] < 0:
             _start_next(s, lot, tasks, queue, hazard, level, p, now)
     # Jobs take the first processors that are idle, so the last ones are idle for the longest.
     for p in range(lot.shape[1] - 1, -1, -1):
-        if lot[LENT, p] >= 0 and lot[TASK, p] < 0:
+        if lot[USED, p] >= 0 and lot[TASK, p] < 0:
             _start_next(s, lot, tasks, queue, hazard, level, p, now)
 
 
@@ -185,7 +189,7 @@ def run(
         s[TOTAL] += runtime
         s[SQUARES] += runtime * runtime
         s[LAST] = now
-        if lot[LENT, p] >= 0:
+        if lot[USED, p] >= 0:
             s[DONATED] += runtime
         if tasks[OWN, task] > 0:
             over[s[OVER]] = task
@@ -199,35 +203,12 @@ def run(
 
 
 @kernel
-def _abort(s: Array, lot: Array, tasks: Array, queue: Array, p: int, now: int) -> None:
-    """A lent processor is taken back; what runs there waits again."""
-    s[LENT_TIME] += now - lot[LENT, p]
-    s[RECLAIMS] += 1
-    lot[LENT, p] = -1
-    task = lot[TASK, p]
-    if task < 0:
-        return
-    ran = now - lot[START, p]
-    s[LOST] += ran
-    tasks[RAN, task] = max(tasks[RAN, task], ran)
-    tasks[PREEMPTED, task] += 1
-    row = HELD if tasks[PREEMPTED, task] >= s[PATIENCE] else BACK
-    queue[row, s[BACKS + row]] = task
-    s[BACKS + row] += 1
-    lot[TASK, p], lot[END, p] = -1, NEVER
-
-
-@kernel
-def seat(
-    s: Array, lot: Array, tasks: Array, queue: Array, job: int, need: int, deadline: int, now: int
-) -> None:
-    """A job starts on the first processors that run no other; lent ones among them are taken back."""
+def seat(lot: Array, job: int, need: int, deadline: int) -> None:
+    """A job starts on the first processors that run no other."""
     for p in range(lot.shape[1]):
         if need == 0:
             return
         if lot[OWNER, p] < 0:
-            if lot[LENT, p] >= 0:
-                _abort(s, lot, tasks, queue, p, now)
             lot[OWNER, p], lot[DEADLINE, p] = job, deadline
             need -= 1
 

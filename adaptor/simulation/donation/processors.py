@@ -13,8 +13,6 @@ from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array
 
-_NOTHING = np.zeros((4, 0), np.int64)
-
 
 class Processors:
     """The processors of a cluster, from now on; `lot` is the table of `kernels`."""
@@ -36,13 +34,13 @@ class Processors:
         return twin
 
     def watch(self) -> None:
-        """Take in what has started and ended, where nothing is lent."""
+        """Take in what has started and ended, where no bag uses donated processors."""
         ended, started = self.changes()
         for job in ended:
             self.vacate(job)
         for job in started:
             self.learn(job)
-            self.seat(job, np.zeros(k.SCALARS, np.int64), _NOTHING, _NOTHING[:2], deadline=-1)
+            self.seat(job)
 
     def changes(self) -> tuple[list[int], list[int]]:
         """Jobs that have ended, and that have started, since this was asked last; in their order."""
@@ -61,18 +59,23 @@ class Processors:
         self.lot[k.OWNER, freed] = self.lot[k.DEADLINE, freed] = -1
         self.lot[k.SINCE, freed] = self.lot[k.TOLD, freed] = self.cluster.now
 
+    def places_of(self, job: int) -> Array:
+        """The processors that a job takes as it starts: the first that run no other."""
+        places: Array = np.flatnonzero(self.lot[k.OWNER] < 0)[: self.cluster.started_job(job)[2]]
+        return places
+
     def learn(self, job: int, *, local: bool = True) -> None:
         """The idle periods that a starting job ends; those that one of ours ends would have gone on."""
-        need = self.cluster.started_job(job)[2]
-        self._tell(np.flatnonzero(self.lot[k.OWNER] < 0)[:need], taken=local)
+        self._tell(self.places_of(job), taken=local)
 
     def tell(self) -> None:
         """Let the learner know of the idle periods that go on."""
         self._tell(np.flatnonzero(self.lot[k.OWNER] < 0), taken=False)
 
-    def seat(self, job: int, s: Array, tasks: Array, queue: Array, *, deadline: int) -> None:
+    def seat(self, job: int, deadline: int | None = None) -> None:
+        """A job has started; `deadline` is given where it is a pilot of ours."""
         need = self.cluster.started_job(job)[2]
-        k.seat(s, self.lot, tasks, queue, job, need, deadline, self.cluster.now)
+        k.seat(self.lot, job, need, -1 if deadline is None else deadline)
 
     def plan_ahead(self) -> None:
         """See which idle processors the cluster's plan needs, and when."""

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection
 
 import msgspec
-import numpy as np
 
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.donation.idleness import IdleLearner
@@ -19,8 +18,6 @@ from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import NEVER
 from adaptor.simulation.queue_view import queue_state
-
-_NO_TASKS = np.zeros((4, 0), np.int64)
 
 
 class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,9 +173,7 @@ class SimulatedSite:
         for number in ended:
             self._processors.vacate(number)
         for number in started:
-            self._processors.seat(
-                number, np.zeros(k.SCALARS, np.int64), _NO_TASKS, _NO_TASKS[:2], deadline=-1
-            )
+            self._processors.seat(number)
         owner = self._processors.lot[k.OWNER]
         for place, job in list(self._used.items()):
             if owner[place] >= 0:

@@ -13,7 +13,7 @@ from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
 from adaptor.experiments.bootstrap import Interval
 from adaptor.experiments.transparent.claims import CLAIMS, tally, verdicts
-from adaptor.experiments.transparent.design import MACHINES
+from adaptor.experiments.transparent.design import MACHINES, STRATEGIES
 from adaptor.experiments.transparent.summary import Cell, Share
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
@@ -45,10 +45,10 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     result = experiment(traces, out, "--samples", "2", mean="100,1000")
     assert "The paper's claims, one by one" in result.output
     runs = rows_of(out / "runs.csv")
-    assert len(runs) == 3 * 3 * 2 * 2 * 4
-    lent = [row for row in runs if row["strategy"] == "transparent"]
-    assert all((row["later"], row["delay"], row["change"]) == ("0", "0", "0") for row in lent)
-    assert all(row["donated"] == row["work"] for row in lent)
+    assert len(runs) == 3 * 3 * 2 * 2 * 5
+    donated = [row for row in runs if row["strategy"] in ("transparent", "all-idle")]
+    assert all((row["later"], row["delay"], row["change"]) == ("0", "0", "0") for row in donated)
+    assert all(row["donated"] == row["work"] for row in donated)
     assert len(rows_of(out / "turnarounds.csv")) == len(rows_of(out / "costs.csv")) == 3 * 3 * 2
     assert [row[""] for row in rows_of(out / "claims.csv")] == [claim.key for claim in CLAIMS]
     assert (out / "report.html").read_text(encoding="utf-8").count("data:image/svg+xml;base64,") == 3
@@ -82,12 +82,12 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
 
 
 def share(**more) -> Share:
-    plain = {"held": 0.0, "lent": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
+    plain = {"held": 0.0, "used": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
     return Share(**{"turnaround": Interval(1.0, 1.0, 1.0), "delay": 0.0, **plain, **more})
 
 
 def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, **strategies) -> Cell:
-    by = {name: share() for name in ("transparent", "static", "adaptive", "mixed")} | strategies
+    by = {name: share() for name in STRATEGIES} | strategies
     return Cell(
         trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=3, by=by,
         explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),

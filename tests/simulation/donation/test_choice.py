@@ -1,4 +1,4 @@
-"""The donation in numbers, on the simulated cluster, against the object that the daemon asks."""
+"""The choice of donated processors in numbers, against the decision that the daemon asks for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from adaptor.donation.situation import (
     UseNodes,
 )
 from adaptor.simulation.donation import kernels as k
-from adaptor.simulation.donation.choice import numbers, to_lend
+from adaptor.simulation.donation.choice import numbers, to_use
 from adaptor.simulation.kernels import NEVER
 
 NOW = 100_000
@@ -39,18 +39,18 @@ def hazards(draw):
 
 @st.composite
 def lots(draw):
-    """Processors: idle, planned, taken or lent, at random."""
+    """Processors: idle, planned, taken or in use, at random."""
     count = draw(st.integers(1, 12))
     lot = np.full((k.ROWS, count), -1, np.int64)
     lot[k.END] = NEVER
     for p in range(count):
         lot[k.SINCE, p] = NOW - draw(st.sampled_from([0, 1, 60, 3600]) | st.integers(0, NOW))
         lot[k.PLANNED, p] = draw(st.just(NEVER) | st.integers(NOW + 1, NOW + 20_000))
-        kind = draw(st.sampled_from(["idle", "idle", "taken", "lent"]))
+        kind = draw(st.sampled_from(["idle", "idle", "taken", "used"]))
         if kind == "taken":
             lot[k.OWNER, p] = 7
-        if kind == "lent":
-            lot[k.LENT, p], lot[k.TASK, p], lot[k.END, p] = NOW - 5, p, NOW + 50
+        if kind == "used":
+            lot[k.USED, p], lot[k.TASK, p], lot[k.END, p] = NOW - 5, p, NOW + 50
     return lot
 
 
@@ -62,7 +62,7 @@ def node(lot, p) -> NodeView:
         use=NodeUse.TAKEN if lot[k.OWNER, p] >= 0 else NodeUse.IDLE,
         since=float(lot[k.SINCE, p]),
         planned=math.inf if planned == NEVER else float(planned),
-        donated=DonatedUse(since=float(lot[k.LENT, p]), busy=1) if lot[k.LENT, p] >= 0 else None,
+        donated=DonatedUse(since=float(lot[k.USED, p]), busy=1) if lot[k.USED, p] >= 0 else None,
     )
 
 
@@ -73,9 +73,10 @@ def node(lot, p) -> NodeView:
     st.sampled_from([0, 30, 5000]) | st.integers(0, 50_000),
     st.sampled_from(["mixed", "transparent"]),
     st.integers(0, 2000),
+    st.sampled_from(["likely", "all"]),
 )
-def test_the_kernel_lends_what_the_object_lends(lot, hazard, waiting, needs, allocation, useful):
-    rules = DonationRules(useful_time=float(useful))
+def test_the_kernel_uses_what_the_core_uses(lot, hazard, waiting, needs, allocation, useful, choose):
+    rules = DonationRules(choose=choose, useful_time=float(useful))
     view = DonationView(
         now=float(NOW),
         nodes=tuple(node(lot, p) for p in range(lot.shape[1])),
@@ -84,12 +85,13 @@ def test_the_kernel_lends_what_the_object_lends(lot, hazard, waiting, needs, all
     )
     wanted = {int(name) for each in decide(view, hazard) if isinstance(each, UseNodes) for name in each.nodes}
     least = least_probability(allocation, rules)
-    found = to_lend(lot, NOW, numbers(hazard), least, rules.useful_time, waiting, needs)
+    level = math.inf if least <= 0 else -math.log(least)
+    found = to_use(lot, NOW, numbers(hazard), level, rules.useful_time, waiting, needs)
     assert {*found.tolist()} == wanted
 
 
 @given(hazards(), st.integers(0, 10**7), st.integers(-10, 10**7) | st.just(NEVER), st.floats(0.01, 1))
-def test_a_lent_processor_has_room_for_the_same_tasks(hazard, age, until_planned, probability):
+def test_a_donated_processor_has_room_for_the_same_tasks(hazard, age, until_planned, probability):
     planned = math.inf if until_planned == NEVER else float(until_planned)
     wanted = room(hazard, float(age), planned, probability)
     found = k.room(numbers(hazard), float(age), float(until_planned), -math.log(probability))
