@@ -182,24 +182,6 @@ class Simulation:
         """Raises KeyError: no such job from outside."""
         return self._outside.job(job)
 
-    def start_of(self, job: int) -> int | None:
-        """When a job of the trace or from outside started; None where it has not.
-
-        Raises:
-            KeyError: no such job.
-        """
-        if job >= len(self._table):
-            return self.outside_job(job).started
-        if job < 0:
-            raise KeyError(job)
-        if job >= self._scalars[k.NEXT_JOB]:
-            return None
-        holder = self
-        while holder._parent is not None and job < holder._first_own:
-            holder = holder._parent
-        start = int(holder._starts[job])
-        return start if start >= 0 else None
-
     def starts(self) -> Array:
         """The starts of all jobs of the trace, -1 for those that have not."""
         starts: Array = self._starts.copy()

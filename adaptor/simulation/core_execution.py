@@ -22,6 +22,8 @@ from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, Worke
 
 SITE = "site"
 _BAG = 1
+_HEARTBEAT = 5.0
+"""Seconds between two reports of a worker, at most; none is needed where messages take no time."""
 
 
 class CoreExecution:
@@ -31,7 +33,11 @@ class CoreExecution:
         self._runtimes = runtimes.tolist()
         self.broker = Broker({SITE: site_terms(terms)})
         workers = terms.workers
-        self._workers = SimulatedWorkers(self.broker, idle_timeout={SITE: workers.idle_timeout})
+        self._workers = SimulatedWorkers(
+            self.broker,
+            idle_timeout={SITE: workers.idle_timeout},
+            heartbeat=_HEARTBEAT + 2 * workers.latency if workers.latency else math.inf,
+        )
         spec = BagSpec(name="", cwd="", output="", environment={}, replicas=workers.replicas)
         self._bag = Bag(_BAG, spec, len(runtimes))
         self._bag.fill()

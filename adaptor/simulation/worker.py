@@ -73,6 +73,8 @@ class SimulatedWorker:
         self.pilot = pilot
         self.leave_at = pilot.deadline - last
         self.running: dict[AttemptKey, Started] = {}
+        self.welcomed = False
+        """Whether the daemon has answered its Hello."""
         self.idle_since: float | None = None
         self._slots = Slots(pilot.processors, pilot.memory, pilot.deadline)
         self._unreported: list[AttemptKey] = []

@@ -66,8 +66,8 @@ class SimulatedWorkers:
     """The workers of all pilots of a simulation.
 
     In each second tasks end first, by worker and by slot, and each end is reported at once; then workers
-    whose time is up end what runs; then workers with free processors report again, so that they get what the
-    second has freed; those without work leave after their idle time.
+    whose time is up end what runs; then workers with free processors report again (where messages take no
+    time), so that they get what the second has freed; those without work leave after their idle time.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class SimulatedWorkers:
         self.broker.add_bag(bag, now)
         self._changed = True
         self._answer(now)
+        self._deliver(now)
 
     def start(self, pilot: Pilot, now: float) -> str:
         """A worker starts in a pilot; several may start in the same one. Returns its id."""
@@ -149,7 +150,7 @@ class SimulatedWorkers:
             changed, self._changed = self._changed, False
             self._deliver(now)
             for worker in list(self._workers.values()):
-                if worker.has_started or (changed and worker.free):
+                if worker.has_started or (changed and worker.free and not self._latency(worker)):
                     self._say(worker, worker.report([]), now)
                     self._deliver(now)
             if not self._changed:
@@ -163,13 +164,17 @@ class SimulatedWorkers:
 
     def _task_ends(self, worker: SimulatedWorker, started: Started, now: float) -> None:
         if worker.running.get(started.key) is started:
-            self._tell(worker, [worker.finish(started.key)], now)
+            result = worker.finish(started.key)
+            self._start_in(worker, now)
+            self._tell(worker, [result], now)
 
     def _start_in(self, worker: SimulatedWorker, now: float) -> None:
         for started in worker.start(now, partial(self._behave, worker)):
             self._plan(
                 started.ends, _TASK_ENDS, worker, partial(self._task_ends, worker, started), started.place
             )
+        if not worker.idle:
+            worker.idle_since = None
         late = worker.late_at()
         if late < math.inf:
             self._plan(late + 1.0, _LATE, worker, partial(self._return_late, worker))
@@ -192,11 +197,9 @@ class SimulatedWorkers:
 
     def _note_idle(self, worker: SimulatedWorker, now: float) -> None:
         """A worker without work leaves when its idle time is over, unless it gets some."""
-        if worker.id not in self._workers:
+        if worker.id not in self._workers or not worker.welcomed:
             return
-        if not worker.idle:
-            worker.idle_since = None
-        elif worker.idle_since is None:
+        if worker.idle and worker.idle_since is None:
             worker.idle_since = now
             self._events.append(WorkerIdle(worker.pilot.pilot, worker.id, now))
             over = now + self._idle_timeout[worker.pilot.site]
@@ -224,11 +227,13 @@ class SimulatedWorkers:
         self._send(worker, partial(self._hear, worker, message), now)
 
     def _send(self, worker: SimulatedWorker, deliver: Callable[[float], None], now: float) -> None:
-        latency = self.broker.books.sites[worker.pilot.site].latency
-        if latency:
+        if latency := self._latency(worker):
             self._plan(now + latency, _MESSAGE, worker, deliver)
         else:
             self._mail.append(deliver)
+
+    def _latency(self, worker: SimulatedWorker) -> float:
+        return self.broker.books.sites[worker.pilot.site].latency
 
     def _deliver(self, now: float) -> None:
         while self._mail:
@@ -242,11 +247,17 @@ class SimulatedWorkers:
                 self.broker.hello(worker.id, message, site, now)
                 if not self.broker.has_work_in(pilot, site):
                     self.broker.tell_to_leave(worker.id, ALL_ENDED)
+                self._send(worker, partial(self._welcome, worker), now)
             case Report():
                 self.broker.report(worker.id, message, now)
             case Goodbye():
                 self.broker.goodbye(worker.id, message.why, message.results, now)
         self._answer(now)
+
+    def _welcome(self, worker: SimulatedWorker, _now: float) -> None:
+        """The daemon answers a Hello; the idle time counts from then on."""
+        worker.welcomed = True
+        self._touched[worker.id] = worker
 
     def _answer(self, now: float) -> None:
         """Pass on what the broker orders, and note what it has changed."""

@@ -70,7 +70,7 @@ def test_a_fork_with_jobs_from_outside_equals_a_full_replay(jobs, policy, at, as
     fork.finish()
     base.finish()
     assert fork.starts().tolist() == expected(slow, jobs)
-    assert [fork.start_of(ours) for ours, _ in ids] == [slow.started[theirs] for _, theirs in ids]
+    assert [fork.outside_job(ours).started for ours, _ in ids] == [slow.started[theirs] for _, theirs in ids]
     assert base.starts().tolist() == expected(naive_of(jobs, policy), jobs)
 
 
@@ -86,7 +86,7 @@ def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked
     slow.cancel(at + later, theirs)
     fast.finish()
     assert fast.starts().tolist() == expected(slow, jobs)
-    assert fast.start_of(job) == slow.started.get(theirs)
+    assert fast.outside_job(job).started == slow.started.get(theirs)
 
 
 @given(traces(), policies, st.integers(0, 90), requests, st.integers(1, 30))
@@ -100,9 +100,9 @@ def test_to_be_told_the_end_at_the_start_equals_to_know_it_before(jobs, policy, 
     knowing.submit(processors, tr, run)
     knowing.finish()
     job = told.submit(processors, tr)
-    if told.start_of(job) is None:
+    if told.outside_job(job).started is None:
         assert told.advance_to_change(10_000)
-    assert told.start_of(job) == told.now
+    assert told.outside_job(job).started == told.now
     told.end(job, told.now + run)
     assert told.advance_to_change(10_000)
     assert told.outside_job(job).ended == told.now
@@ -127,7 +127,6 @@ def test_the_way_in_steps_and_forks_of_forks_does_not_matter(jobs, policy, steps
         assert (known[known >= 0] <= now).all()
     stepped.finish()
     assert stepped.starts().tolist() == whole.starts().tolist()
-    assert [stepped.start_of(job) for job in range(len(jobs))] == whole.starts().tolist()
 
 
 @given(traces(), policies)
@@ -189,15 +188,15 @@ def test_hundreds_of_jobs_from_outside():
     cluster = Simulation(jobs_from([]), PROCESSORS, "easy")
     ids = [cluster.submit(PROCESSORS, 10) for _ in range(300)]
     cluster.finish()
-    assert [cluster.start_of(job) for job in ids] == [10 * i for i in range(300)]
+    assert [cluster.outside_job(job).started for job in ids] == [10 * i for i in range(300)]
     assert cluster.outside_job(ids[-1]).reached_limit
 
 
 def test_a_job_that_fits_starts_within_its_second():
     cluster = Simulation(jobs_from([(5, 4, 10, 10)]), PROCESSORS, "conservative")
     cluster.advance(5)
-    assert cluster.start_of(cluster.submit(4, 10)) == 5
-    assert cluster.start_of(cluster.submit(1, 10)) is None
+    assert cluster.outside_job(cluster.submit(4, 10)).started == 5
+    assert cluster.outside_job(cluster.submit(1, 10)).started is None
 
 
 def test_a_pilot_may_leave_in_the_second_it_started():
@@ -207,7 +206,7 @@ def test_a_pilot_may_leave_in_the_second_it_started():
     cluster.end(first, 0)
     assert cluster.outside_job(first).ended == 0
     assert not cluster.outside_job(first).reached_limit
-    assert cluster.start_of(second) == 0
+    assert cluster.outside_job(second).started == 0
 
 
 def test_next_event():
@@ -242,14 +241,11 @@ def test_unknown_jobs_and_impossible_ends():
     for call in (cluster.cancel, cluster.outside_job):
         with pytest.raises(KeyError):
             call(0)
-    for unknown in (-1, 99):
-        with pytest.raises(KeyError):
-            cluster.start_of(unknown)
     with pytest.raises(ValueError, match="does not run"):
         cluster.end(waiting, 5)
     with pytest.raises(ValueError, match="its limit"):
         cluster.end(waiting - 1, 11)
-    assert cluster.start_of(0) is None
+    assert cluster.starts().tolist() == [-1]
 
 
 @pytest.mark.parametrize(

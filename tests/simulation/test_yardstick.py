@@ -28,7 +28,7 @@ def turnaround_with_the_whole_machine(cluster: Simulation, runtimes: list[int]) 
     begin, left = cluster.now, sorted(runtimes)
     requests = [cluster.submit(PROCESSORS, 40) for _ in range(2)]
     while True:
-        while (start := cluster.start_of(requests[0])) is None:
+        while (start := cluster.outside_job(requests[0]).started) is None:
             assert cluster.advance_to_change(cluster.now + 10_000)
         free_at = [start] * PROCESSORS
         while left and min(free_at) + left[-1] <= start + 40:

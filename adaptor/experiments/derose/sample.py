@@ -11,7 +11,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.experiments.derose.design import HEURISTICS, JobType, Settings, Workload, submission
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.driver import run_grid_job
+from adaptor.simulation.driver import MakeExecution, run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.normalise import normalise
@@ -44,8 +44,13 @@ def load(path: Path, processors: int) -> Jobs:
     return normalise(read_trace(path), processors)[0]
 
 
-def run_sample(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> list[Outcome]:
-    """All grid jobs of one sample; the way to its instant is simulated once, and forked from."""
+def run_sample(
+    workload: Workload, jobs: Jobs, settings: Settings, sample: int, make: MakeExecution | None = None
+) -> list[Outcome]:
+    """All grid jobs of one sample; the way to its instant is simulated once, and forked from.
+
+    `make` says who runs the tasks (see `run_grid_job`).
+    """
     base = Simulation(jobs, workload.processors, "conservative")
     at = submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample)
     base.advance(at)
@@ -57,7 +62,7 @@ def run_sample(workload: Workload, jobs: Jobs, settings: Settings, sample: int) 
             bound = yardstick.bound(runtimes, pending * workload.processors)
             for heuristic in HEURISTICS:
                 terms = _terms(workload, settings, pending, heuristic)
-                result = run_grid_job(base.fork(), runtimes, terms)
+                result = run_grid_job(base.fork(), runtimes, terms, make)
                 outcomes.append(
                     Outcome(
                         trace=workload.key,

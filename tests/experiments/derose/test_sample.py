@@ -1,0 +1,43 @@
+"""A sample of the experiment by the compiled kernel is that by the scheduling core, field by field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.experiments.derose.design import WORKLOADS, Settings, Workload
+from adaptor.experiments.derose.sample import load, run_sample
+from adaptor.simulation.core_execution import CoreExecution
+from adaptor.simulation.kernel_execution import KernelExecution
+
+ROOT = Path(__file__).parents[3]
+SHARED = ROOT / ".." / "shared" / "traces"
+SMALL = Workload(key="small", title="small", file="small", processors=64, paper=None)
+SETTINGS = Settings(
+    tasks=(100, 1000), means=(100, 10_000), heterogeneities=(1, 4), max_pending=(1, 3), max_tr=64_800
+)
+
+
+def same(workload: Workload, path: Path, sample: int) -> None:
+    jobs = load(path, workload.processors)
+    by_kernel, by_core = (
+        [msgspec.structs.asdict(each) for each in run_sample(workload, jobs, SETTINGS, sample, make)]
+        for make in (KernelExecution, CoreExecution)
+    )
+    assert len(by_kernel) == SETTINGS.jobs_per_sample
+    assert by_kernel == by_core
+
+
+@pytest.mark.parametrize("sample", range(3))
+def test_on_the_small_trace(sample):
+    same(SMALL, ROOT / "fixtures" / "traces" / "small.swf", sample)
+
+
+def test_on_a_real_trace():
+    workload = WORKLOADS[0]
+    path = SHARED / f"{workload.file}.swf.gz"
+    if not path.is_file():
+        pytest.skip(f"no trace {path}")
+    same(workload, path, 0)
