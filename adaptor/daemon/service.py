@@ -32,7 +32,7 @@ from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.spool.setup import open_spool, spool_of
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
-from adaptor.daemon.worker_endpoint import Desk
+from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
 from adaptor.protocol.access import CLIENT_ACCESS
@@ -88,7 +88,7 @@ class Service:
         for state in self.sites.values():
             set_up_remote_folder(state, self._keys, self._addresses, self._stall)
         self._load_pilots()
-        self.desk = Desk(self.core, self.sites, self._stall)
+        self.workers = WorkerEndpoint(self.core, self.sites, self._stall)
         self._clients = ClientEndpoint(self, self._stall, self.server.send_client)
         self._stop = asyncio.Event()
         self._stopping = False
@@ -250,7 +250,7 @@ class Service:
         if self.stalled:
             return
         try:
-            await self.desk.hear(batch)
+            await self.workers.hear(batch)
         except Exception as error:
             log.exception("an error of the adaptor's own; it begins again from the journal")
             self._stall(error)
@@ -267,7 +267,7 @@ class Service:
         if self.stalled:
             return
         try:
-            await self.desk.miss_silent(float(self.config.daemon.worker_timeout))
+            await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
         except JournalError as error:
             self._stall(error)
         if self.core.broker.busy or any(state.pilots for state in self.sites.values()):

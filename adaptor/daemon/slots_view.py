@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
 from adaptor.crafting.shape import Shape
 from adaptor.crafting.situation import SiteRules
+from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import FreeSlot, QueueState
+from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.views import FreeStep, SlotsView, SlotView
+from backends.base import SchedulerError
+from backends.rules import site_rules
 
 
 def slots_view(site: str, queue: QueueState, rules: SiteRules) -> SlotsView:
@@ -43,3 +48,13 @@ def _slot(slot: FreeSlot, processors: int, rules: SiteRules) -> SlotView:
         p=p if fits else None,
         tr=tr if fits else None,
     )
+
+
+def read_site(name: str, config: SiteConfig) -> SlotsView:
+    """The free slots of a site's queue, read now; one that does not answer has a problem instead."""
+    try:
+        backend = make_backend(name, config, private_directory(state_directory()))
+        rules = site_rules(config, backend, limits_of(config, backend), float(config.pad))
+        return slots_view(name, backend.queue_state(), rules)
+    except SchedulerError as error:
+        return unread(name, str(error))

@@ -42,7 +42,7 @@ _ROUND_TRIPS = 6
 """So many are waited for before a worker is lost, besides the timeout, where messages take long."""
 
 
-class Desk:
+class WorkerEndpoint:
     def __init__(self, core: Core, sites: dict[str, Site], stall: Callable[[JournalError], None]) -> None:
         self._core = core
         self._sites = sites

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.daemon.worker_endpoint import Desk
+from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.journal.credit_entries import read_entries
 from adaptor.protocol.messages import (
     AttemptKey,
@@ -42,9 +42,9 @@ def hear(site: FakeSite, *messages: FromWorker) -> None:
     def stall(error: Exception) -> None:
         raise error
 
-    desk = Desk(site.state.core, {"here": site.state}, stall)
+    endpoint = WorkerEndpoint(site.state.core, {"here": site.state}, stall)
     for message in messages:
-        asyncio.run(desk.hear([(b"w", encode(message))]))
+        asyncio.run(endpoint.hear([(b"w", encode(message))]))
 
 
 def hello(unacknowledged: tuple[Result, ...] = ()) -> Hello:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.worker_endpoint import Desk
+from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.model import CraftedRequest, Request
 from adaptor.protocol.messages import AttemptKey, Ending, Goodbye, Hello, Leaving, Report, Result, encode
 from tests.daemon.fake_site import FakeSite
@@ -20,7 +20,11 @@ def say(site: FakeSite, message: Hello | Report | Goodbye) -> None:
     def stall(error: Exception) -> None:
         raise error
 
-    asyncio.run(Desk(site.state.core, {"here": site.state}, stall).hear([(WORKER.encode(), encode(message))]))
+    asyncio.run(
+        WorkerEndpoint(site.state.core, {"here": site.state}, stall).hear(
+            [(WORKER.encode(), encode(message))]
+        )
+    )
 
 
 @pytest.fixture
@@ -63,5 +67,5 @@ def test_silence(site: FakeSite) -> None:
         raise error
 
     site.state.core.broker.books.workers[WORKER].seen = time.time() - 1000
-    asyncio.run(Desk(site.state.core, {"here": site.state}, stall).miss_silent(30.0))
+    asyncio.run(WorkerEndpoint(site.state.core, {"here": site.state}, stall).miss_silent(30.0))
     assert WORKER not in site.state.core.broker.books.workers

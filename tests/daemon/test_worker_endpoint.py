@@ -12,7 +12,7 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
-from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, Desk
+from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, Request
 from adaptor.protocol.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
 from adaptor.protocol.spool.directory import DirectorySpool
@@ -60,22 +60,22 @@ def greet(site: FakeSite) -> Welcome:
 
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
     hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=time.time() + 600)
-    asyncio.run(desk_of(site).hear([(WORKER.encode(), encode(hello))]))
+    asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(hello))]))
     (welcome,) = [message for message in told if isinstance(message, Welcome)]
     return welcome
 
 
-def desk_of(site: FakeSite) -> Desk:
+def endpoint_of(site: FakeSite) -> WorkerEndpoint:
     def stall(error: Exception) -> None:
         raise error
 
-    return Desk(site.state.core, {"here": site.state}, stall)
+    return WorkerEndpoint(site.state.core, {"here": site.state}, stall)
 
 
 def lost(site: FakeSite, silent_for: float) -> bool:
     worker = site.state.core.broker.books.workers[WORKER]
     worker.seen = time.time() - silent_for
-    asyncio.run(desk_of(site).miss_silent(TIMEOUT))
+    asyncio.run(endpoint_of(site).miss_silent(TIMEOUT))
     return WORKER not in site.state.core.broker.books.workers
 
 

@@ -71,7 +71,7 @@ def _read_here(names: Sequence[str], config: str | None) -> list[views.SlotsView
         ConfigError: the configuration is at fault; UsageError: it has no such site.
     """
     from adaptor.config.loading import config_path, load_config
-    from adaptor.daemon.queue_reader import read_site
+    from adaptor.daemon.slots_view import read_site
 
     sites = load_config(config_path(config)).sites
     for name in names:
