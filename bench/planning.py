@@ -15,7 +15,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Group, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, PlanningView, SiteRules, TaskGroup
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -39,9 +39,9 @@ def crowded_queue(seed: int) -> QueueState:
     return QueueState(now=0.0, processors=PROCESSORS, running=tuple(running), pending=tuple(pending))
 
 
-def view(queue: QueueState, heuristic: str, requests: int) -> SiteView:
+def view(queue: QueueState, heuristic: str, requests: int) -> PlanningView:
     limits = Limits(max_pending_requests=requests, max_proc=64, max_tr=64800)
-    return SiteView(
+    return PlanningView(
         now=queue.now,
         queue=queue,
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
@@ -69,7 +69,7 @@ def snapshot(queue: QueueState, sites: int) -> Snapshot:
         terms=terms,
         demands=known.demands,
         payers=({1: float(demand.waiting)},),
-        groups=(Group(demand.waiting, dict.fromkeys(facts, demand)),),
+        groups=(TaskGroup(demand.waiting, dict.fromkeys(facts, demand)),),
         ledger=ledger,
         memory=Memory(),
         work=True,

@@ -10,8 +10,8 @@ from adaptor.crafting.availability import availability
 from adaptor.crafting.candidate import Candidate, Work
 from adaptor.crafting.optimize import optimize
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import Situation
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation
 from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import format_duration
@@ -20,7 +20,7 @@ BETTER = 1 + 1e-9
 """A throughput improves only by more than floating point does by itself."""
 
 
-def adaptive(situation: Situation) -> list[CraftedRequest]:
+def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
     """Algorithm 2 of De Rose et al. 2008, §4.3.1, repeated while requests are allowed and tasks remain.
 
     Where the paper is silent:
@@ -35,7 +35,9 @@ def adaptive(situation: Situation) -> list[CraftedRequest]:
     Returns an empty list where not even one task fits into a request or a free slot.
     """
     profile = availability(situation.queue)
-    work = Work(shape=Shape.of(situation), now=situation.queue.now, remaining=situation.remaining_tasks)
+    work = Work(
+        shape=RequestShape.of(situation), now=situation.queue.now, remaining=situation.remaining_tasks
+    )
     allowed = situation.allowed_requests
     crafted: list[CraftedRequest] = []
     while len(crafted) < allowed and work.remaining > 0:
@@ -126,7 +128,7 @@ def _give(profile: Profile, each: Candidate) -> None:
     profile.give(each.slot.start, each.request.tr, each.request.p)
 
 
-def _crafted(each: Candidate, tasks: int, situation: Situation) -> CraftedRequest:
+def _crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
     request, slot = each.request, each.slot
     reason = (
         f"asks {request.p} × {format_duration(request.tr)} for {tasks} of "

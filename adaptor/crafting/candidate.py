@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.model import FreeSlot, Request
 
 
@@ -34,7 +34,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """What candidates are made for: tasks of one shape that remain at an instant."""
 
-    shape: Shape
+    shape: RequestShape
     now: float
     remaining: int
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.shape import TINY, rounds_within, task_slots
-from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
 from adaptor.model import PilotState
 
 
-class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
     """What the pilots in the system mean for the waiting tasks."""
 
     uncovered: list[int]
@@ -21,12 +21,12 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     """Queued pilots whose every slot would find no task that it could take."""
 
 
-def coverage(view: SiteView) -> Coverage:
+def coverage(view: PlanningView) -> PilotCoverage:
     """Hand the tasks of the demands of a site that is alone to its pilots (see `joint_coverage`)."""
-    return joint_coverage({"": view}, [Group(demand.waiting, {"": demand}) for demand in view.demands])
+    return joint_coverage({"": view}, [TaskGroup(demand.waiting, {"": demand}) for demand in view.demands])
 
 
-def joint_coverage(views: Mapping[str, SiteView], groups: Sequence[Group]) -> Coverage:
+def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> PilotCoverage:
     """Hand the waiting tasks to the pilots of all sites, each to those of sites at which it may run.
 
     Each task slot of a queued pilot is expected to take `⌊(tr − pad) / runtime⌋` tasks, at least one,
@@ -40,7 +40,7 @@ def joint_coverage(views: Mapping[str, SiteView], groups: Sequence[Group]) -> Co
     before it (in order of issue) can take every waiting task at once. That does not depend on how many
     rounds are expected, so a small change of an estimate withdraws nothing.
     """
-    return Coverage(
+    return PilotCoverage(
         uncovered=_Handout(views, groups).run(math.inf).waiting,
         needless=_Handout(views, groups).run(1).untouched,
     )
@@ -49,7 +49,7 @@ def joint_coverage(views: Mapping[str, SiteView], groups: Sequence[Group]) -> Co
 class _Handout:
     """One pass over the pilots, running ones first, then the others in order of issue."""
 
-    def __init__(self, views: Mapping[str, SiteView], groups: Sequence[Group]) -> None:
+    def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
         self._pilots = [(name, view, pilot) for name, view in views.items() for pilot in view.pilots]
         self._groups = groups
         self._demands = {name: [group.at.get(name) for group in groups] for name in views}
@@ -69,7 +69,7 @@ class _Handout:
                 self.untouched.append(pilot.id)
         return self
 
-    def _run(self, site: str, view: SiteView, pilot: PilotView, most_rounds: float) -> None:
+    def _run(self, site: str, view: PlanningView, pilot: PilotView, most_rounds: float) -> None:
         seconds = max(0.0, _time_left(pilot, view.now))
         slots = self._slots(site, view.rules, pilot)
         left = [seconds / demand.runtime if demand else 0.0 for demand in self._demands[site]]

@@ -15,7 +15,7 @@ MOST = 0.75
 """The share that counts where the whole was promised: starting a pilot may take more than the pad."""
 
 
-class Learned(msgspec.Struct, frozen=True, kw_only=True):
+class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     """All that a `RuntimeLearner` knows; a journal of attempts is enough to rebuild it."""
 
     finished: int = 0
@@ -45,7 +45,7 @@ class RuntimeLearner:
     """
 
     def __init__(
-        self, *, initial: float, factor: int, longest: float, learned: Learned | None = None
+        self, *, initial: float, factor: int, longest: float, learned: LearnedRuntimes | None = None
     ) -> None:
         """`initial` is the estimate before anything is known, `longest` the longest task that the site
         can run (maxTr less the pad).
@@ -55,7 +55,7 @@ class RuntimeLearner:
         """
         if factor < 2 or factor != int(factor):
             raise ValueError(f"the growth factor must be an integer of 2 or more, not {factor!r}")
-        known = learned or Learned()
+        known = learned or LearnedRuntimes()
         self._initial, self._factor, self._possible = initial, factor, longest
         self._finished, self._total, self._squares = known.finished, known.total, known.squares
         self._longest = known.longest
@@ -63,9 +63,9 @@ class RuntimeLearner:
         self._not_enough = max(known.not_enough, *known.cut.values(), 0.0)
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedRuntimes:
         """What is known now, to go on from later."""
-        return Learned(
+        return LearnedRuntimes(
             finished=self._finished,
             total=self._total,
             squares=self._squares,

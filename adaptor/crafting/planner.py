@@ -12,13 +12,13 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
+    CraftingSituation,
     Decision,
     Demand,
     Issue,
     PilotView,
+    PlanningView,
     SiteRules,
-    SiteView,
-    Situation,
     Withdraw,
     Withhold,
 )
@@ -27,7 +27,7 @@ from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 from adaptor.units import format_duration
 
 
-def plan(view: SiteView, part: SitePart | None = None) -> list[Decision]:
+def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
     """What to do now at a site: withdrawals first, then requests in order of urgency.
 
     Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
@@ -55,7 +55,7 @@ def plan(view: SiteView, part: SitePart | None = None) -> list[Decision]:
     return [*decisions, *_requests(view, view.queue, handed_out.uncovered, allowed)]
 
 
-def _withdrawals(view: SiteView, needless: list[int]) -> list[Withdraw]:
+def _withdrawals(view: PlanningView, needless: list[int]) -> list[Withdraw]:
     return [
         Withdraw(pilot.id, _why_needless(view, pilot))
         for pilot in view.pilots
@@ -63,7 +63,7 @@ def _withdrawals(view: SiteView, needless: list[int]) -> list[Withdraw]:
     ]
 
 
-def _why_needless(view: SiteView, pilot: PilotView) -> str:
+def _why_needless(view: PlanningView, pilot: PilotView) -> str:
     served = [demand for demand in view.demands if demand.bag == pilot.bag]
     demands = [demand for demand in served if demand.waiting]
     if not demands:
@@ -81,7 +81,7 @@ def _why_needless(view: SiteView, pilot: PilotView) -> str:
     )
 
 
-def _requests(view: SiteView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
+def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
     """The demands in turn, the one with the largest uncovered share first.
 
     Each gets an equal part of the requests that are still allowed, so every one gets its first before
@@ -120,7 +120,7 @@ def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedReques
     return kept
 
 
-def _rules(view: SiteView, demand: Demand) -> SiteRules:
+def _rules(view: PlanningView, demand: Demand) -> SiteRules:
     """The site's rules, with no request wider or longer than what may be asked for."""
     limits = view.rules.limits
     if demand.most is not None:
@@ -130,8 +130,10 @@ def _rules(view: SiteView, demand: Demand) -> SiteRules:
     return msgspec.structs.replace(view.rules, limits=limits)
 
 
-def _situation(view: SiteView, queue: QueueState, demand: Demand, remaining: int, part: int) -> Situation:
-    return Situation(
+def _situation(
+    view: PlanningView, queue: QueueState, demand: Demand, remaining: int, part: int
+) -> CraftingSituation:
+    return CraftingSituation(
         queue=queue,
         rules=_rules(view, demand),
         in_system=view.rules.limits.max_pending_requests - part,

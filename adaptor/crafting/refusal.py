@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import PilotView, SiteView, Situation
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation, PilotView, PlanningView
 from adaptor.crafting.words import counted
 from adaptor.model import PilotState
 from adaptor.units import format_duration
 
 
-def no_answer(view: SiteView) -> str:
+def no_answer(view: PlanningView) -> str:
     return (
         f"the scheduler has not answered, so its queue is not known; nothing is issued for the "
         f"{counted(_waiting(view), 'waiting task')} until it does"
     )
 
 
-def everything_covered(view: SiteView) -> str:
+def everything_covered(view: PlanningView) -> str:
     return (
         f"the {counted(len(view.pilots), 'pilot')} in the system ({listed(view.pilots)}) can be "
         f"expected to take all of the {counted(_waiting(view), 'waiting task')}"
     )
 
 
-def limit_reached(view: SiteView, uncovered: int) -> str:
+def limit_reached(view: PlanningView, uncovered: int) -> str:
     limit = view.rules.limits.max_pending_requests
     return (
         f"max_pending_requests is {limit} and {listed(view.pilots)} are in the system, which leaves "
@@ -31,9 +31,9 @@ def limit_reached(view: SiteView, uncovered: int) -> str:
     )
 
 
-def nothing_possible(situation: Situation) -> str:
+def nothing_possible(situation: CraftingSituation) -> str:
     """Why a heuristic has crafted nothing for the remaining tasks of a situation."""
-    shape = Shape.of(situation)
+    shape = RequestShape.of(situation)
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
         return f"every request that is allowed went to other tasks, {tasks} wait for the next one"
@@ -46,7 +46,7 @@ def nothing_possible(situation: Situation) -> str:
     )
 
 
-def _too_wide(shape: Shape) -> str:
+def _too_wide(shape: RequestShape) -> str:
     need = counted(max(shape.unit, shape.processors_per_task), "processor")
     if shape.unit > shape.processors_per_task:
         need += f" (whole nodes of {shape.rules.granularity})"
@@ -58,7 +58,7 @@ def _too_wide(shape: Shape) -> str:
     return f"it needs {need}, but the site has {shape.site_processors} in service"
 
 
-def _waiting(view: SiteView) -> int:
+def _waiting(view: PlanningView) -> int:
     return sum(demand.waiting for demand in view.demands)
 
 

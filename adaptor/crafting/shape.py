@@ -6,7 +6,7 @@ import math
 
 import msgspec
 
-from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.units import round_down, round_up
 
 TINY = 1e-6
@@ -26,7 +26,7 @@ def rounds_within(seconds: float, runtime: float, pad: float) -> int:
     return max(0, math.floor((seconds - pad + TINY) / runtime))
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True):
+class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     """Requests for tasks of this many processors and seconds, at a site with these rules."""
 
     rules: SiteRules
@@ -35,7 +35,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     runtime: float
 
     @classmethod
-    def of(cls, situation: Situation) -> Shape:
+    def of(cls, situation: CraftingSituation) -> RequestShape:
         return cls(
             rules=situation.rules,
             site_processors=situation.queue.processors,

@@ -23,7 +23,7 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`p` is a multiple of it: the processors of a node where only whole nodes are given."""
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
+class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     """What a heuristic decides on (De Rose §4.3)."""
 
     queue: QueueState
@@ -41,7 +41,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return max(0, self.rules.limits.max_pending_requests - self.in_system)
 
 
-Heuristic = Callable[[Situation], list[CraftedRequest]]
+Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
 class PilotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that a request may be long now, beside max_tr: what begins after a deadline is of no use."""
 
 
-class Group(msgspec.Struct, frozen=True):
+class TaskGroup(msgspec.Struct, frozen=True):
     """Tasks of one shape that may run at the same sites."""
 
     waiting: int
@@ -95,7 +95,7 @@ class Group(msgspec.Struct, frozen=True):
     """As each of these sites sees them, by its name; `running` counts those that run there."""
 
 
-class SiteView(msgspec.Struct, frozen=True, kw_only=True):
+class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """All that one planning step of one site decides on."""
 
     now: float

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import Situation
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation
 from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, Request
 from adaptor.units import format_duration
 
 
-def static(situation: Situation) -> list[CraftedRequest]:
+def static(situation: CraftingSituation) -> list[CraftedRequest]:
     """Algorithm 1 of De Rose et al. 2008, §4.3.1.
 
     Each allowed request asks for `min(maxProc, ⌈remainingTasks / allowedRequests⌉)` processors during
@@ -21,7 +21,7 @@ def static(situation: Situation) -> list[CraftedRequest]:
 
     Returns an empty list where not even one task fits into a request.
     """
-    shape = Shape.of(situation)
+    shape = RequestShape.of(situation)
     allowed, remaining = situation.allowed_requests, situation.remaining_tasks
     if not allowed or remaining <= 0 or not shape.widest:
         return []

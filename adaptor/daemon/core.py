@@ -21,7 +21,7 @@ from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
 from adaptor.scheduling.changes import Changes
-from adaptor.scheduling.outbox import Draft, Grant
+from adaptor.scheduling.orders import DraftOrders, Grant
 from adaptor.scheduling.state import SiteTerms
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class Core:
         """It has left, or says Hello anew: it knows no bag any more."""
         self._sent_bags.pop(worker, None)
 
-    def _orders(self, worker: str, draft: Draft) -> Orders:
+    def _orders(self, worker: str, draft: DraftOrders) -> Orders:
         known = self._sent_bags.setdefault(worker, set())
         new = {grant.key.bag for grant in draft.grants} - known
         known |= new

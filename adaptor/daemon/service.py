@@ -283,7 +283,7 @@ class Service:
             started=self.started,
             state_directory=str(self.directory),
             addresses=list(self._addresses()),
-            workers=len(self.core.broker.books.workers),
+            workers=len(self.core.broker.state.workers),
             stalled=self.stalled,
         )
 

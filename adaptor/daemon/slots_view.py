@@ -6,7 +6,7 @@ import math
 
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import FreeSlot, QueueState
@@ -38,7 +38,7 @@ def unread(site: str, problem: str) -> SlotsView:
 
 
 def _slot(slot: FreeSlot, processors: int, rules: SiteRules) -> SlotView:
-    shape = Shape(rules=rules, site_processors=processors, processors_per_task=1, runtime=1.0)
+    shape = RequestShape(rules=rules, site_processors=processors, processors_per_task=1, runtime=1.0)
     p, tr = min(shape.widest, shape.fit(slot.processors)), shape.longest_tr(slot.duration)
     fits = p > 0 and tr > rules.pad
     return SlotView(

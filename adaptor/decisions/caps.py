@@ -9,7 +9,7 @@ import msgspec
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
 from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.crafting.words import counted
 from adaptor.decisions.actions import Submit
@@ -108,7 +108,7 @@ def _at_most(allowance: Allowance, amount: int, site: str) -> Allowance:
     return msgspec.structs.replace(allowance, amount=amount, budget=part)
 
 
-def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape) -> Request:
+def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: RequestShape) -> Request:
     """The request, shortened to the rounds of tasks that can be paid; unchanged if not even one can."""
     if allowance.amount is None:
         return wanted
@@ -118,7 +118,7 @@ def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Shape
     return Request(wanted.p, cut) if rounds and cut <= tr and cut >= least.tr else wanted
 
 
-def _cut(wanted: Issue, found: Afforded, shape: Shape, payers: Mapping[int, float]) -> Submit:
+def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> Submit:
     assert found.request is not None
     request = Request(found.request.p, round_down(found.request.tr, shape.rules.time_resolution))
     tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))

@@ -9,7 +9,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.requests import billed, smallest
 from adaptor.errors import UsageError
@@ -54,6 +54,6 @@ def _first_requests(
     for name, rules in sites.items():
         runtime = min(spec.runtimes.get(name, terms[name].initial_tr), terms[name].longest)
         demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
-        shape = Shape(rules=rules, site_processors=0, processors_per_task=spec.cpus, runtime=runtime)
+        shape = RequestShape(rules=rules, site_processors=0, processors_per_task=spec.cpus, runtime=runtime)
         request = billed(rules, smallest(shape, demand))
         yield ledger.tariff(name).reservation(kind, request.p, request.tr), name, request

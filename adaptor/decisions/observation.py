@@ -34,7 +34,7 @@ def take_snapshot(
         site=site,
         sites=sites_facts(sites, broker, now, midnight),
         queue=sites[site].queue,
-        terms=dict(broker.books.sites),
+        terms=dict(broker.state.sites),
         demands=demands,
         payers=tuple(broker.sharers(site, demand) for demand in demands),
         groups=broker.groups() if len(sites) > 1 else (),
@@ -51,7 +51,7 @@ def sites_facts(
 ) -> dict[str, SiteFacts]:
     """Every site as it was last observed."""
     workers: dict[str, dict[int, list[Worker]]] = {name: {} for name in sites}
-    for worker in broker.books.workers.values():
+    for worker in broker.state.workers.values():
         if worker.site in workers:
             workers[worker.site].setdefault(worker.pilot, []).append(worker)
     return {name: each.facts(workers[name], now, midnight) for name, each in sites.items()}
@@ -59,7 +59,7 @@ def sites_facts(
 
 def bags_facts(broker: Broker) -> dict[int, BagFacts]:
     """The unfinished bags that have pilots of their own."""
-    books = broker.books
+    state = broker.state
     return {
-        bag.id: facts_of(books, bag) for bag in books.bags.values() if bag.id in books.alone and not bag.ended
+        bag.id: facts_of(state, bag) for bag in state.bags.values() if bag.id in state.alone and not bag.ended
     }

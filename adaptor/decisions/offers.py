@@ -14,7 +14,7 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
-from adaptor.crafting.situation import Demand, Group
+from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import shape_of, slots_there, smallest
@@ -67,7 +67,7 @@ def _elsewhere(bag: BagFacts) -> float | None:
     return sum(each.total for each in known) / finished if finished else None
 
 
-def _own_bag(snapshot: Snapshot, group: Group) -> BagFacts | None:
+def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
     if len(group.at) < 2:
         return None
     bag = next(iter(group.at.values())).bag
@@ -82,7 +82,7 @@ def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
 
 
 def _question(
-    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: Group, uncovered: int
+    snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: TaskGroup, uncovered: int
 ) -> Question | None:
     """None: no site can take a task of it."""
     offers = {

@@ -13,7 +13,7 @@ import msgspec
 from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
-from adaptor.crafting.situation import Demand, PilotView, SiteView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.holdoff import why_held_off
@@ -69,9 +69,9 @@ def part_of(
 
 def view_of(
     site: SiteFacts, queue: QueueState | None, now: float, demands: tuple[Demand, ...] = ()
-) -> SiteView:
+) -> PlanningView:
     """The site as its planner sees it: formal requests only."""
-    return SiteView(
+    return PlanningView(
         now=now,
         queue=queue,
         rules=site.rules,
@@ -97,14 +97,14 @@ def _fresh(site: SiteFacts, now: float) -> bool:
     return site.queue is not None and now - site.queue.now < 2 * site.poll + PATIENCE
 
 
-def _view(site: SiteFacts, now: float) -> SiteView:
+def _view(site: SiteFacts, now: float) -> PlanningView:
     """The site with the requests that it is about to submit."""
     queue = site.queue and beside_held_nodes(site, site.queue)
     view = view_of(site, queue, now)
     return msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
 
 
-def _status(site: SiteFacts, view: SiteView, known: KnownProfile | None, now: float) -> SiteStatus:
+def _status(site: SiteFacts, view: PlanningView, known: KnownProfile | None, now: float) -> SiteStatus:
     return SiteStatus(
         view=view,
         free=known.free if known is not None else None,
@@ -127,7 +127,7 @@ def _closed(site: SiteFacts, now: float) -> str:
     return why_held_off(site, now)
 
 
-def _known_profile(view: SiteView, last: KnownProfile | None) -> KnownProfile | None:
+def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfile | None:
     """What is free beside the queue and the requests submitted since it was read; None: never read."""
     queue = view.queue
     if queue is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.shape import Shape, task_slots
+from adaptor.crafting.shape import RequestShape, task_slots
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import Request
@@ -15,9 +15,9 @@ def billed(rules: SiteRules, request: Request) -> Request:
     return Request(request.p, round_up(request.tr, rules.time_resolution))
 
 
-def shape_of(site: SiteFacts, demand: Demand) -> Shape:
+def shape_of(site: SiteFacts, demand: Demand) -> RequestShape:
     """How requests for these tasks are shaped at a site."""
-    return Shape(
+    return RequestShape(
         rules=site.rules,
         site_processors=site.queue.processors if site.queue else 0,
         processors_per_task=demand.processors_per_task,
@@ -25,7 +25,7 @@ def shape_of(site: SiteFacts, demand: Demand) -> Shape:
     )
 
 
-def smallest(shape: Shape, demand: Demand) -> Request:
+def smallest(shape: RequestShape, demand: Demand) -> Request:
     """The smallest useful request: the processors of one task, or of a node, for the shortest task."""
     rules = shape.rules
     needed = round_up(demand.shortest + rules.pad, rules.time_resolution)

@@ -12,7 +12,7 @@ import msgspec
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup
 from adaptor.decisions.actions import Submit
 from adaptor.decisions.memory import Memory
 from adaptor.donation.idleness import Hazard
@@ -137,7 +137,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What this site's formal requests are wanted for, by shape of task."""
     payers: tuple[dict[int, float], ...] = ()
     """By demand: the bags whose waiting tasks make it, and how many each has."""
-    groups: tuple[Group, ...] = ()
+    groups: tuple[TaskGroup, ...] = ()
     """The waiting tasks by shape and by the sites at which they may run."""
     donation_demands: tuple[BagDonationDemand, ...] = ()
     """What may be started on donated nodes of this site, by bag."""

@@ -16,8 +16,8 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
-from adaptor.scheduling.state import Books, PaidCopy, SiteTerms
-from adaptor.scheduling.workers import Held, Worker
+from adaptor.scheduling.state import PaidCopy, SchedulingState, SiteTerms
+from adaptor.scheduling.workers import HeldLease, Worker
 
 
 def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
@@ -35,7 +35,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
         ).fetchall()
         for (bag_id,) in open_bags:
             bag = _read_bag(db, bag_id)
-            broker.books.bags[bag_id] = bag
+            broker.state.bags[bag_id] = bag
             if bag.spec.aims:
                 broker.keep_apart(bag_id)
             _recall_runtimes(db, broker, bag)
@@ -48,7 +48,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             broker.use_node(row.id, DonatedNode(since=row.started or row.submitted))
     for budgeted in budgets_of_bags(read_entries(journal)):
         broker.keep_apart(budgeted)
-    _recall_copies(broker.books)
+    _recall_copies(broker.state)
     return broker
 
 
@@ -104,13 +104,13 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
     )
     for site, task, outcome, wall in attempts:
         done = outcome == AttemptOutcome.DONE.value
-        if site not in broker.books.sites:  # the configuration no longer has it
+        if site not in broker.state.sites:  # the configuration no longer has it
             if done:
-                broker.books.note_runtime(bag.id, task, wall)
+                broker.state.note_runtime(bag.id, task, wall)
         elif done:
-            broker.books.finished(bag, site, task, wall)
+            broker.state.finished(bag, site, task, wall)
         else:
-            broker.books.learner(bag.id, site).cut(task, wall)
+            broker.state.learner(bag.id, site).cut(task, wall)
 
 
 def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
@@ -133,7 +133,7 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
         " attempt.number, attempt.leased FROM attempt JOIN pilot ON pilot.id = attempt.pilot"
         " WHERE attempt.outcome IS NULL"
     )
-    workers = broker.books.workers
+    workers = broker.state.workers
     for id, node, pilot, site, bag, task, number, leased in held:
         worker = workers.get(id)
         if worker is None:
@@ -141,15 +141,15 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
                 id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
             )
             worker.awaited = True
-        cpus = broker.books.bags[bag].spec.cpus
-        worker.held[AttemptKey(bag, task, number)] = Held(leased=leased, cpus=cpus)
-        broker.books.shares[bag, site] += cpus
+        cpus = broker.state.bags[bag].spec.cpus
+        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus)
+        broker.state.shares[bag, site] += cpus
 
 
-def _recall_copies(books: Books) -> None:
+def _recall_copies(state: SchedulingState) -> None:
     """Mark all attempts of a task but the first as replicas: they must not begin another charging unit."""
-    for worker in books.workers.values():
+    for worker in state.workers.values():
         for key in worker.held:
-            live = books.bags[key.bag].live.get(key.task, ())
-            if key.bag in books.alone and key.attempt > min(live, default=key.attempt):
-                books.copies[key] = PaidCopy(worker.id, None)
+            live = state.bags[key.bag].live.get(key.task, ())
+            if key.bag in state.alone and key.attempt > min(live, default=key.attempt):
+                state.copies[key] = PaidCopy(worker.id, None)

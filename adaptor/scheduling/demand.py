@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.situation import Demand, Group
+from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import donation_demand
-from adaptor.scheduling.state import Books
+from adaptor.scheduling.state import SchedulingState
 
 _Shape = tuple[int, int | None, int | None]
 """Processors and memory of a task; its bag, where that has pilots of its own."""
@@ -29,77 +29,77 @@ class BagDonationDemand(msgspec.Struct, frozen=True):
     wanted: DonationDemand
 
 
-def donation_demands(books: Books, site: str) -> tuple[BagDonationDemand, ...]:
+def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDemand, ...]:
     """What waits and may be started on donated nodes of a site, by bag."""
     return tuple(
-        BagDonationDemand(bag.id, bag.spec.memory, bag.id in books.alone, wanted)
-        for bag in _unfinished(books)
-        if bag.spec.allows(site) and (wanted := donation_demand(books, bag, site)) is not None
+        BagDonationDemand(bag.id, bag.spec.memory, bag.id in state.alone, wanted)
+        for bag in _unfinished(state)
+        if bag.spec.allows(site) and (wanted := donation_demand(state, bag, site)) is not None
     )
 
 
-def demands_of(books: Books, site: str) -> tuple[Demand, ...]:
+def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
     """What formal requests are wanted for: all unfinished bags that may run at a site, by shape of task."""
     by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
-    for bag in _formal(books):
+    for bag in _formal(state):
         if bag.spec.allows(site):
-            by_shape[_shape(books, bag)].append(bag)
+            by_shape[_shape(state, bag)].append(bag)
     return tuple(
-        _demand(books, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
+        _demand(state, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
         for bags in by_shape.values()
     )
 
 
-def groups_of(books: Books) -> tuple[Group, ...]:
+def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
-    for bag in _formal(books):
-        together[_shape(books, bag), tuple(site for site in books.sites if bag.spec.allows(site))].append(bag)
+    for bag in _formal(state):
+        together[_shape(state, bag), tuple(site for site in state.sites if bag.spec.allows(site))].append(bag)
     return tuple(
-        Group(
+        TaskGroup(
             waiting=_waiting(bags),
-            at={site: _demand(books, site, bags, running=_running(books, site, bags)) for site in sites},
+            at={site: _demand(state, site, bags, running=_running(state, site, bags)) for site in sites},
         )
         for (_, sites), bags in together.items()
     )
 
 
-def _unfinished(books: Books) -> Iterable[Bag]:
-    return (bag for bag in books.bags.values() if not bag.ended)
+def _unfinished(state: SchedulingState) -> Iterable[Bag]:
+    return (bag for bag in state.bags.values() if not bag.ended)
 
 
-def _formal(books: Books) -> Iterable[Bag]:
+def _formal(state: SchedulingState) -> Iterable[Bag]:
     """Those whose tasks may run in formal requests."""
-    return (bag for bag in _unfinished(books) if bag.spec.allocation != "transparent")
+    return (bag for bag in _unfinished(state) if bag.spec.allocation != "transparent")
 
 
-def sharers_of(books: Books, site: str, demand: Demand) -> dict[int, float]:
+def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
     """The bags whose waiting tasks make a demand, and how many each has."""
     shape = demand.processors_per_task, demand.memory_per_task, demand.bag
     waiting = {
         bag.id: float(bag.count(TaskState.WAITING))
-        for bag in _formal(books)
-        if bag.spec.allows(site) and _shape(books, bag) == shape
+        for bag in _formal(state)
+        if bag.spec.allows(site) and _shape(state, bag) == shape
     }
     return {bag: tasks for bag, tasks in waiting.items() if tasks}
 
 
-def _shape(books: Books, bag: Bag) -> _Shape:
-    return bag.spec.cpus, bag.spec.memory, bag.id if bag.id in books.alone else None
+def _shape(state: SchedulingState, bag: Bag) -> _Shape:
+    return bag.spec.cpus, bag.spec.memory, bag.id if bag.id in state.alone else None
 
 
 def _waiting(bags: list[Bag]) -> int:
     return sum(bag.count(TaskState.WAITING) for bag in bags)
 
 
-def _running(books: Books, site: str, bags: list[Bag]) -> int:
+def _running(state: SchedulingState, site: str, bags: list[Bag]) -> int:
     """Tasks that workers of this site hold, replicas counted too."""
-    return sum(books.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
+    return sum(state.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
 
 
-def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
-    estimates = [estimate for bag in bags for estimate in _estimates(books, bag, site)]
-    cpus, memory, bag = _shape(books, bags[0])
+def _demand(state: SchedulingState, site: str, bags: list[Bag], running: int) -> Demand:
+    estimates = [estimate for bag in bags for estimate in _estimates(state, bag, site)]
+    cpus, memory, bag = _shape(state, bags[0])
     return Demand(
         processors_per_task=cpus,
         memory_per_task=memory,
@@ -111,11 +111,11 @@ def _demand(books: Books, site: str, bags: list[Bag], running: int) -> Demand:
     )
 
 
-def _estimates(books: Books, bag: Bag, site: str) -> list[float]:
+def _estimates(state: SchedulingState, bag: Bag, site: str) -> list[float]:
     """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
-    learner = books.learner(bag.id, site)
+    learner = state.learner(bag.id, site)
     odd = [task for task in learner.cut_tasks | bag.preempted.keys() if bag.state(task) is TaskState.WAITING]
-    estimates = [books.estimate_of(bag, site, task) for task in odd]
+    estimates = [state.estimate_of(bag, site, task) for task in odd]
     if not odd or len(odd) < bag.count(TaskState.WAITING):
         estimates.append(learner.estimate)
     return estimates

@@ -8,35 +8,37 @@ from adaptor.donation.fitting import held, known_need, least_probability, room
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.state import Books
+from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
 
-def donated_need(books: Books, bag: Bag, site: str, task: int) -> float:
+def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
     """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
-    learner = books.learner(bag.id, site)
+    learner = state.learner(bag.id, site)
     known = learner.mean is not None or learner.cut_tasks or bag.spec.runtimes.get(site) is not None
     return known_need(learner.estimate_of(task) if known else None, bag.preempted_of(task).ran)
 
 
-def take_for_donated(books: Books, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
+def take_for_donated(
+    state: SchedulingState, bag: Bag, worker: Worker, now: float
+) -> tuple[int, float] | None:
     """Take the first waiting task that is likely to finish on a donated node: (task, seconds it needs).
 
     Held tasks (`fitting.held`) of a mixed bag are left for formal requests. Those of a transparent bag,
     which has no other place for them, are taken where no other waiting task fits: the node would be idle
     otherwise, and the donation counts on them when it chooses nodes (`donation_demand`).
     """
-    rules, last = books.rules(worker.site), books.sites[worker.site].last
-    longest, other = _room(books, bag, worker, now), None
+    rules, last = state.rules(worker.site), state.sites[worker.site].last
+    longest, other = _room(state, bag, worker, now), None
     if longest <= 0:
         return None
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
-    for position, task in enumerate(islice(bag.waiting, odd_tasks(books, bag, worker.site) + 1)):
+    for position, task in enumerate(islice(bag.waiting, odd_tasks(state, bag, worker.site) + 1)):
         fate = bag.preempted_of(task)
         kept = held(fate.times, rules)
         if fate.ran > longest or (kept and (other is not None or bag.spec.allocation != "transparent")):
             continue
-        need = donated_need(books, bag, worker.site, task)
+        need = donated_need(state, bag, worker.site, task)
         if need > longest or need + last >= worker.too_long:
             continue
         if not kept:
@@ -45,29 +47,29 @@ def take_for_donated(books: Books, bag: Bag, worker: Worker, now: float) -> tupl
     return None if other is None else (bag.take(other[0]), other[1] + last)
 
 
-def fits_donated(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+def fits_donated(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
     """Whether another attempt of a task is likely to finish on a donated node."""
-    last = books.sites[worker.site].last
-    need = donated_need(books, bag, worker.site, task)
-    return _room(books, bag, worker, now) >= need and need + last < worker.too_long
+    last = state.sites[worker.site].last
+    need = donated_need(state, bag, worker.site, task)
+    return _room(state, bag, worker, now) >= need and need + last < worker.too_long
 
 
-def _room(books: Books, bag: Bag, worker: Worker, now: float) -> float:
+def _room(state: SchedulingState, bag: Bag, worker: Worker, now: float) -> float:
     """Seconds of the longest task of the bag that may be started on the worker's node and in its pilot."""
-    node = books.donated[worker.pilot]
-    probability = least_probability(bag.spec.allocation, books.rules(worker.site))
-    longest = room(books.hazard(worker.site), now - node.since, node.until - now, probability)
-    return min(longest, worker.time_left(now) - books.sites[worker.site].last)
+    node = state.donated[worker.pilot]
+    probability = least_probability(bag.spec.allocation, state.rules(worker.site))
+    longest = room(state.hazard(worker.site), now - node.since, node.until - now, probability)
+    return min(longest, worker.time_left(now) - state.sites[worker.site].last)
 
 
-def odd_tasks(books: Books, bag: Bag, site: str) -> int:
+def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
     """How many tasks of a bag, at most, need more than the others: they were cut or preempted."""
-    return len(books.learner(bag.id, site).cut_tasks) + len(bag.preempted)
+    return len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
 
 
-def donation_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
+def donation_demand(state: SchedulingState, bag: Bag, site: str) -> DonationDemand | None:
     """What waits of a bag and may be started on donated nodes of a site; None: nothing."""
-    rules = books.rules(site)
+    rules = state.rules(site)
     if bag.spec.allocation == "explicit" or not bag.waiting:
         return None
     kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
@@ -75,8 +77,8 @@ def donation_demand(books: Books, bag: Bag, site: str) -> DonationDemand | None:
     if waiting <= 0:
         return None
     needs = (
-        donated_need(books, bag, site, task)
-        for task in islice(bag.waiting, odd_tasks(books, bag, site) + 1)
+        donated_need(state, bag, site, task)
+        for task in islice(bag.waiting, odd_tasks(state, bag, site) + 1)
         if task not in kept
     )
     return DonationDemand(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.state import Books, PaidCopy
+from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
@@ -17,42 +17,42 @@ _PAUSE = 0.1
 """Seconds between two looks at what may be replicated, for each hundred workers."""
 
 
-def feed_the_end(books: Books, worker: Worker, now: float) -> None:
-    if _call_back(books, worker):
+def feed_the_end(state: SchedulingState, worker: Worker, now: float) -> None:
+    if _call_back(state, worker):
         return
-    for bag in list(books.bags.values()):
-        if _may_replicate(bag) and books.serves(worker, bag) and _is_due(books, bag, now):
-            for copy in copies(books, bag, now):
-                key = books.lease(copy.worker, bag, copy.task, copy.needs, now)
-                if bag.id in books.alone:
-                    books.copies[key] = PaidCopy(copy.worker.id, copy.until)
+    for bag in list(state.bags.values()):
+        if _may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
+            for copy in copies(state, bag, now):
+                key = state.lease(copy.worker, bag, copy.task, copy.needs, now)
+                if bag.id in state.alone:
+                    state.copies[key] = PaidCopy(copy.worker.id, copy.until)
 
 
-def _call_back(books: Books, idle: Worker) -> bool:
+def _call_back(state: SchedulingState, idle: Worker) -> bool:
     """Ask other workers for half of what they hold unstarted; whether any was asked for."""
     asked = False
-    for other in books.workers.values():
+    for other in state.workers.values():
         if other is idle or other.awaited or other.site != idle.site:
             continue
         unstarted = [key for key in other.unstarted if not other.held[key].give_back_sent]
         for key in unstarted[len(unstarted) // 2 :]:
-            if other.queued and _could_have(books, idle, key):
+            if other.queued and _could_have(state, idle, key):
                 other.held[key].give_back_sent = asked = True
-                books.outbox.of(other.id).give_back.append(key)
+                state.orders.of(other.id).give_back.append(key)
     return asked
 
 
-def _could_have(books: Books, idle: Worker, key: AttemptKey) -> bool:
-    bag = books.bags.get(key.bag)
-    return bag is not None and bag.spec.cpus <= idle.free_processors and books.serves(idle, bag)
+def _could_have(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
+    bag = state.bags.get(key.bag)
+    return bag is not None and bag.spec.cpus <= idle.free_processors and state.serves(idle, bag)
 
 
-def _is_due(books: Books, bag: Bag, now: float) -> bool:
+def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
     """Each idle worker calls for a look with every report, and one goes over all workers (1000: 20 ms)."""
-    last = books.looked.get(bag.id)
-    if last is not None and 0 <= now - last < len(books.workers) // 100 * _PAUSE:
+    last = state.looked.get(bag.id)
+    if last is not None and 0 <= now - last < len(state.workers) // 100 * _PAUSE:
         return False
-    books.looked[bag.id] = now
+    state.looked[bag.id] = now
     return True
 
 

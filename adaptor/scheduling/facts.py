@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.learning import Learned
+from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.state import Books
+from adaptor.scheduling.state import SchedulingState
 
 
 class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a bag's runtimes at one site."""
 
-    learned: Learned
+    learned: LearnedRuntimes
     mean: float | None
     """Seconds; None before the first task has finished there."""
     estimate: float
@@ -49,10 +49,10 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
         return [max(0.0, now - start) for start in self.attempts.get(site, ())]
 
 
-def facts_of(books: Books, bag: Bag) -> BagFacts:
+def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     """The bag as it is now."""
-    sample = books.sample(bag.id)
-    starts, attempts = _running(books, bag.id)
+    sample = state.sample(bag.id)
+    starts, attempts = _running(state, bag.id)
     return BagFacts(
         id=bag.id,
         spec=bag.spec,
@@ -63,17 +63,17 @@ def facts_of(books: Books, bag: Bag) -> BagFacts:
         squares=bag.squares,
         starts=tuple(starts.values()),
         attempts={site: tuple(each) for site, each in attempts.items()},
-        learned={site: _learned(books, bag.id, site) for site in books.sites if bag.spec.allows(site)},
+        learned={site: _learned(state, bag.id, site) for site in state.sites if bag.spec.allows(site)},
         runtimes=sample.runtimes,
         every=sample.every,
     )
 
 
-def _running(books: Books, bag: int) -> tuple[dict[int, float], dict[str, list[float]]]:
+def _running(state: SchedulingState, bag: int) -> tuple[dict[int, float], dict[str, list[float]]]:
     """By task the first start, and by site the starts of all attempts, as far as workers have told them."""
     first: dict[int, float] = {}
     attempts: dict[str, list[float]] = {}
-    for worker in books.workers.values():
+    for worker in state.workers.values():
         for key, held in worker.held.items():
             if key.bag == bag and held.started is not None:
                 first[key.task] = min(held.started, first.get(key.task, held.started))
@@ -81,6 +81,6 @@ def _running(books: Books, bag: int) -> tuple[dict[int, float], dict[str, list[f
     return first, attempts
 
 
-def _learned(books: Books, bag: int, site: str) -> LearnedAt:
-    learner = books.learner(bag, site)
+def _learned(state: SchedulingState, bag: int, site: str) -> LearnedAt:
+    learner = state.learner(bag, site)
     return LearnedAt(learned=learner.learned, mean=learner.mean, estimate=learner.estimate)

@@ -10,60 +10,62 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptEnd
-from adaptor.scheduling.state import Books
-from adaptor.scheduling.workers import Held, Worker
+from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration
 
 NEAR_THE_END = 15.0
 """Seconds before its pilot's end within which an end by the worker is the walltime's doing."""
 
 
-def settle(books: Books, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
+def settle(state: SchedulingState, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
     """Take in a worker's word on one attempt; a second time it changes nothing.
 
     `why` is given when it comes with a Goodbye.
     """
     key = result.key
-    held = books.let_go(worker, key)
-    bag = books.bags.get(key.bag)
+    held = state.let_go(worker, key)
+    bag = state.bags.get(key.bag)
     if bag is None or not bag.expects(key.task, key.attempt):
         return
-    outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in books.donated)
-    books.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
-    books.touched[bag.id] = bag
+    outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in state.donated)
+    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
+    state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     elif outcome is AttemptOutcome.DONE:
-        if worker.site in books.sites:  # else the configuration no longer has it: nothing is to be learned
-            books.finished(bag, worker.site, key.task, result.wall)
+        if worker.site in state.sites:  # else the configuration no longer has it: nothing is to be learned
+            state.finished(bag, worker.site, key.task, result.wall)
         bag.credit(result.wall, result.started + result.wall)
-        books.end_task(bag, key, TaskState.DONE)
+        state.end_task(bag, key, TaskState.DONE)
     elif outcome is AttemptOutcome.FAILED:
-        _charge(books, bag, key)
+        _charge(state, bag, key)
     else:
-        _learn(books, bag, worker, result, outcome, held, why)
-        _go_on_without(books, bag, key)
-    books.forget_if_over(bag)
+        _learn(state, bag, worker, result, outcome, held, why)
+        _go_on_without(state, bag, key)
+    state.forget_if_over(bag)
 
 
-def give_up(books: Books, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, now: float) -> None:
+def give_up(
+    state: SchedulingState, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, now: float
+) -> None:
     """An attempt is over and its worker did not say how."""
-    held = books.let_go(worker, key)
-    bag = books.bags.get(key.bag)
+    held = state.let_go(worker, key)
+    bag = state.bags.get(key.bag)
     if bag is None:
         return
     started = held.started if held else None
     wall = now - started if started is not None else None
-    books.changes.attempts.append(AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall))
+    state.changes.attempts.append(AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall))
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     else:
-        if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in books.sites:
-            books.learner(bag.id, worker.site).cut(key.task, wall)
-        _count_preemption(books, bag, worker, key, outcome, wall)
-        _go_on_without(books, bag, key)
+        if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in state.sites:
+            state.learner(bag.id, worker.site).cut(key.task, wall)
+        _count_preemption(state, bag, worker, key, outcome, wall)
+        _go_on_without(state, bag, key)
     bag.set_adrift(key.task, key.attempt)
-    books.forget_if_over(bag)
+    state.forget_if_over(bag)
 
 
 def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float) -> AttemptEnd:
@@ -109,68 +111,73 @@ def _judge(
 
 
 def _learn(
-    books: Books,
+    state: SchedulingState,
     bag: Bag,
     worker: Worker,
     result: Result,
     outcome: AttemptOutcome,
-    held: Held | None,
+    held: HeldLease | None,
     why: Leaving | None,
 ) -> None:
     """What an attempt without a result says about times."""
-    _count_preemption(books, bag, worker, result.key, outcome, result.wall if result.started else None)
-    if worker.site not in books.sites:
+    _count_preemption(state, bag, worker, result.key, outcome, result.wall if result.started else None)
+    if worker.site not in state.sites:
         return
     if outcome is AttemptOutcome.WALLTIME:
-        books.learner(bag.id, worker.site).cut(result.key.task, result.wall)
+        state.learner(bag.id, worker.site).cut(result.key.task, result.wall)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
-        worker.too_long = min(worker.too_long, books.needs(bag, worker.site, result.key.task))
+        worker.too_long = min(worker.too_long, state.needs(bag, worker.site, result.key.task))
 
 
 def _count_preemption(
-    books: Books, bag: Bag, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, ran: float | None
+    state: SchedulingState,
+    bag: Bag,
+    worker: Worker,
+    key: AttemptKey,
+    outcome: AttemptOutcome,
+    ran: float | None,
 ) -> None:
     """A task that keeps losing its donated nodes is held in the end; a node that fell silent counts too."""
     lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
-    if lost and ran is not None and worker.pilot in books.donated:
+    if lost and ran is not None and worker.pilot in state.donated:
         bag.preempt(key.task, ran)
 
 
-def _charge(books: Books, bag: Bag, key: AttemptKey) -> None:
+def _charge(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
     """The task's own failure: again, up to the bag's limit."""
     may_retry = bag.charge(key.task)
     bag.release(key.task, key.attempt)
     if not may_retry:
-        books.end_task(bag, key, TaskState.FAILED)
+        state.end_task(bag, key, TaskState.FAILED)
     elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
-        books.put_back(bag, key.task, first=False)
+        state.put_back(bag, key.task, first=False)
     else:
-        books.note(bag, key.task)
+        state.note(bag, key.task)
 
 
-def _go_on_without(books: Books, bag: Bag, key: AttemptKey) -> None:
+def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
     """An attempt is over through no fault of the task: it waits again unless another attempt runs."""
     bag.release(key.task, key.attempt)
     if key.task in bag.live or bag.state(key.task) is not TaskState.LEASED:
         return
-    if _hopeless(books, bag, key.task):
-        books.end_task(bag, key, TaskState.FAILED, _why_hopeless(books, bag))
+    if _hopeless(state, bag, key.task):
+        state.end_task(bag, key, TaskState.FAILED, _why_hopeless(state, bag))
     else:
-        books.put_back(bag, key.task, first=True)
+        state.put_back(bag, key.task, first=True)
 
 
-def _hopeless(books: Books, bag: Bag, task: int) -> bool:
+def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
     """Whether the task was cut at every site that may run it although it had all the time there is."""
     return all(
-        (learner := books.learners.get((bag.id, site))) is not None and learner.hopeless(task)
-        for site in books.sites
+        (learner := state.learners.get((bag.id, site))) is not None and learner.hopeless(task)
+        for site in state.sites
         if bag.spec.allows(site)
     )
 
 
-def _why_hopeless(books: Books, bag: Bag) -> str:
-    longest = max(terms.longest for site, terms in books.sites.items() if bag.spec.allows(site))
+def _why_hopeless(state: SchedulingState, bag: Bag) -> str:
+    longest = max(terms.longest for site, terms in state.sites.items() if bag.spec.allows(site))
     return (
         f"it needs more time than one request can give: max_tr less the pad leaves "
         f"{format_duration(longest)}, and it had all of that; raise max_tr or split the task"

@@ -1,7 +1,7 @@
-"""The broker's books: bags, workers, leases, what was learned; and the entries that change them.
+"""The broker's state: bags, workers, leases and learned runtimes, with the operations that change them.
 
-Every entry notes what the journal has to write (`changes`) and what workers are to be told
-(`outbox`). Pure: the time is an argument, nothing is read or written here.
+Every operation records what the journal must write (`changes`) and what the daemon must send to the
+workers (`orders`). Pure: the time is an argument, and nothing is read or written here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.runtime_sample import RuntimeSample
-from adaptor.crafting.learning import Learned, RuntimeLearner
+from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import TaskState
@@ -21,8 +21,8 @@ from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
-from adaptor.scheduling.outbox import Grant, Outbox
-from adaptor.scheduling.workers import Held, Worker
+from adaptor.scheduling.orders import Grant, PendingOrders
+from adaptor.scheduling.workers import HeldLease, Worker
 
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, besides what runs while messages are on their way."""
@@ -74,13 +74,15 @@ class PaidCopy(msgspec.Struct, frozen=True):
     """Epoch seconds up to which its place is paid; None after a restart, until its pilot has a meter."""
 
 
-def _new_learner(terms: SiteTerms, learned: Learned | None = None) -> RuntimeLearner:
+def _new_learner(terms: SiteTerms, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
     return RuntimeLearner(
         initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.longest, learned=learned
     )
 
 
-class Books:
+class SchedulingState:
+    """All that the broker knows between two calls; the journal can rebuild it (`journal.recovery`)."""
+
     def __init__(self, sites: dict[str, SiteTerms]) -> None:
         self.sites = sites
         self.bags: dict[int, Bag] = {}
@@ -110,7 +112,7 @@ class Books:
         self.touched: dict[int, Bag] = {}
         """Bags whose numbers changed since the journal was last written."""
         self.changes = Changes()
-        self.outbox = Outbox()
+        self.orders = PendingOrders()
 
     def learner(self, bag: int, site: str) -> RuntimeLearner:
         learner = self.learners.get((bag, site))
@@ -195,7 +197,7 @@ class Books:
         """Give a task (taken from the queue, or running elsewhere) to a worker; the new attempt."""
         key = AttemptKey(bag.id, task, bag.lease(task))
         self.hold(worker, key, bag, now)
-        self.outbox.of(worker.id).grants.append(Grant(key, needs))
+        self.orders.of(worker.id).grants.append(Grant(key, needs))
         self.changes.attempts.append(AttemptStart(key, worker.pilot, worker.node, worker.id, now))
         self.note(bag, task)
         return key
@@ -204,7 +206,7 @@ class Books:
         worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
         self.shares[bag.id, worker.site] += bag.spec.cpus
 
-    def let_go(self, worker: Worker, key: AttemptKey) -> Held | None:
+    def let_go(self, worker: Worker, key: AttemptKey) -> HeldLease | None:
         held = worker.held.pop(key, None)
         self.copies.pop(key, None)
         if held is not None:
@@ -215,7 +217,7 @@ class Books:
         """A worker holds an attempt that was given up, or that nobody remembers."""
         bag = self.bags.get(key.bag)
         if bag is None or bag.state(key.task).ended or not bag.expects(key.task, key.attempt):
-            worker.held[key] = Held(leased=now, cpus=0)
+            worker.held[key] = HeldLease(leased=now, cpus=0)
             self.abort(worker, key)
             return
         bag.revive(key.task, key.attempt)
@@ -227,7 +229,7 @@ class Books:
         held = worker.held.get(key)
         if held is not None and not held.abort_sent:
             held.abort_sent = True
-            self.outbox.of(worker.id).abort.append(key)
+            self.orders.of(worker.id).abort.append(key)
 
     def put_back(self, bag: Bag, task: int, *, first: bool) -> None:
         bag.put_back(task, first=first)

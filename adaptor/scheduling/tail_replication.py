@@ -22,7 +22,7 @@ from adaptor.budget.provisioning.tail_phase import (
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
-from adaptor.scheduling.state import Books, PaidCopy
+from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
 
 _PLACES = 64
@@ -40,104 +40,104 @@ class Copy(msgspec.Struct, frozen=True):
     """Epoch seconds up to which its place is paid."""
 
 
-def copies(books: Books, bag: Bag, now: float) -> list[Copy]:
+def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     """The replicas that are worth starting now on all idle workers; no task of the bag waits.
 
     A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    running = _running(books, bag, now)
+    running = _running(state, bag, now)
     if not running:
         return []
-    known = {site: books.experience(bag, site) for site in books.sites if _is_known(books, bag, site)}
+    known = {site: state.experience(bag, site) for site in state.sites if _is_known(state, bag, site)}
     sites = {site for attempts in running.values() for site, _ in attempts}
-    expectation = LateByItsNode({site: books.experience(bag, site) for site in sites}, known)
-    places = _places(books, bag, expectation.sites, now) if known else []
+    expectation = LateByItsNode({site: state.experience(bag, site) for site in sites}, known)
+    places = _places(state, bag, expectation.sites, now) if known else []
 
     def allowed(task: int, number: int) -> bool:
         worker = places[number][0]
         held = any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task])
-        return not held and _fits(books, bag, worker, task, now)
+        return not held and _fits(state, bag, worker, task, now)
 
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
     rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
     return [
-        Copy(worker, each.task, books.needs(bag, worker.site, each.task), until)
+        Copy(worker, each.task, state.needs(bag, worker.site, each.task), until)
         for each in worthwhile_copies(running, idle, expectation, rule, allowed)
         for worker, until in [places[each.processor]]
     ]
 
 
-def _fits(books: Books, bag: Bag, worker: Worker, task: int, now: float) -> bool:
-    if worker.pilot in books.donated:
-        return fits_donated(books, bag, worker, task, now)
-    needs = books.needs(bag, worker.site, task)
+def _fits(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
+    if worker.pilot in state.donated:
+        return fits_donated(state, bag, worker, task, now)
+    needs = state.needs(bag, worker.site, task)
     return needs <= worker.time_left(now) and needs < worker.too_long
 
 
-def _paid(books: Books, bag: Bag, now: float) -> dict[int, float]:
+def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
     """By pilot of a bag that pays: epoch seconds up to which it is charged whatever it does."""
     paid = {
         pilot: meter.paid_until(now)
-        for pilot, meter in books.meters.items()
-        if books.owners.get(pilot) == bag.id
+        for pilot, meter in state.meters.items()
+        if state.owners.get(pilot) == bag.id
     }
-    for worker in books.workers.values():
-        if books.owners.get(worker.pilot) == bag.id:
-            runtimes = books.experience(bag, worker.site)
+    for worker in state.workers.values():
+        if state.owners.get(worker.pilot) == bag.id:
+            runtimes = state.experience(bag, worker.site)
             ends = (
                 held.started + runtimes.whole(max(0.0, now - held.started))
                 for key, held in worker.held.items()
-                if held.started is not None and key not in books.copies
+                if held.started is not None and key not in state.copies
             )
             paid[worker.pilot] = max(paid.get(worker.pilot, now), *ends, now)
     return paid
 
 
-def stop_unpaid_copies(books: Books, now: float) -> None:
+def stop_unpaid_copies(state: SchedulingState, now: float) -> None:
     """End the replicas whose paid time is over, so that they never cost another unit."""
-    for key, copy in list(books.copies.items()):
-        worker = books.workers.get(copy.worker)
-        alone = _is_alone(books, key)
+    for key, copy in list(state.copies.items()):
+        worker = state.workers.get(copy.worker)
+        alone = _is_alone(state, key)
         if worker is None or alone:
-            del books.copies[key]
+            del state.copies[key]
         elif copy.until is None:
-            if worker.pilot in books.meters:
-                until = books.meters[worker.pilot].paid_until(now)
-                books.copies[key] = PaidCopy(copy.worker, until)
-        elif must_stop(copy.until, now, last_attempt=alone, shared=partial(_others_run, books, worker)):
-            books.abort(worker, key)
+            if worker.pilot in state.meters:
+                until = state.meters[worker.pilot].paid_until(now)
+                state.copies[key] = PaidCopy(copy.worker, until)
+        elif must_stop(copy.until, now, last_attempt=alone, shared=partial(_others_run, state, worker)):
+            state.abort(worker, key)
 
 
-def _is_alone(books: Books, key: AttemptKey) -> bool:
+def _is_alone(state: SchedulingState, key: AttemptKey) -> bool:
     """Whether the task runs nowhere else any more: what it has done here is not to be lost."""
-    bag = books.bags.get(key.bag)
+    bag = state.bags.get(key.bag)
     return bag is not None and bag.live.get(key.task) == {key.attempt}
 
 
-def _others_run(books: Books, worker: Worker) -> bool:
+def _others_run(state: SchedulingState, worker: Worker) -> bool:
     """Whether the pilot of a worker runs anything but replicas."""
     return any(
-        key not in books.copies and held.started is not None
-        for other in books.workers.values()
+        key not in state.copies and held.started is not None
+        for other in state.workers.values()
         if other.pilot == worker.pilot
         for key, held in other.held.items()
     )
 
 
-def _is_known(books: Books, bag: Bag, site: str) -> bool:
+def _is_known(state: SchedulingState, bag: Bag, site: str) -> bool:
     """Whether the bag may run there, and a task of it has finished somewhere."""
-    return bag.spec.allows(site) and books.learner(bag.id, site).mean is not None
+    return bag.spec.allows(site) and state.learner(bag.id, site).mean is not None
 
 
-def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
+def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
     """By task that may be replicated: the site and the seconds so far of each attempt that has started."""
     found: dict[int, list[tuple[str, float]]] = {}
-    for worker in books.workers.values():
-        if worker.site not in books.sites:  # the configuration no longer has it; its pilot is left alone
+    for worker in state.workers.values():
+        if worker.site not in state.sites:  # the configuration no longer has it; its pilot is left alone
             continue
         # Its end would be known by now only if it was that much earlier.
-        on_the_way = 2 * books.sites[worker.site].latency
+        on_the_way = 2 * state.sites[worker.site].latency
         for key, held in worker.held.items():
             if key.bag == bag.id and held.started is not None and key.task in bag.live:
                 found.setdefault(key.task, []).append(
@@ -146,12 +146,12 @@ def _running(books: Books, bag: Bag, now: float) -> dict[int, list[tuple[str, fl
     return {task: each for task, each in found.items() if len(bag.live[task]) <= bag.spec.replicas}
 
 
-def _places(books: Books, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
+def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
     """Idle processors, each with the instant up to which it is paid."""
     found: list[tuple[Worker, float]] = []
-    paid = _paid(books, bag, now) if bag.id in books.alone else {}
-    for worker in books.workers.values():
-        if worker.awaited or worker.site not in sites or not books.serves(worker, bag):
+    paid = _paid(state, bag, now) if bag.id in state.alone else {}
+    for worker in state.workers.values():
+        if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
         slots = min(_PLACES - len(found), _slots(bag, worker))
         if slots > 0:

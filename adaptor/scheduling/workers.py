@@ -7,7 +7,7 @@ import msgspec
 from adaptor.protocol.messages import AttemptKey
 
 
-class Held(msgspec.Struct):
+class HeldLease(msgspec.Struct):
     """One lease in a worker's hands."""
 
     leased: float
@@ -47,7 +47,7 @@ class Worker:
         self.free_processors = 0
         self.free_memory = 0
         self.queued = 0
-        self.held: dict[AttemptKey, Held] = {}
+        self.held: dict[AttemptKey, HeldLease] = {}
         self.too_long = float("inf")
         """It handed back a task that needs so many seconds, for want of time."""
         self.awaited = False
@@ -66,7 +66,7 @@ class Worker:
 
     def take(self, key: AttemptKey, cpus: int, memory: int, now: float) -> None:
         """Hold one more lease."""
-        self.held[key] = Held(leased=now, cpus=cpus)
+        self.held[key] = HeldLease(leased=now, cpus=cpus)
         if self.free_processors >= cpus and self.free_memory >= memory:
             self.free_processors -= cpus
             self.free_memory -= memory

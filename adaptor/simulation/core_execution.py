@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.learning import Learned
+from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
@@ -42,7 +42,7 @@ class CoreExecution:
         self._bag = Bag(_BAG, spec, len(runtimes))
         self._bag.fill()
         self._workers.add_bag(self._bag, self._behaviour, cluster.now)
-        self._learner = self.broker.books.learner(_BAG, SITE)
+        self._learner = self.broker.state.learner(_BAG, SITE)
         self._done: Counter[int] = Counter()
         self._left: list[int] = []
         self.failed: list[int] = []
@@ -53,7 +53,7 @@ class CoreExecution:
         return self._bag.ended
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedRuntimes:
         return self._learner.learned
 
     def demands(self) -> tuple[Demand, ...]:

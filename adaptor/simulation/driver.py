@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, PilotView, SiteView, Withdraw, Withhold
+from adaptor.crafting.situation import Issue, PilotView, PlanningView, Withdraw, Withhold
 from adaptor.model import PilotState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
@@ -180,8 +180,8 @@ class _Driver:
             )
         )
 
-    def _view(self) -> SiteView:
-        return SiteView(
+    def _view(self) -> PlanningView:
+        return PlanningView(
             now=float(self._cluster.now),
             queue=planned_queue(self._cluster),
             rules=self._terms.rules,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from adaptor.crafting.learning import Learned
+from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
 
 
@@ -31,7 +31,7 @@ class Execution(Protocol):
         """Tasks that were given up: they had all the time that a request can give, and were cut."""
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedRuntimes:
         """What is known of the tasks' runtimes."""
 
     def demands(self) -> tuple[Demand, ...]:

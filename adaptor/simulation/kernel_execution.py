@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from adaptor.crafting.learning import Learned, RuntimeLearner
+from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import Demand
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation import task_kernels as k
@@ -58,7 +58,7 @@ class KernelExecution:
         return int(self._scalars[k.LAST])
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedRuntimes:
         return self._learner.learned
 
     def demands(self) -> tuple[Demand, ...]:

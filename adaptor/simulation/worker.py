@@ -20,7 +20,7 @@ from adaptor.protocol.messages import (
     Report,
     Result,
 )
-from adaptor.scheduling.outbox import Grant
+from adaptor.scheduling.orders import Grant
 from adaptor.worker.slots import Held, Slots
 
 

@@ -21,7 +21,7 @@ from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Le
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import ALL_ENDED, Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.scheduling.outbox import Draft
+from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.worker import Attempt, Behaviour, Pilot, SimulatedWorker, Started
 
 
@@ -101,7 +101,7 @@ class SimulatedWorkers:
     def start(self, pilot: Pilot, now: float) -> str:
         """A worker starts in a pilot; several may start in the same one. Returns its id."""
         number = self._number()
-        last = self.broker.books.sites[pilot.site].last
+        last = self.broker.state.sites[pilot.site].last
         worker = SimulatedWorker(f"{pilot.pilot}-{pilot.node}-{number}", number, pilot, last)
         self._workers[worker.id] = worker
         self._plan(max(now, worker.leave_at), _TIME_UP, worker, partial(self._leave, worker, Leaving.TIME_UP))
@@ -233,7 +233,7 @@ class SimulatedWorkers:
             self._mail.append(deliver)
 
     def _latency(self, worker: SimulatedWorker) -> float:
-        return self.broker.books.sites[worker.pilot.site].latency
+        return self.broker.state.sites[worker.pilot.site].latency
 
     def _deliver(self, now: float) -> None:
         while self._mail:
@@ -264,7 +264,7 @@ class SimulatedWorkers:
         changes, drafts = self.broker.drain()
         self._note(changes, now)
         if any(not tally.waiting + tally.leased for tally in changes.tallies.values()):
-            for site in self.broker.books.sites:
+            for site in self.broker.state.sites:
                 self.broker.send_home(site)
             drafts = _merged(drafts, self.broker.drain()[1])
         for id, draft in drafts.items():
@@ -272,7 +272,7 @@ class SimulatedWorkers:
             if worker is not None and (draft.grants or _orders(draft)):
                 self._send(worker, partial(self._obey, worker, draft), now)
 
-    def _obey(self, worker: SimulatedWorker, draft: Draft, now: float) -> None:
+    def _obey(self, worker: SimulatedWorker, draft: DraftOrders, now: float) -> None:
         if worker.id not in self._workers:
             return
         for grant in draft.grants:
@@ -314,14 +314,14 @@ class SimulatedWorkers:
         return self._count
 
 
-def _orders(draft: Draft) -> bool:
+def _orders(draft: DraftOrders) -> bool:
     return bool(draft.abort or draft.give_back or draft.leave or draft.say_hello)
 
 
-def _merged(drafts: dict[str, Draft], more: Mapping[str, Draft]) -> dict[str, Draft]:
+def _merged(drafts: dict[str, DraftOrders], more: Mapping[str, DraftOrders]) -> dict[str, DraftOrders]:
     """The leave of the second order is added to the first; nothing else is in it."""
     for id, draft in more.items():
-        drafts.setdefault(id, Draft()).leave = draft.leave
+        drafts.setdefault(id, DraftOrders()).leave = draft.leave
     return drafts
 
 

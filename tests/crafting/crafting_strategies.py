@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
 
 HORIZON = 60
@@ -66,9 +66,9 @@ def rules(draw: st.DrawFn) -> SiteRules:
 
 
 @st.composite
-def situations(draw: st.DrawFn, planned: bool = False) -> Situation:
+def situations(draw: st.DrawFn, planned: bool = False) -> CraftingSituation:
     site = draw(rules())
-    return Situation(
+    return CraftingSituation(
         queue=draw(queues(planned)),
         rules=site,
         in_system=draw(st.integers(0, site.limits.max_pending_requests)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import Limits, PilotState, QueueState, Request
 
 from .crafting_strategies import queues, rules
@@ -34,14 +34,16 @@ def running(id: int, p: int, left: float, workers: int | None = None) -> PilotVi
 def site(
     *demands: Demand, pilots: tuple[PilotView, ...] = (), rules: SiteRules = RULES,
     heuristic: str = "adaptive", processors: int | None = 64,
-) -> SiteView:  # fmt: skip
+) -> PlanningView:  # fmt: skip
     """An idle site of so many processors; None: its scheduler does not answer."""
     queue = None if processors is None else QueueState(now=1000, processors=processors)
-    return SiteView(now=1000, queue=queue, rules=rules, heuristic=heuristic, pilots=pilots, demands=demands)
+    return PlanningView(
+        now=1000, queue=queue, rules=rules, heuristic=heuristic, pilots=pilots, demands=demands
+    )
 
 
 @st.composite
-def views(draw: st.DrawFn) -> SiteView:
+def views(draw: st.DrawFn) -> PlanningView:
     site_rules, queue = draw(rules()), draw(queues(planned=True))
     limits, states = site_rules.limits, [PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING]
     pilots = []
@@ -59,7 +61,7 @@ def views(draw: st.DrawFn) -> SiteView:
         Demand, processors_per_task=st.integers(1, 4), waiting=st.integers(0, 30),
         running=st.integers(0, 8), runtime=st.floats(0.5, 40),
     )  # fmt: skip
-    return SiteView(
+    return PlanningView(
         now=queue.now,
         queue=draw(st.one_of(st.just(queue), st.none())) if draw(st.integers(0, 5)) == 0 else queue,
         rules=site_rules,

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import availability, schedule
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import FOREVER, CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.units import round_up
 from tests.examples import examples
@@ -24,8 +24,8 @@ MINUTE = 60
 def situation(
     queue: QueueState, tasks: int, runtime: float, *, requests: int = 3, max_proc: int = 64,
     max_tr: int = 86400, pad: float = 0.0, margin: int = 0, per_task: int = 1, granularity: int = 1,
-) -> Situation:  # fmt: skip
-    return Situation(
+) -> CraftingSituation:  # fmt: skip
+    return CraftingSituation(
         queue=queue,
         rules=SiteRules(
             limits=Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr),
@@ -56,7 +56,7 @@ def with_hole(processors: int, minutes: int) -> QueueState:
     )
 
 
-def shapes(given: Situation) -> list[tuple[Request, float | None]]:
+def shapes(given: CraftingSituation) -> list[tuple[Request, float | None]]:
     return [(each.request, each.predicted_start) for each in adaptive(given)]
 
 
@@ -194,7 +194,7 @@ def inserted(queue: QueueState, crafted: list[CraftedRequest]) -> QueueState:
 
 @examples(400)
 @given(situations(planned=True))
-def test_the_requests_fit_into_the_profile_together(given: Situation) -> None:
+def test_the_requests_fit_into_the_profile_together(given: CraftingSituation) -> None:
     profile = availability(given.queue)
     for each in adaptive(given):
         assert each.predicted_start is not None
@@ -203,7 +203,7 @@ def test_the_requests_fit_into_the_profile_together(given: Situation) -> None:
 
 @examples(400)
 @given(situations())
-def test_no_job_of_the_queue_starts_later_because_of_ours(given: Situation) -> None:
+def test_no_job_of_the_queue_starts_later_because_of_ours(given: CraftingSituation) -> None:
     before = schedule(given.queue).starts
     after = schedule(inserted(given.queue, adaptive(given))).starts
     for job, start in before.items():
@@ -212,9 +212,9 @@ def test_no_job_of_the_queue_starts_later_because_of_ours(given: Situation) -> N
 
 @examples(400)
 @given(situations(planned=True))
-def test_the_limits_and_the_rules_hold(given: Situation) -> None:
+def test_the_limits_and_the_rules_hold(given: CraftingSituation) -> None:
     crafted = adaptive(given)
-    rules, shape = given.rules, Shape.of(given)
+    rules, shape = given.rules, RequestShape.of(given)
     assert len(crafted) <= given.allowed_requests
     for each in crafted:
         assert 0 < each.request.p <= min(rules.limits.max_proc, given.queue.processors)
@@ -228,11 +228,11 @@ def test_the_limits_and_the_rules_hold(given: Situation) -> None:
 
 
 @given(situations(planned=True))
-def test_all_tasks_are_provided_for_unless_a_limit_or_the_queue_forbids(given: Situation) -> None:
+def test_all_tasks_are_provided_for_unless_a_limit_or_the_queue_forbids(given: CraftingSituation) -> None:
     crafted = adaptive(given)
     provided = sum(each.tasks for each in crafted)
     if provided < given.remaining_tasks and len(crafted) < given.allowed_requests:
-        shape = Shape.of(given)
+        shape = RequestShape.of(given)
         left = availability(inserted(given.queue, crafted))
         tr = shape.tr_for(1, given.rules.limits.max_tr)
         least = round_up(tr, given.rules.time_resolution) + given.rules.slot_margin

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 
 from adaptor.crafting.coverage import coverage
-from adaptor.crafting.situation import PilotView, SiteRules, SiteView
+from adaptor.crafting.situation import PilotView, PlanningView, SiteRules
 from adaptor.model import Limits, PilotState, Request
 
 from .planner_views import queued, running, site, tasks, views
 
 
-def uncovered(view: SiteView) -> list[int]:
+def uncovered(view: PlanningView) -> list[int]:
     return coverage(view).uncovered
 
 
@@ -116,16 +116,16 @@ def test_a_pilot_on_which_no_waiting_task_fits_is_needless() -> None:
 
 
 @given(views())
-def test_no_more_is_uncovered_than_waits(view: SiteView) -> None:
+def test_no_more_is_uncovered_than_waits(view: PlanningView) -> None:
     for demand, left in zip(view.demands, uncovered(view), strict=True):
         assert 0 <= left <= demand.waiting
 
 
 @given(views())
-def test_of_one_demand_each_further_pilot_covers_what_it_can(view: SiteView) -> None:
+def test_of_one_demand_each_further_pilot_covers_what_it_can(view: PlanningView) -> None:
     """Against a formula: the sum over the pilots of slots × rounds."""
     for demand in view.demands:
-        alone = SiteView(
+        alone = PlanningView(
             now=view.now, queue=view.queue, rules=view.rules, heuristic=view.heuristic,
             pilots=tuple(each for each in view.pilots if each.state is not PilotState.RUNNING),
             demands=(demand,),

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.learning import SHORTEST, Learned, RuntimeLearner
+from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
 
 HOUR = 3600.0
 
 
 def learner(
-    initial: float = HOUR, factor: int = 2, longest: float = 10 * HOUR, learned: Learned | None = None
+    initial: float = HOUR, factor: int = 2, longest: float = 10 * HOUR, learned: LearnedRuntimes | None = None
 ) -> RuntimeLearner:
     return RuntimeLearner(initial=initial, factor=factor, longest=longest, learned=learned)
 
@@ -189,7 +189,7 @@ def test_what_is_learned_survives_a_restart(before: list[Event], after: list[Eve
     original = learner(initial=60, longest=300)
     replay(original, before)
     stored = msgspec.json.encode(original.learned)
-    again = learner(initial=60, longest=300, learned=msgspec.json.decode(stored, type=Learned))
+    again = learner(initial=60, longest=300, learned=msgspec.json.decode(stored, type=LearnedRuntimes))
     assert known(again) == known(original)
     replay(original, after)
     replay(again, after)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Issue, PilotView, SiteRules, SiteView, Withdraw, Withhold
+from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 
 from .planner_views import RULES, queued, running, site, tasks
@@ -16,7 +16,7 @@ def requests(decisions: list[Decision]) -> list[Request]:
     return [each.crafted.request for each in decisions if isinstance(each, Issue)]
 
 
-def withheld(view: SiteView) -> str:
+def withheld(view: PlanningView) -> str:
     (only,) = plan(view)
     assert isinstance(only, Withhold)
     return only.reason
@@ -167,7 +167,7 @@ def test_a_hole_in_front_of_a_planned_job_is_taken_at_once_and_delays_nobody() -
         limits=Limits(max_pending_requests=3, max_proc=6, max_tr=3600), time_resolution=60, slot_margin=60,
         pad=30,
     )  # fmt: skip
-    view = SiteView(
+    view = PlanningView(
         now=now, queue=queue, rules=rules, heuristic="adaptive", demands=(tasks(8, runtime=6 * 60),)
     )
     first = plan(view)[0]

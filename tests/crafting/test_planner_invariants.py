@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteView, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, Withdraw, Withhold
 from adaptor.model import PendingJob, PilotState, RunningJob
 from tests.examples import examples
 
 from .planner_views import views
 
 
-def check(view: SiteView) -> None:
+def check(view: PlanningView) -> None:
     decisions = plan(view)
     limits = view.rules.limits
     issued = [each for each in decisions if isinstance(each, Issue)]
@@ -38,11 +38,11 @@ def check(view: SiteView) -> None:
 
 @examples(300)
 @given(views())
-def test_limits_and_reasons_hold(view: SiteView) -> None:
+def test_limits_and_reasons_hold(view: PlanningView) -> None:
     check(view)
 
 
-def acted(view: SiteView) -> SiteView:
+def acted(view: PlanningView) -> PlanningView:
     """The site after the decisions were carried out, and nothing else happened."""
     decisions = plan(view)
     gone = {each.pilot for each in decisions if isinstance(each, Withdraw)}
@@ -62,7 +62,7 @@ def acted(view: SiteView) -> SiteView:
 
 @examples(300)
 @given(views())
-def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: SiteView) -> None:
+def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: PlanningView) -> None:
     """With one demand; several may settle differently once a pilot is there that serves them all."""
     view = msgspec.structs.replace(view, demands=view.demands[:1])
     before = {pilot.id for pilot in view.pilots}
@@ -72,7 +72,7 @@ def test_what_was_just_issued_is_not_withdrawn_in_the_next_step(view: SiteView) 
 
 @examples(300)
 @given(views())
-def test_the_number_of_steps_until_nothing_more_is_done_is_small(view: SiteView) -> None:
+def test_the_number_of_steps_until_nothing_more_is_done_is_small(view: PlanningView) -> None:
     """No request is issued and withdrawn for ever while nothing else changes."""
     for _ in range(2 * view.rules.limits.max_pending_requests + 2):
         if not any(isinstance(each, (Issue, Withdraw)) for each in plan(view)):
@@ -84,7 +84,7 @@ def test_the_number_of_steps_until_nothing_more_is_done_is_small(view: SiteView)
 FATES = st.lists(st.sampled_from(["stays", "starts", "ends"]), min_size=5, max_size=5)
 
 
-def fated(view: SiteView, fates: list[str], waiting: int, seconds: int) -> SiteView:
+def fated(view: PlanningView, fates: list[str], waiting: int, seconds: int) -> PlanningView:
     """The site some time later: pilots started or ended, tasks came or went."""
     now = view.now + seconds
     pilots = []
@@ -115,7 +115,9 @@ def fated(view: SiteView, fates: list[str], waiting: int, seconds: int) -> SiteV
 
 @examples(150)
 @given(views(), st.lists(st.tuples(FATES, st.integers(0, 30), st.integers(0, 40)), max_size=8))
-def test_the_limits_hold_step_after_step(view: SiteView, future: list[tuple[list[str], int, int]]) -> None:
+def test_the_limits_hold_step_after_step(
+    view: PlanningView, future: list[tuple[list[str], int, int]]
+) -> None:
     for fates, waiting, seconds in future:
         check(view)
         view = acted(view)

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, SiteRules, SiteView, Withhold
+from adaptor.crafting.situation import Demand, Issue, PlanningView, SiteRules, Withhold
 from adaptor.model import Limits, QueueState
 
 WHY = "bag 3 (cheap): 40 of 40 tasks remain"
 
 
-def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteView:
+def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> PlanningView:
     demand = Demand(
         waiting=40,
         runtime=60.0,
@@ -23,7 +23,7 @@ def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> SiteVi
         most=most,
         why_most=WHY if most is not None else "",
     )
-    return SiteView(
+    return PlanningView(
         now=0.0,
         queue=QueueState(now=0.0, processors=64),
         rules=SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=3600)),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.shape import Shape, rounds_within, task_slots
+from adaptor.crafting.shape import RequestShape, rounds_within, task_slots
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 
@@ -24,8 +24,8 @@ def shape(
     per_task: int = 1,
     runtime: float = 60,
     site: int = 64,
-) -> Shape:
-    return Shape(
+) -> RequestShape:
+    return RequestShape(
         rules=SiteRules(
             limits=Limits(max_pending_requests=3, max_proc=max_proc, max_tr=max_tr),
             time_resolution=resolution,

@@ -6,8 +6,8 @@ import math
 
 from hypothesis import given
 
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import SiteRules, Situation
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.crafting.static import static
 from adaptor.model import Limits, QueueState, Request
 
@@ -17,9 +17,9 @@ from .crafting_strategies import situations
 def situation(
     tasks: int, *, requests: int = 3, in_system: int = 0, max_proc: int = 64, per_task: int = 1,
     granularity: int = 1, site: int = 1000, runtime: float = 600,
-) -> Situation:  # fmt: skip
+) -> CraftingSituation:  # fmt: skip
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=3600)
-    return Situation(
+    return CraftingSituation(
         queue=QueueState(now=0, processors=site),
         rules=SiteRules(limits=limits, pad=30, granularity=granularity, time_resolution=60),
         in_system=in_system,
@@ -29,7 +29,7 @@ def situation(
     )
 
 
-def shapes(given: Situation) -> list[Request]:
+def shapes(given: CraftingSituation) -> list[Request]:
     return [each.request for each in static(given)]
 
 
@@ -76,9 +76,9 @@ def test_it_says_what_it_expects_and_why() -> None:
 
 
 @given(situations())
-def test_the_formula_of_the_paper(given: Situation) -> None:
+def test_the_formula_of_the_paper(given: CraftingSituation) -> None:
     crafted = static(given)
-    limits, shape = given.rules.limits, Shape.of(given)
+    limits, shape = given.rules.limits, RequestShape.of(given)
     assert len(crafted) <= min(given.allowed_requests, given.remaining_tasks)
     assert bool(crafted) == bool(given.allowed_requests and given.remaining_tasks and shape.widest)
     for each in crafted:

@@ -16,7 +16,7 @@ from tests.daemon.fake_site import FakeSite
 def submit_budgeted(site: FakeSite, tasks: int, credits: float) -> int:
     """The number of the new bag."""
     site.submit_bag(tasks)
-    bag = max(site.state.core.broker.books.bags)
+    bag = max(site.state.core.broker.state.bags)
     set_budget(site, bag, credits)
     return bag
 

@@ -128,4 +128,4 @@ class LendingSite(FakeSite):
         asyncio.run(self.state.core.commit())
 
     def holding(self, worker: str) -> int:
-        return len(self.state.core.broker.books.workers[worker].held)
+        return len(self.state.core.broker.state.workers[worker].held)

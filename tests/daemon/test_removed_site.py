@@ -57,7 +57,7 @@ def test_a_farewell(site: FakeSite, ending: Ending | None, why: Leaving, state: 
     key, now = AttemptKey(1, 0, 1), time.time()
     results = [Result(key, ending, started=now - 5, wall=5.0, exit_code=0)] if ending else []
     say(site, Goodbye(why=why, results=results))
-    assert WORKER not in site.state.core.broker.books.workers
+    assert WORKER not in site.state.core.broker.state.workers
     (found,) = site.journal.connection.execute("SELECT state FROM task WHERE number = 0").fetchone()
     assert found == state
 
@@ -66,6 +66,6 @@ def test_silence(site: FakeSite) -> None:
     def stall(error: Exception) -> None:
         raise error
 
-    site.state.core.broker.books.workers[WORKER].seen = time.time() - 1000
+    site.state.core.broker.state.workers[WORKER].seen = time.time() - 1000
     asyncio.run(WorkerEndpoint(site.state.core, {"here": site.state}, stall).miss_silent(30.0))
-    assert WORKER not in site.state.core.broker.books.workers
+    assert WORKER not in site.state.core.broker.state.workers

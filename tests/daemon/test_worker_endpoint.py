@@ -73,10 +73,10 @@ def endpoint_of(site: FakeSite) -> WorkerEndpoint:
 
 
 def lost(site: FakeSite, silent_for: float) -> bool:
-    worker = site.state.core.broker.books.workers[WORKER]
+    worker = site.state.core.broker.state.workers[WORKER]
     worker.seen = time.time() - silent_for
     asyncio.run(endpoint_of(site).miss_silent(TIMEOUT))
-    return WORKER not in site.state.core.broker.books.workers
+    return WORKER not in site.state.core.broker.state.workers
 
 
 def test_over_a_socket_the_timeout_counts(site: FakeSite) -> None:

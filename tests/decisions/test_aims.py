@@ -40,7 +40,7 @@ def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:
     spec = msgspec.structs.replace(SPEC, **wishes)
     id = site.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
     site.restart()
-    return site.state.core.broker.books.bags[id]
+    return site.state.core.broker.state.bags[id]
 
 
 def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
@@ -65,7 +65,7 @@ def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
 def look_ahead(site: FakeSite, bag: int) -> Forecast | None:
     """The forecast of a bag by what is known now."""
     core, now = site.state.core, time.time()
-    facts = facts_of(core.broker.books, core.broker.books.bags[bag])
+    facts = facts_of(core.broker.state, core.broker.state.bags[bag])
     return forecasts.look_ahead(
         facts, sites_facts(core.sites, core.broker, now, 0.0), core.treasury.ledger, now
     )

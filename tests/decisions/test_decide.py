@@ -11,7 +11,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, SiteView, Withhold
+from adaptor.crafting.situation import Issue, PlanningView, Withhold
 from adaptor.decisions.actions import Submit
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
@@ -23,7 +23,7 @@ from tests.crafting.planner_views import queued, site, tasks, views
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
 
 
-def snapshot_of(view: SiteView, ledger: Ledger | None = None) -> Snapshot:
+def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
     """The same site, alone; bag 1 pays for all that waits."""
     if ledger is None:
         ledger = Ledger()
@@ -47,7 +47,7 @@ def snapshot_of(view: SiteView, ledger: Ledger | None = None) -> Snapshot:
     )
 
 
-def distinct_views() -> st.SearchStrategy[SiteView]:
+def distinct_views() -> st.SearchStrategy[PlanningView]:
     """Demands are by shape of task, so no two of them have the same."""
     return views().filter(
         lambda view: (
@@ -58,7 +58,7 @@ def distinct_views() -> st.SearchStrategy[SiteView]:
 
 
 @given(distinct_views())
-def test_a_site_alone_does_what_the_planner_says(view: SiteView) -> None:
+def test_a_site_alone_does_what_the_planner_says(view: PlanningView) -> None:
     wanted = [
         Submit(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
         if isinstance(each, Issue)
@@ -69,7 +69,7 @@ def test_a_site_alone_does_what_the_planner_says(view: SiteView) -> None:
 
 
 @given(distinct_views(), st.integers(1, 5_000_000))
-def test_all_requests_of_a_step_together_stay_within_the_budget(view: SiteView, amount: int) -> None:
+def test_all_requests_of_a_step_together_stay_within_the_budget(view: PlanningView, amount: int) -> None:
     ledger = Ledger()
     ledger.set_price("here", Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=60), 0.0)
     ledger.set_budget(Budget(amount=amount, bag=1), 0.0)
@@ -81,7 +81,7 @@ def test_all_requests_of_a_step_together_stay_within_the_budget(view: SiteView, 
 
 
 @given(views())
-def test_the_same_snapshot_has_the_same_decision(view: SiteView) -> None:
+def test_the_same_snapshot_has_the_same_decision(view: PlanningView) -> None:
     snapshot = snapshot_of(view)
     assert decide(snapshot) == decide(snapshot)
 

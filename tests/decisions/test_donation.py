@@ -117,7 +117,7 @@ def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_a
             self.looks += 1
             return super().values()
 
-    books = site.state.core.broker.books
+    state = site.state.core.broker.state
     looks = []
     for nodes in (4, 40):
         site.backend.known = {
@@ -127,10 +127,10 @@ def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_a
         site.submit(4 * nodes + 4)
         site.step()
         for node in list(site.backend.lent):
-            if f"w-{node}" not in books.workers:
+            if f"w-{node}" not in state.workers:
                 site.start(node)
         site.step()
-        books.workers = counted = Counted(books.workers)
+        state.workers = counted = Counted(state.workers)
         asyncio.run(step(site.state))
         looks.append(counted.looks)
     assert looks[0] == looks[1]

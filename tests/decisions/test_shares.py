@@ -150,7 +150,7 @@ def test_without_scipy_it_says_so_and_divides_as_without_aims(
 
 
 def offer_facts(two: FakeSites, bag: Bag) -> BagFacts:
-    return facts_of(two.sites["near"].core.broker.books, bag)
+    return facts_of(two.sites["near"].core.broker.state, bag)
 
 
 def test_what_is_preferred(two: FakeSites) -> None:
@@ -166,7 +166,7 @@ def test_what_is_preferred(two: FakeSites) -> None:
 
 
 def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: FakeSites) -> None:
-    books = two.sites["near"].core.broker.books
+    state = two.sites["near"].core.broker.state
     bag = two.submit_bag(40)
 
     def time_at(site: str, bag: Bag = bag, elapsed: tuple[float, ...] = ()) -> TaskTime:
@@ -175,15 +175,15 @@ def test_runtimes_are_those_of_the_site_else_of_the_others_else_assumed(two: Fak
 
     assert time_at("near").mean == 60, "initial_tr"
     for _ in range(12):
-        books.learner(bag.id, "far").finished(20.0)
+        state.learner(bag.id, "far").finished(20.0)
     assert time_at("near").mean == pytest.approx(20)
-    books.learner(bag.id, "near").finished(5.0)
+    state.learner(bag.id, "near").finished(5.0)
     assert time_at("near").mean == pytest.approx(5)
     assert time_at("near", elapsed=(100.0,) * 1000).mean > 50, "the running ones have run longer"
     assert time_at("far").deviation == pytest.approx(0, abs=1e-3)
     no_time_at_all = two.submit_bag(40)
     for _ in range(12):
-        books.learner(no_time_at_all.id, "far").finished(0.0)
+        state.learner(no_time_at_all.id, "far").finished(0.0)
     assert time_at("far", no_time_at_all).mean == pytest.approx(1e-3)
     sampled = two.submit_bag(40, runtimes={"near": 7.0})
     assert time_at("near", sampled).mean == 7

@@ -23,7 +23,7 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
 
 
 def meters(site: FakeSite) -> dict[int, Meter]:
-    return site.state.core.broker.books.meters
+    return site.state.core.broker.state.meters
 
 
 def test_a_running_pilot_of_a_paying_bag_has_a_meter_until_its_end(site: FakeSite) -> None:

@@ -121,8 +121,8 @@ def test_what_was_done_is_still_there(old: Path, number: int) -> None:
 def test_the_work_goes_on(old: Path) -> None:
     with closing(Journal(old)) as journal:
         broker = recover(journal, {"here": TERMS}, NOW)
-        assert set(broker.books.bags) == {2, 4}
-        awaited = {key for worker in broker.books.workers.values() for key in worker.held}
+        assert set(broker.state.bags) == {2, 4}
+        awaited = {key for worker in broker.state.workers.values() for key in worker.held}
         assert {(key.bag, key.task) for key in awaited} == {(2, 2), (2, 3)}
         assert [task.command for task in journal.inputs([AttemptKey(4, 2, 1)])] == ["echo later"]
     world = World(old, sites=("here",))

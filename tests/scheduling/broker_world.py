@@ -15,7 +15,7 @@ from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.scheduling.outbox import Draft
+from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0, donation=DonationRules())
@@ -50,7 +50,7 @@ class Player:
             unacknowledged=list(self.unacknowledged.values()),
         )
 
-    def obey(self, draft: Draft, cpus: dict[int, int], now: float) -> None:
+    def obey(self, draft: DraftOrders, cpus: dict[int, int], now: float) -> None:
         for key in draft.acknowledged:
             self.unacknowledged.pop(key, None)
         self.queued += [grant.key for grant in draft.grants]

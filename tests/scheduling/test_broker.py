@@ -136,7 +136,7 @@ def test_replicas_run_only_when_nothing_waits_and_the_first_result_wins(world: W
     assert not slow.running, "the losing attempt is ended"
     world.report(slow)
     assert outcomes(world, bag) == [(0, 1, "superseded"), (0, 2, "done"), (1, 1, "done"), (2, 1, "done")]
-    assert not world.broker.books.bags, "a bag that is over is forgotten"
+    assert not world.broker.state.bags, "a bag that is over is forgotten"
 
 
 def test_no_replica_of_a_task_that_has_not_run_for_long(world: World) -> None:
@@ -226,7 +226,7 @@ def test_cancel_ends_waiting_and_running_tasks(world: World) -> None:
     assert world.states(bag) == ["cancelled"] * 3
     assert outcomes(world, bag) == [(0, 1, "cancelled")]
     assert not player.running
-    assert not world.broker.books.bags
+    assert not world.broker.state.bags
 
 
 def test_retry_puts_failed_and_cancelled_tasks_back_with_fresh_retries(world: World) -> None:

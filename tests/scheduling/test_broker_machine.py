@@ -91,8 +91,8 @@ class BrokerMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
-        if self.world.broker.books.bags:
-            self.world.broker.cancel(data.draw(st.sampled_from(sorted(self.world.broker.books.bags))))
+        if self.world.broker.state.bags:
+            self.world.broker.cancel(data.draw(st.sampled_from(sorted(self.world.broker.state.bags))))
             self.world.commit()
 
     @rule()
@@ -130,7 +130,7 @@ class BrokerMachine(RuleBasedStateMachine):
         for player in list(world.players.values()):
             world.greet(player)
         for id in [
-            worker.id for worker in world.broker.books.workers.values() if worker.id not in world.players
+            worker.id for worker in world.broker.state.workers.values() if worker.id not in world.players
         ]:
             world.broker.lost(id, AttemptOutcome.LOST, world.now, world.now)
             world.commit()

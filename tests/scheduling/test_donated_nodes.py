@@ -192,8 +192,8 @@ def test_a_restart_remembers_the_leases_and_what_was_preempted(world: World) -> 
     lease = world.join("v", donated=node(world))
     before = world.broker.donation_demands("site")
     world.restart()
-    assert set(world.broker.books.donated) >= {lease.pilot}
-    (bag,) = world.broker.books.bags.values()
+    assert set(world.broker.state.donated) >= {lease.pilot}
+    (bag,) = world.broker.state.bags.values()
     assert bag.preempted_of(0).times == 1
     assert bag.preempted_of(0).ran == pytest.approx(30, abs=0.1)
     assert world.broker.donation_demands("site") == before
@@ -225,7 +225,7 @@ def test_whatever_is_started_fits_before_what_is_planned(
     player = world.join("w", donated=node(world, age, world.now + planned), time_left=1e6)
     if player.running:
         probability = 0.5 if allocation == "mixed" else 0.1
-        estimate = world.broker.books.learner(1, "site").estimate
+        estimate = world.broker.state.learner(1, "site").estimate
         assert estimate <= planned
         assert survival(IdleLearner().hazard, age, estimate) >= probability - 1e-6
     world.close()

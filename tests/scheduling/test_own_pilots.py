@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.coverage import coverage
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import Limits, PilotState, Request, TaskState
 from adaptor.protocol.messages import Hello, Report
 from adaptor.scheduling.bag import Bag
@@ -29,7 +29,7 @@ def leased_in(broker: Broker, pilot: int) -> set[int]:
     broker.hello(f"w{pilot}", hello, "s", 0.0)
     report = Report(free_processors=20, free_memory=1, queued=0)
     broker.report(f"w{pilot}", report, 0.0)
-    return {key.bag for key in broker.books.workers[f"w{pilot}"].held}
+    return {key.bag for key in broker.state.workers[f"w{pilot}"].held}
 
 
 def test_a_pilot_serves_its_own_bag_or_those_that_have_none() -> None:
@@ -73,9 +73,13 @@ def test_pilots_cover_their_own_bag_only() -> None:
     mine = PilotView(id=1, state=PilotState.QUEUED, request=Request(4, 10), bag=2)
     ours = PilotView(id=2, state=PilotState.QUEUED, request=Request(3, 10))
     demands = (Demand(waiting=10, runtime=10, bag=2), Demand(waiting=10, runtime=10))
-    view = SiteView(now=0, queue=None, rules=rules, heuristic="static", pilots=(mine, ours), demands=demands)
+    view = PlanningView(
+        now=0, queue=None, rules=rules, heuristic="static", pilots=(mine, ours), demands=demands
+    )
     found = coverage(view)
     assert found.uncovered == [6, 7]
     assert found.needless == []
-    alone = SiteView(now=0, queue=None, rules=rules, heuristic="static", pilots=(mine,), demands=demands[1:])
+    alone = PlanningView(
+        now=0, queue=None, rules=rules, heuristic="static", pilots=(mine,), demands=demands[1:]
+    )
     assert coverage(alone).needless == [1]

@@ -20,7 +20,7 @@ def broker_of(latency: float, tasks: int, workers: int = 1) -> Broker:
     bag = Bag(1, SPEC, tasks)
     bag.fill()
     broker.add_bag(bag, 0.0)
-    broker.books.learner(1, "here").finished(1.0)
+    broker.state.learner(1, "here").finished(1.0)
     for number in range(workers):
         hello = Hello(
             pilot=1, node=f"n{number}", pid=1, version="t", processors=1, memory=1 << 30, deadline=1e9

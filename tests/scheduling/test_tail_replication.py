@@ -15,7 +15,7 @@ from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
 from adaptor.scheduling import endgame
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.state import Books, Meter
+from adaptor.scheduling.state import Meter, SchedulingState
 from adaptor.scheduling.tail_replication import Copy, copies, stop_unpaid_copies
 from adaptor.scheduling.workers import Worker
 from tests.examples import examples
@@ -97,33 +97,33 @@ def test_a_task_that_has_just_begun_is_left_alone_however_runtimes_spread(world:
     assert not two.running
 
 
-def books_of(replicas: int, paying: bool, finished: list[float]) -> tuple[Books, Bag]:
-    books = Books({"here": TERMS})
+def state_of(replicas: int, paying: bool, finished: list[float]) -> tuple[SchedulingState, Bag]:
+    state = SchedulingState({"here": TERMS})
     bag = Bag(1, msgspec.structs.replace(SPEC, replicas=replicas), 8 + len(finished))
     bag.fill()
-    books.bags[1] = bag
+    state.bags[1] = bag
     if paying:
-        books.alone.add(1)
+        state.alone.add(1)
     for wall in finished:
-        books.finished(bag, "here", 0, wall)
+        state.finished(bag, "here", 0, wall)
     for task in range(8, 8 + len(finished)):
         bag.waiting.remove(task)
         bag.lease(task)
         bag.end(task, bag.state(0).DONE)
-    return books, bag
+    return state, bag
 
 
-def worker(books: Books, pilot: int, free: int = 0, left: float = 1e6) -> Worker:
+def worker(state: SchedulingState, pilot: int, free: int = 0, left: float = 1e6) -> Worker:
     found = Worker(
         f"w{pilot}", pilot=pilot, site="here", node="n", processors=8, memory=1, deadline=1000 + left, seen=0
     )
     found.free_processors = free
-    books.workers[found.id] = found
+    state.workers[found.id] = found
     return found
 
 
-def start(books: Books, bag: Bag, at: Worker, started: float) -> AttemptKey:
-    key = books.lease(at, bag, bag.waiting.popleft(), 1.0, started)
+def start(state: SchedulingState, bag: Bag, at: Worker, started: float) -> AttemptKey:
+    key = state.lease(at, bag, bag.waiting.popleft(), 1.0, started)
     at.held[key].started = started
     return key
 
@@ -147,56 +147,56 @@ def test_replicas_are_few_useful_and_paid(
     unit: float,
     times: int,
 ) -> None:
-    books, bag = books_of(replicas, paying, runtimes)
+    state, bag = state_of(replicas, paying, runtimes)
     now = 1000.0
-    busy = worker(books, 1)
-    books.owners[1] = 1
+    busy = worker(state, 1)
+    state.owners[1] = 1
     for elapsed in running:
-        start(books, bag, busy, now - elapsed)
+        start(state, bag, busy, now - elapsed)
     bag.waiting.clear()
     for number, (free, left) in enumerate(idle, 2):
-        worker(books, number, free, left)
+        worker(state, number, free, left)
         if paying:
-            books.owners[number] = 1
-            books.meters[number] = Meter(started=now - 30, unit=unit, spare=20.0)
+            state.owners[number] = 1
+            state.meters[number] = Meter(started=now - 30, unit=unit, spare=20.0)
     fresh = sorted(runtimes)[int(0.9 * len(runtimes))]
     for _ in range(times):
-        for copy in copies(books, bag, now):
+        for copy in copies(state, bag, now):
             assert copy.needs <= copy.worker.time_left(now)
             assert not any(key.task == copy.task for key in copy.worker.held)
             if paying:
                 assert now + fresh <= copy.until <= now - 30 + unit * (30 // unit + 1) - 20
-            books.lease(copy.worker, bag, copy.task, copy.needs, now)
+            state.lease(copy.worker, bag, copy.task, copy.needs, now)
             assert copy.worker.free_processors >= 0
             assert copy.worker.queued == 0
     assert all(len(attempts) <= 1 + replicas for attempts in bag.live.values())
 
 
 def test_the_one_that_has_run_longest_of_all_comes_first() -> None:
-    books, bag = books_of(1, False, [10.0, 20.0, 30.0])
-    busy = worker(books, 1)
-    start(books, bag, busy, 995.0)
-    oldest = start(books, bag, busy, 900.0)
-    start(books, bag, busy, 960.0)
+    state, bag = state_of(1, False, [10.0, 20.0, 30.0])
+    busy = worker(state, 1)
+    start(state, bag, busy, 995.0)
+    oldest = start(state, bag, busy, 900.0)
+    start(state, bag, busy, 960.0)
     bag.waiting.clear()
-    worker(books, 2, free=1)
-    (copy,) = copies(books, bag, 1000.0)
+    worker(state, 2, free=1)
+    (copy,) = copies(state, bag, 1000.0)
     assert copy.task == oldest.task
 
 
 def test_a_paying_bag_uses_what_another_task_of_the_same_pilot_pays_for() -> None:
-    books, bag = books_of(1, True, [10.0] * 19 + [200.0])
-    late, other = worker(books, 1), worker(books, 2)
-    books.owners.update({1: 1, 2: 1, 3: 1})
-    slow = start(books, bag, late, 800.0)
-    start(books, bag, other, 985.0)
+    state, bag = state_of(1, True, [10.0] * 19 + [200.0])
+    late, other = worker(state, 1), worker(state, 2)
+    state.owners.update({1: 1, 2: 1, 3: 1})
+    slow = start(state, bag, late, 800.0)
+    start(state, bag, other, 985.0)
     bag.waiting.clear()
-    worker(books, 3, free=1)
-    assert copies(books, bag, 1000.0) == [], "its pilot would leave"
-    mate = worker(books, 2, free=1)
+    worker(state, 3, free=1)
+    assert copies(state, bag, 1000.0) == [], "its pilot would leave"
+    mate = worker(state, 2, free=1)
     mate.id = "mate"
-    books.workers = {"w1": late, "w2": other, "mate": mate}
-    (copy,) = copies(books, bag, 1000.0)
+    state.workers = {"w1": late, "w2": other, "mate": mate}
+    (copy,) = copies(state, bag, 1000.0)
     assert copy.worker is mate
     assert copy.task == slow.task
     assert copy.until == pytest.approx(1185.0), "as long as the other one is expected to run"
@@ -228,7 +228,7 @@ def test_a_replica_ends_with_the_paid_time_and_the_task_goes_on_where_it_was(wor
     world.report(late)
     world.report(fast)
     assert not fast.running
-    assert not world.broker.books.copies
+    assert not world.broker.state.copies
     (task,) = {key.task for key in late.running}
     assert ends(world, bag, task) == [None, "cancelled"]
     world.finish(late)
@@ -256,16 +256,16 @@ def test_without_a_meter_nothing_is_replicated_at_its_expense(world: World) -> N
 def test_the_copies_of_a_worker_that_is_gone_are_forgotten(world: World) -> None:
     bag = world.submit(2, deadline=1e12)
     _, fast = paid_copy(world, bag)
-    (key,) = world.broker.books.copies
-    del world.broker.books.workers[fast.id]
-    stop_unpaid_copies(world.broker.books, world.now)
-    assert key not in world.broker.books.copies
+    (key,) = world.broker.state.copies
+    del world.broker.state.workers[fast.id]
+    stop_unpaid_copies(world.broker.state, world.now)
+    assert key not in world.broker.state.copies
 
 
 def test_a_restart_does_not_make_a_replica_dear(world: World) -> None:
     bag = world.submit(2, deadline=1e12)
     late, fast = paid_copy(world, bag)
-    meter = world.broker.books.meters[fast.pilot]
+    meter = world.broker.state.meters[fast.pilot]
     world.restart()
     for player in (late, fast):
         world.broker.own_pilot(player.pilot, bag)
@@ -296,14 +296,14 @@ def test_a_replica_whose_task_runs_nowhere_else_any_more_goes_on(world: World) -
 
 
 def test_workers_of_a_site_that_the_configuration_no_longer_has_are_passed_over() -> None:
-    books, bag = books_of(1, False, [10.0, 20.0, 30.0])
-    gone = worker(books, 1)
-    key = start(books, bag, worker(books, 2), 900.0)
+    state, bag = state_of(1, False, [10.0, 20.0, 30.0])
+    gone = worker(state, 1)
+    key = start(state, bag, worker(state, 2), 900.0)
     gone.site, gone.awaited = "gone", True
-    start(books, bag, gone, 900.0)
+    start(state, bag, gone, 900.0)
     bag.waiting.clear()
-    worker(books, 3, free=2)
-    assert [copy.task for copy in copies(books, bag, 1000.0)] == [key.task]
+    worker(state, 3, free=2)
+    assert [copy.task for copy in copies(state, bag, 1000.0)] == [key.task]
 
 
 @pytest.mark.parametrize(("workers", "times"), [(20, 4), (1000, 2)])
@@ -312,18 +312,18 @@ def test_many_idle_workers_do_not_each_cost_a_look(
 ) -> None:
     looks: list[float] = []
 
-    def look(_books: Books, _bag: Bag, now: float) -> list[Copy]:
+    def look(_state: SchedulingState, _bag: Bag, now: float) -> list[Copy]:
         looks.append(now)
         return []
 
     monkeypatch.setattr(endgame, "copies", look)
-    books, bag = books_of(1, False, [10.0])
-    start(books, bag, worker(books, 0), 990.0)
+    state, bag = state_of(1, False, [10.0])
+    start(state, bag, worker(state, 0), 990.0)
     while bag.waiting:
         task = bag.waiting.popleft()
         bag.lease(task)
         bag.end(task, TaskState.DONE)
-    idle = [worker(books, number, free=1) for number in range(1, workers)]
+    idle = [worker(state, number, free=1) for number in range(1, workers)]
     for now, at in zip((1000.0, 1000.0, 1000.5, 1001.0), idle, strict=False):
-        endgame.feed_the_end(books, at, now)
+        endgame.feed_the_end(state, at, now)
     assert len(looks) == times

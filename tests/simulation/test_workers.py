@@ -66,7 +66,7 @@ def test_tasks_run_in_turn_and_the_worker_leaves_when_all_have_ended():
     assert starts(events) == [(0, 0.0), (1, 0.0), (2, 7.0)]
     assert [(end.task, end.at) for end in of(TaskEnded, events)] == [(0, 7.0), (1, 7.0), (2, 14.0)]
     assert of(WorkerLeft, events) == [WorkerLeft(1, "1-node-1", Leaving.TOLD, 14.0)]
-    assert not workers.broker.books.bags
+    assert not workers.broker.state.bags
 
 
 def test_nothing_happens_before_its_time():
@@ -156,7 +156,7 @@ def test_what_a_pilot_loses_is_run_elsewhere(told):
     workers.start(pilot(2, 2), 20.0)
     events = workers.advance(200.0)
     assert {end.at for end in of(TaskEnded, events)} == {70.0}
-    assert not workers.broker.books.workers
+    assert not workers.broker.state.workers
 
 
 def test_messages_take_their_time_and_a_reserve_bridges_it():

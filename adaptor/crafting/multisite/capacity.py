@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.units import round_up
 
 
@@ -48,7 +48,7 @@ class Capacity:
     def __init__(
         self,
         free: Profile,
-        shape: Shape,
+        shape: RequestShape,
         *,
         now: float,
         requests: int,
@@ -115,7 +115,7 @@ class Capacity:
 
 
 def _units(
-    free: Profile, shape: Shape, now: float, requests: int, ends: Iterable[float]
+    free: Profile, shape: RequestShape, now: float, requests: int, ends: Iterable[float]
 ) -> list[tuple[float, int]]:
     """`(time, units of processors that requests may use from then on)`, from now on."""
     later = sorted(ends)

@@ -34,14 +34,16 @@ import msgspec
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.lateness import latest, why_taken_back
 from adaptor.crafting.multisite.levelling import Level, level
-from adaptor.crafting.multisite.reasons import SiteGets, why_covered, why_none, why_some
+from adaptor.crafting.multisite.reasons import SitePortion, why_covered, why_none, why_some
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.multisite.target_shares import TargetShares, granted
-from adaptor.crafting.situation import Demand, Group
+from adaptor.crafting.situation import Demand, TaskGroup
 
 
 def divide(
-    sites: Mapping[str, SiteStatus], groups: Sequence[Group], wishes: Mapping[int, TargetShares] | None = None
+    sites: Mapping[str, SiteStatus],
+    groups: Sequence[TaskGroup],
+    wishes: Mapping[int, TargetShares] | None = None,
 ) -> dict[str, SitePart]:
     """The part of every site, in one decision.
 
@@ -62,7 +64,7 @@ def divide(
     }
 
 
-def by_demand(part: SitePart, site: str, groups: Sequence[Group], demands: Sequence[Demand]) -> SitePart:
+def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its groups put together as the site's own demands are: by the shape of the tasks."""
     shapes = [_shape_of(demand) for demand in demands]
     uncovered = [0] * len(demands)
@@ -82,7 +84,7 @@ class _Work:
     def __init__(
         self,
         sites: Mapping[str, SiteStatus],
-        groups: Sequence[Group],
+        groups: Sequence[TaskGroup],
         uncovered: list[int],
         wishes: Mapping[int, TargetShares],
     ) -> None:
@@ -149,7 +151,7 @@ class _Work:
                     return {pilot.id: reason} if reason else {}
         return {}
 
-    def _elsewhere(self, name: str, group: Group, tasks: int) -> Level:
+    def _elsewhere(self, name: str, group: TaskGroup, tasks: int) -> Level:
         """So many tasks divided among the other sites."""
         others = {
             other: self._sites[other].capacity(demand, self._allowed[other], self._now)
@@ -175,11 +177,11 @@ class _Work:
         """What is wished of a group of which tasks are to be divided."""
         return self._wishes[index] if self._uncovered[index] else None
 
-    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SiteGets:
+    def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SitePortion:
         site = self._sites[name]
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
-        return SiteGets(
+        return SitePortion(
             site=name,
             waiting=waiting,
             uncovered=uncovered,
@@ -192,7 +194,7 @@ class _Work:
         )
 
 
-def _wish_of(group: Group, wishes: Mapping[int, TargetShares]) -> TargetShares | None:
+def _wish_of(group: TaskGroup, wishes: Mapping[int, TargetShares]) -> TargetShares | None:
     """Tasks of one group either share pilots or are of one bag."""
     bag = next((demand.bag for demand in group.at.values()), None)
     return None if bag is None else wishes.get(bag)

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.refusal import listed, no_answer
-from adaptor.crafting.situation import PilotView, SiteView
+from adaptor.crafting.situation import PilotView, PlanningView
 from adaptor.crafting.words import counted
 from adaptor.units import format_duration
 
 
-class SiteGets(msgspec.Struct, frozen=True, kw_only=True):
+class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
     """A site's share of the waiting tasks, among those of the others."""
 
     site: str
@@ -54,13 +54,13 @@ def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
     )
 
 
-def why_some(portion: SiteGets) -> str:
+def why_some(portion: SitePortion) -> str:
     late = f"; requests start {format_duration(portion.late)} late here" if portion.late >= 1 else ""
     beside = f" if {portion.others}" if portion.others else ""
     return f"{portion.gets}: all can be done in {format_duration(portion.seconds)}{beside}{late}"
 
 
-def why_none(portion: SiteGets, view: SiteView, closed: str) -> str:
+def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
     if closed:
         return f"{portion.gets}: {closed}; {portion.others}"
     if view.queue is None:

@@ -8,8 +8,8 @@ from adaptor.crafting.multisite.capacity import Capacity
 from adaptor.crafting.multisite.lateness import lateness
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import Shape
-from adaptor.crafting.situation import Demand, PilotView, SiteView
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.model import PilotState
 
 NO_ANSWER = "its scheduler does not answer"
@@ -18,7 +18,7 @@ NO_ANSWER = "its scheduler does not answer"
 class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a site."""
 
-    view: SiteView
+    view: PlanningView
     """With the queue as last seen; its demands are not looked at."""
     free: Profile | None = None
     """What is free beside all jobs, our own included; None while that is not known."""
@@ -29,7 +29,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Silent for so long that its pilots are reckoned with no more but for the workers that are heard of."""
 
     @property
-    def reckoned(self) -> SiteView:
+    def reckoned(self) -> PlanningView:
         """The site with the pilots that still count."""
         if not self.lost:
             return self.view
@@ -57,8 +57,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
             whole_tr=self.view.heuristic == "static",
         )
 
-    def shape(self, demand: Demand) -> Shape:
-        return Shape(
+    def shape(self, demand: Demand) -> RequestShape:
+        return RequestShape(
             rules=self.view.rules,
             site_processors=self.view.queue.processors if self.view.queue else 0,
             processors_per_task=demand.processors_per_task,

@@ -64,8 +64,8 @@ def live_credits(core: Core, told: CreditsView) -> CreditsView:
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
     """Of a running bag with pilots of its own; None where too little is known yet."""
-    known = core.broker.books.bags.get(bag.id)
-    if bag.state != "running" or known is None or bag.id not in core.broker.books.alone:
+    known = core.broker.state.bags.get(bag.id)
+    if bag.state != "running" or known is None or bag.id not in core.broker.state.alone:
         return None
     ahead = _forecast(core, bag.id)
     if ahead is None:
@@ -86,7 +86,7 @@ def _forecast(core: Core, bag: int) -> Forecast | None:
     now = core.now()
     if (lately := made_lately(core.decided, bag, now)) is not None:
         return lately
-    facts = facts_of(core.broker.books, core.broker.books.bags[bag])
+    facts = facts_of(core.broker.state, core.broker.state.bags[bag])
     sites = sites_facts(core.sites, core.broker, now, midnight(now))
     found, core.decided = forecast_of(core.decided, facts, sites, core.treasury.ledger, now)
     return found

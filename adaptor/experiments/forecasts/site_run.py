@@ -27,12 +27,12 @@ from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PilotView, SiteRules, SiteView, Withdraw
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw
 from adaptor.model import Limits, PilotState, Preference, QueueState, Request, RunningJob, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
-from adaptor.scheduling.outbox import Draft
+from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import Meter, SiteTerms
 
 SITE = "site"
@@ -232,7 +232,7 @@ class SiteRun:
         for worker in list(self._workers.values()):
             self._watch_idle(worker)
 
-    def _obey(self, worker: _Worker, draft: Draft) -> bool:
+    def _obey(self, worker: _Worker, draft: DraftOrders) -> bool:
         worker.queue += [(grant.key, grant.needs) for grant in draft.grants]
         for key in draft.abort:
             started = worker.running.pop(key, None)
@@ -306,7 +306,7 @@ class SiteRun:
             for each in self._pilots.values()
             if each.started is not None
         )
-        view = SiteView(
+        view = PlanningView(
             now=self._now,
             queue=QueueState(now=self._now, processors=settings.processors, running=running),
             rules=SiteRules(limits=settings.limits, pad=settings.pad),
@@ -366,7 +366,7 @@ class SiteRun:
 
     def _knowledge(self) -> BagKnowledge:
         """As the daemon puts it together."""
-        sample = self._broker.books.sample(_BAG)
+        sample = self._broker.state.sample(_BAG)
         pilots = [
             PilotKnowledge(
                 slots=each.request.p,

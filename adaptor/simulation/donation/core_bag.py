@@ -31,7 +31,7 @@ from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
-from adaptor.scheduling.outbox import Draft
+from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.processors import Processors
@@ -92,7 +92,7 @@ class CoreBag:
 
     @property
     def _learner(self) -> RuntimeLearner:
-        return self._broker.books.learner(_BAG, _SITE)
+        return self._broker.state.learner(_BAG, _SITE)
 
     def figures(self, now: int) -> dict[str, int]:
         lot = self._place.lot
@@ -281,7 +281,9 @@ class CoreBag:
             self._give_back(p, now)
         return False
 
-    def _report(self, p: int, now: int, *, free: int, results: Sequence[Result] = ()) -> dict[str, Draft]:
+    def _report(
+        self, p: int, now: int, *, free: int, results: Sequence[Result] = ()
+    ) -> dict[str, DraftOrders]:
         report = Report(
             results=list(results),
             started=[self._keys[p]] if p in self._keys else [],

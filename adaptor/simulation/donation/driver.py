@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, PilotView, SiteView, Withdraw
+from adaptor.crafting.situation import Issue, PilotView, PlanningView, Withdraw
 from adaptor.donation.hours import DAY
 from adaptor.donation.situation import Allocation, DonationRules, Hours
 from adaptor.model import PilotState, RunningJob
@@ -220,7 +220,7 @@ class _Driver:
                 done = True
         return done
 
-    def _view(self) -> SiteView:
+    def _view(self) -> PlanningView:
         queue = planned_queue(self._cluster)
         donated = tuple(
             RunningJob(f"donated until {end}", processors, float(end))
@@ -228,7 +228,7 @@ class _Driver:
         )
         if donated:
             queue = msgspec.structs.replace(queue, running=(*queue.running, *donated))
-        return SiteView(
+        return PlanningView(
             now=float(self._cluster.now),
             queue=queue,
             rules=self._terms.rules,

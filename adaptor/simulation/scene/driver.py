@@ -72,7 +72,7 @@ class SimulatedDriver:
         if ended.pilot is None or not ended.wall:
             return
         held = self._useful if ended.outcome is AttemptOutcome.DONE else self._wasted
-        bag = self.broker.books.bags.get(ended.key.bag)
+        bag = self.broker.state.bags.get(ended.key.bag)
         held[ended.pilot][ended.key.bag] += ended.wall * (bag.spec.cpus if bag else 1)
 
     # --- one step ----------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.multisite.site_status import SiteStatus
-from adaptor.crafting.situation import Demand, Group, PilotView, SiteRules, SiteView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from tests.crafting.planner_views import views
 
 NOW = 1000.0
 
 
-def standing(view: SiteView, **changes: Any) -> SiteStatus:
+def standing(view: PlanningView, **changes: Any) -> SiteStatus:
     free = availability(view.queue) if view.queue is not None else None
     return msgspec.structs.replace(SiteStatus(view=view, free=free), **changes)
 
@@ -38,7 +38,7 @@ def site(
     """A site of which all processors are busy for so many seconds, and free from then on."""
     running = (RunningJob("local", processors, NOW + busy_for),) if busy_for else ()
     limits = Limits(max_pending_requests=requests, max_proc=max_proc, max_tr=max_tr)
-    view = SiteView(
+    view = PlanningView(
         now=NOW,
         queue=QueueState(now=NOW, processors=processors, running=running, pending=pending),
         rules=SiteRules(limits=limits, pad=pad),
@@ -48,10 +48,10 @@ def site(
     return standing(view, **changes)
 
 
-def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> Group:
+def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, cpus: int = 1) -> TaskGroup:
     """Tasks for `near` and `far`, or for these sites."""
     at = dict.fromkeys(sites or ("near", "far"), runtime) if isinstance(runtime, (int, float)) else runtime
-    return Group(
+    return TaskGroup(
         waiting,
         {
             name: Demand(waiting=waiting, runtime=float(seconds), processors_per_task=cpus)
@@ -61,7 +61,7 @@ def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, 
 
 
 @st.composite
-def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], tuple[Group, ...]]:
+def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], tuple[TaskGroup, ...]]:
     """Sites of any shape and mood, and tasks that may run at some of them."""
     names = [f"site{number}" for number in range(draw(st.integers(1, sites)))]
     found = {}
@@ -81,10 +81,10 @@ def situations(draw: st.DrawFn, sites: int = 3) -> tuple[dict[str, SiteStatus], 
     return found, groups
 
 
-def _group(draw: st.DrawFn, names: list[str], cpus: int) -> Group:
+def _group(draw: st.DrawFn, names: list[str], cpus: int) -> TaskGroup:
     chosen = draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     waiting = draw(st.integers(0, 200))
-    return Group(
+    return TaskGroup(
         waiting,
         {
             name: Demand(

@@ -10,7 +10,7 @@ from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.situation import Demand, Group, Issue, PilotView, SiteRules, SiteView, Withdraw
+from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskGroup, Withdraw
 from adaptor.model import CraftedRequest, Limits, PendingJob, PilotState, QueueState, RunningJob
 
 STEP = 5
@@ -67,8 +67,8 @@ class Site:
             ),
         )  # fmt: skip
 
-    def view(self, now: int, demand: Demand) -> SiteView:
-        return SiteView(
+    def view(self, now: int, demand: Demand) -> PlanningView:
+        return PlanningView(
             now=now, queue=self.queue(now), rules=self.rules, heuristic="adaptive",
             pilots=tuple(map(_view, self.pilots)), demands=(demand,),
         )  # fmt: skip
@@ -160,7 +160,7 @@ class World:
                 elif isinstance(decision, Withdraw):
                     self._withdraw(site, decision.pilot)
 
-    def _standing(self, site: Site, group: Group) -> SiteStatus:
+    def _standing(self, site: Site, group: TaskGroup) -> SiteStatus:
         view = site.view(self.now, group.at[site.name])
         assert view.queue is not None
         dead = self.now >= site.dead_from
@@ -169,8 +169,8 @@ class World:
             lost=dead,
         )  # fmt: skip
 
-    def _group(self) -> Group:
-        return Group(
+    def _group(self) -> TaskGroup:
+        return TaskGroup(
             self.waiting,
             {
                 site.name: Demand(

@@ -15,14 +15,14 @@ from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import (
     Decision,
     Demand,
-    Group,
     Issue,
     PilotView,
-    SiteView,
+    PlanningView,
+    TaskGroup,
     Withdraw,
     Withhold,
 )
@@ -39,7 +39,7 @@ def shares(parts: dict[str, SitePart]) -> dict[str, int]:
     return {name: sum(part.uncovered) for name, part in parts.items()}
 
 
-def divided(near: SiteStatus, far: SiteStatus, *groups: Group) -> dict[str, int]:
+def divided(near: SiteStatus, far: SiteStatus, *groups: TaskGroup) -> dict[str, int]:
     return shares(divide({"near": near, "far": far}, groups or (bag(400),)))
 
 
@@ -124,7 +124,7 @@ def test_workers_that_are_heard_of_count_though_their_scheduler_is_lost() -> Non
 
 
 def test_the_sites_of_a_bag_are_respected() -> None:
-    only_far = Group(100, {"far": Demand(waiting=100, runtime=60.0, processors_per_task=2)})
+    only_far = TaskGroup(100, {"far": Demand(waiting=100, runtime=60.0, processors_per_task=2)})
     parts = divide({"near": site(), "far": site()}, (bag(100), only_far))
     assert parts["near"].uncovered[1] == 0
     assert parts["far"].uncovered[1] == 100
@@ -141,7 +141,7 @@ def test_bags_of_one_shape_are_planned_for_together() -> None:
     assert by_demand(parts["far"], "far", groups, demands).uncovered == [100]
 
 
-def reasons(near: SiteStatus, far: SiteStatus, *groups: Group) -> tuple[str, str]:
+def reasons(near: SiteStatus, far: SiteStatus, *groups: TaskGroup) -> tuple[str, str]:
     parts = divide({"near": near, "far": far}, groups or (bag(400),))
     return parts["near"].reason, parts["far"].reason
 
@@ -237,7 +237,7 @@ def test_the_planner_withholds_with_the_reason_and_withdraws_late_pilots() -> No
 @examples(150)
 @given(situations())
 def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
-    drawn: tuple[Sites, tuple[Group, ...]],
+    drawn: tuple[Sites, tuple[TaskGroup, ...]],
 ) -> None:
     sites, groups = drawn
     parts = divide(sites, groups)
@@ -261,7 +261,7 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
 def _most(each: SiteStatus, demand: Demand) -> int:
     """Tasks that the largest request of a site holds."""
     assert each.view.queue is not None
-    shape = Shape(
+    shape = RequestShape(
         rules=each.view.rules, site_processors=each.view.queue.processors,
         processors_per_task=demand.processors_per_task, runtime=demand.runtime,
     )  # fmt: skip
@@ -271,7 +271,7 @@ def _most(each: SiteStatus, demand: Demand) -> int:
 @examples(100)
 @given(situations(), st.integers(1, 10))
 def test_a_site_that_gets_faster_never_gets_fewer_tasks(
-    drawn: tuple[Sites, tuple[Group, ...]], factor: int
+    drawn: tuple[Sites, tuple[TaskGroup, ...]], factor: int
 ) -> None:
     sites, groups = drawn
     group = groups[0]
@@ -287,9 +287,9 @@ def test_a_site_that_gets_faster_never_gets_fewer_tasks(
 
 @examples(100)
 @given(views().filter(lambda view: view.queue is not None and view.heuristic == "adaptive"))
-def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: SiteView) -> None:
+def test_one_site_alone_asks_for_what_it_would_ask_for_without_a_division(view: PlanningView) -> None:
     alone = msgspec.structs.replace(view, demands=view.demands[:1])
-    groups = tuple(Group(demand.waiting, {"here": demand}) for demand in alone.demands)
+    groups = tuple(TaskGroup(demand.waiting, {"here": demand}) for demand in alone.demands)
     part = divide({"here": standing(alone)}, groups)["here"]
     assert requests(plan(alone, part)) == requests(plan(alone))
     assert withdrawn(plan(alone, part)) == withdrawn(plan(alone))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.multisite.capacity import Capacity, Strip, strips
 from adaptor.crafting.multisite.levelling import level
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import Shape
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import FOREVER, Limits
 from tests.crafting.crafting_strategies import profiles, rules
@@ -19,9 +19,9 @@ from tests.crafting.crafting_strategies import profiles, rules
 
 def shape(
     *, runtime: float = 60, max_proc: int = 8, max_tr: int = 600, pad: float = 0, cpus: int = 1
-) -> Shape:
+) -> RequestShape:
     limits = Limits(max_pending_requests=4, max_proc=max_proc, max_tr=max_tr)
-    return Shape(
+    return RequestShape(
         rules=SiteRules(limits=limits, pad=pad), site_processors=1000, processors_per_task=cpus,
         runtime=runtime,
     )  # fmt: skip
@@ -103,7 +103,7 @@ def test_time_only_adds(
 ) -> None:
     each = Capacity(
         profile,
-        Shape(rules=site_rules, site_processors=20, processors_per_task=cpus, runtime=runtime),
+        RequestShape(rules=site_rules, site_processors=20, processors_per_task=cpus, runtime=runtime),
         now=0,
         requests=requests,
     )
@@ -118,7 +118,7 @@ def test_time_only_adds(
 def test_a_faster_site_could_have_done_more_at_every_instant(
     profile: Profile, site_rules: SiteRules, runtime: float, requests: int, delay: float
 ) -> None:
-    slow = Shape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
+    slow = RequestShape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
     base = Capacity(profile, slow, now=0, requests=requests, delay=delay)
     assume(slow.rounds(site_rules.limits.max_tr))
     for faster in (
@@ -137,7 +137,7 @@ def test_more_processors_could_have_done_more_at_every_instant(
     profile: Profile, site_rules: SiteRules, runtime: float, more: int
 ) -> None:
     """Where the limits do not cut the profile: a strip that they cut may be tiled with less waste."""
-    kind = Shape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
+    kind = RequestShape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
     wider = Profile.of_steps([(time, processors + more) for time, processors in profile.steps()])
     narrow, wide = (Capacity(each, kind, now=0, requests=100) for each in (profile, wider))
     assert all(wide.by(time) >= narrow.by(time) for time in range(0, 300, 5))
@@ -149,7 +149,7 @@ def capacities(draw: st.DrawFn) -> dict[str, Capacity]:
     return {
         name: Capacity(
             draw(profiles()),
-            Shape(
+            RequestShape(
                 rules=draw(rules()),
                 site_processors=20,
                 processors_per_task=1,

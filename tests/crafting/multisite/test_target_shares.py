@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from adaptor.crafting.multisite.division import divide
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.target_shares import TargetShares
-from adaptor.crafting.situation import Group
+from adaptor.crafting.situation import TaskGroup
 from tests.examples import examples
 
 from .division_sites import bag, site, situations
 
 
-def of_bag(group: Group, number: int) -> Group:
-    return Group(
+def of_bag(group: TaskGroup, number: int) -> TaskGroup:
+    return TaskGroup(
         group.waiting, {name: msgspec.structs.replace(each, bag=number) for name, each in group.at.items()}
     )
 
@@ -28,7 +28,7 @@ def wish(**shares: int) -> TargetShares:
 
 
 def shares(
-    sites: dict[str, SiteStatus], wishes: dict[int, TargetShares], *groups: Group
+    sites: dict[str, SiteStatus], wishes: dict[int, TargetShares], *groups: TaskGroup
 ) -> dict[str, list[int]]:
     return {name: part.uncovered for name, part in divide(sites, groups, wishes).items()}
 
@@ -56,7 +56,7 @@ def test_what_a_site_cannot_do_is_left_for_later_requests() -> None:
 @examples(150)
 @given(situations(), st.lists(st.integers(0, 150), min_size=3, max_size=3))
 def test_nobody_gets_more_than_the_wish_nor_than_it_may_ask_for(
-    drawn: tuple[dict[str, SiteStatus], tuple[Group, ...]], wanted: list[int]
+    drawn: tuple[dict[str, SiteStatus], tuple[TaskGroup, ...]], wanted: list[int]
 ) -> None:
     sites, groups = drawn
     groups = tuple(of_bag(group, number) for number, group in enumerate(groups))

@@ -27,7 +27,7 @@ from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
-from adaptor.scheduling.outbox import Draft
+from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.scene.driver import Decided, SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
@@ -239,7 +239,7 @@ class DaemonDriver:
         """The workers of the world drain the broker in the same second."""
         return Changes()
 
-    def _drain_into_journal(self) -> tuple[Changes, dict[str, Draft]]:
+    def _drain_into_journal(self) -> tuple[Changes, dict[str, DraftOrders]]:
         changes, drafts = self._drain()
         self.core.journal.write(changes, self._clock(), self.core.treasury.late_results(changes))
         return changes, drafts

@@ -15,7 +15,7 @@ class Grant(msgspec.Struct, frozen=True):
     """Seconds that must be left of the pilot when it starts."""
 
 
-class Draft(msgspec.Struct):
+class DraftOrders(msgspec.Struct):
     """Orders for one worker."""
 
     acknowledged: list[AttemptKey] = []
@@ -26,15 +26,15 @@ class Draft(msgspec.Struct):
     say_hello: bool = False
 
 
-class Outbox:
+class PendingOrders:
     """Orders by worker id."""
 
     def __init__(self) -> None:
-        self._drafts: dict[str, Draft] = {}
+        self._drafts: dict[str, DraftOrders] = {}
 
-    def of(self, worker: str) -> Draft:
-        return self._drafts.setdefault(worker, Draft())
+    def of(self, worker: str) -> DraftOrders:
+        return self._drafts.setdefault(worker, DraftOrders())
 
-    def drain(self) -> dict[str, Draft]:
+    def drain(self) -> dict[str, DraftOrders]:
         drafts, self._drafts = self._drafts, {}
         return drafts
