@@ -1,4 +1,4 @@
-"""By which names and addresses other machines may reach this one."""
+"""The names and addresses by which other machines may reach this one."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import psutil
 
 
 def addresses(host: str | None, port: int, *, loopback: bool) -> tuple[str, ...]:
-    """Where peers may find this machine, the likeliest first.
+    """The addresses at which peers may reach this machine, the likeliest first.
 
     Args:
-        host: the only name that peers are to try besides the loopback; None: all there are.
+        host: the only name that peers try besides the loopback; None: all names and addresses.
         loopback: whether all peers are on this machine.
     """
     if loopback:

@@ -1,9 +1,8 @@
 """The messages between the daemon and its workers (msgpack over ZMQ with CURVE).
 
-A worker speaks first (`Hello`) and then reports whenever it has something to say, at least every
-`Welcome.heartbeat` seconds; the daemon answers every report, so that either side notices silence.
-Everything that matters is repeated until it is acknowledged: results stay with the worker until an
-`Orders.acknowledged` names them, so a message may be lost or come twice without harm.
+A worker begins (`Hello`) and then reports its news at once, and at least every `Welcome.heartbeat`
+seconds; the daemon answers every report, so either side notices silence. The worker repeats each
+result until `Orders.acknowledged` names it, so a message may be lost or come twice without harm.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 LAST_SECONDS = 5.0
-"""Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to tell."""
+"""Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to report."""
 
 
 class AttemptKey(msgspec.Struct, frozen=True, array_like=True):
@@ -60,15 +59,15 @@ class Ending(enum.Enum):
 
     EXITED = "exited"
     SIGNALLED = "signalled"
-    """Ended by a signal that was not ours."""
+    """Ended by a signal that the worker did not send."""
     NOT_STARTED = "not_started"
-    """Could not be executed; `error` says why."""
+    """The command cannot be executed; `error` says why."""
     ENDED = "ended"
-    """We ended it: the pilot's time was up, or the worker was told to leave."""
+    """The worker ended it: the pilot's time was up, or the worker had to leave."""
     ABORTED = "aborted"
-    """We ended it because the daemon said so."""
+    """The worker ended it at the daemon's request."""
     RETURNED = "returned"
-    """Handed back without having been started."""
+    """The worker returned the lease without a start."""
 
 
 class Result(msgspec.Struct, frozen=True, array_like=True):
@@ -77,12 +76,12 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
     key: AttemptKey
     ending: Ending
     started: float = 0.0
-    """Epoch seconds; 0 where it was not started."""
+    """Epoch seconds; 0: not started."""
     wall: float = 0.0
     cpu: float = 0.0
-    """User and system seconds of the whole process tree, as far as it was waited for."""
+    """User and system seconds of all processes of the tree whose parents waited for them."""
     peak_memory: int = 0
-    """Bytes, the largest that was seen."""
+    """Bytes; the largest value observed."""
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
@@ -94,7 +93,7 @@ class Leaving(enum.Enum):
     IDLE = "idle"
     """No work for `idle_timeout`."""
     TOLD = "told"
-    """The daemon said so."""
+    """The daemon asked for it."""
     TIME_UP = "time_up"
     """The end of the pilot is near."""
     SIGNAL = "signal"
@@ -116,7 +115,7 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     deadline: float
     """Epoch seconds at which the pilot ends."""
     holding: list[AttemptKey] = []
-    """Leases that it has started or not, without those in `unacknowledged`."""
+    """All leases of the worker, started or not, without those in `unacknowledged`."""
     started: list[AttemptKey] = []
     """Those of `holding` that run."""
     unacknowledged: list[Result] = []
@@ -128,10 +127,10 @@ class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     results: list[Result] = []
     started: list[AttemptKey] = []
     free_processors: int = 0
-    """Processors that no held lease will take."""
+    """Processors that no lease of the worker will take."""
     free_memory: int = 0
     queued: int = 0
-    """Held leases that are not started yet."""
+    """Leases that are not started yet."""
     load: list[tuple[AttemptKey, float]] = []
     """Running attempts with their wall seconds so far; in heartbeats only."""
 
@@ -142,7 +141,7 @@ class Goodbye(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     why: Leaving
     results: list[Result] = []
     took: float = 0.0
-    """Seconds from the reason to leave until nothing ran any more."""
+    """Seconds from the decision to leave to the end of the last task."""
 
 
 FromWorker = Hello | Report | Goodbye
@@ -152,29 +151,29 @@ class Welcome(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The answer to `Hello`."""
 
     heartbeat: float
-    """Seconds between reports at the most."""
+    """Seconds between two reports, at most."""
     idle_timeout: float
     grace_time: float
     patience: float
-    """How long a worker that has nothing left to run waits for a silent daemon."""
+    """Seconds for which a worker without tasks waits for a silent daemon."""
     acknowledged: list[AttemptKey] = []
 
 
 class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
-    """The answer to `Report` and `Goodbye`; may also come unasked."""
+    """The answer to `Report` and `Goodbye`; may also come without a question."""
 
     acknowledged: list[AttemptKey] = []
     """Results that are in the journal."""
     bags: list[BagContext] = []
     leases: list[Lease] = []
     abort: list[AttemptKey] = []
-    """End these attempts; report them as ABORTED (RETURNED where not started)."""
+    """End these attempts and report them as ABORTED (RETURNED if not started)."""
     give_back: list[AttemptKey] = []
-    """Hand these back as RETURNED unless they have started."""
+    """Return these as RETURNED unless they have started."""
     leave: str = ""
-    """Why the worker is to leave at once; empty: it may stay."""
+    """Why the worker must leave at once; empty: it may stay."""
     say_hello: bool = False
-    """The daemon does not know this worker (it was restarted): say Hello again."""
+    """The daemon does not know this worker (the daemon restarted): send Hello again."""
 
 
 ToWorker = Welcome | Orders

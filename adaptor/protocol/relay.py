@@ -1,12 +1,12 @@
-"""`python -m adaptor.protocol.relay PORT FOLDER [HOST]`: the end of a tunnel, on a distant login node.
+"""`python -m adaptor.protocol.relay PORT FOLDER [HOST]`: the end of a tunnel, on a remote login node.
 
-sshd lets the far end of a tunnel listen on the loopback alone, where no compute node comes. The relay
-listens for the nodes and passes their bytes on to the loopback's PORT. The daemon starts it over the
-same ssh connection, reads the line that it prints, and then sends a byte now and then: without input
-for SILENCE seconds, or at its end, the relay is gone, so that none is left over from a lost connection.
+sshd lets the remote end of a tunnel listen on the loopback only, which no compute node reaches. The relay
+listens for the nodes and passes their bytes on to the loopback's PORT. The daemon starts it over the same
+ssh connection, reads the line that it prints, and then sends a byte every few seconds. The relay exits
+after SILENCE seconds without input, or at its end, so a lost connection leaves none behind.
 
-What passes is encrypted and authenticated from worker to daemon: the relay can read nothing, and whoever
-else connects to it is turned away by the daemon.
+The bytes are encrypted and authenticated from worker to daemon: the relay can read nothing, and the
+daemon refuses all other peers.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
 from adaptor.protocol.interfaces import addresses
 
 SILENCE = 20.0
-"""Seconds without a byte from the daemon after which it is taken to be gone."""
+"""Seconds without a byte from the daemon after which the relay exits."""
 _LAST_PORT_PATIENCE = 3.0
-"""Seconds for which the port of the relay before this one is tried; that one may still be leaving."""
+"""Seconds of tries to take over the port of the relay before this one, which may still be exiting."""
 _CHUNK = 65536
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The line that a relay prints when the nodes can come."""
+    """The line that a relay prints when the nodes can connect."""
 
     version: str
     addresses: tuple[str, ...]
@@ -46,7 +46,7 @@ async def relay(target: int, folder: Path, host: str | None) -> None:
         port = int(server.sockets[0].getsockname()[1])
         line = msgspec.json.encode(Opened(__version__, addresses(host, port, loopback=False)))
         os.write(sys.stdout.fileno(), line + b"\n")
-        await _while_spoken_to()
+        await _while_input_comes()
 
 
 async def _listen(target: int, last_port: int) -> asyncio.Server:
@@ -63,7 +63,7 @@ async def _listen(target: int, last_port: int) -> asyncio.Server:
 
 
 def _last_port(folder: Path) -> int:
-    """Where the workers of the relay before this one still knock; 0 if there was none."""
+    """The port that workers of the relay before this one still try; 0: there was none."""
     try:
         address = read_access(folder / RELAYED_ACCESS).addresses[0]
     except (AccessError, IndexError):
@@ -96,7 +96,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             await writer.drain()
 
 
-async def _while_spoken_to() -> None:
+async def _while_input_comes() -> None:
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
