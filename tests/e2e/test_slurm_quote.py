@@ -20,7 +20,6 @@ NAMES = ["cheapest", "cheapest +10 %", "cheapest +20 %", "fastest -20 %", "faste
 def test_samples_menu_picture_and_the_chosen_line(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag(["sleep 1"] * TASKS)
-    before = recount(slurm)
     quoted = lab.run("quote", "tasks.bag", "--choose", "4", "--png", "menu.png")
     title, head, *lines, chosen = quoted.stdout.splitlines()
     assert title == "30 tasks left after the sample; ranges of 90 % probability"
@@ -43,7 +42,7 @@ def test_samples_menu_picture_and_the_chosen_line(slurm: ThrowawaySlurm, lab: La
     lab.run("daemon", "stop")
     used = {line["bag"]: line["used"] for line in bags}
     assert used.keys() == {1, 2}
-    assert sum(used.values()) == pytest.approx(recount(slurm) - before, abs=1e-6)
+    assert sum(used.values()) == pytest.approx(recount(slurm, lab), abs=1e-6)
     (second,) = (line for line in bags if line["bag"] == 2)
     assert 0 < second["used"] <= second["budget"]
     never_above_budget(lab.state / "journal.sqlite")
