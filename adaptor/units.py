@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them, to seconds and bytes, and back."""
+"""Durations, sizes and counts as people write them, to seconds and bytes, and back."""
 
 from __future__ import annotations
 
@@ -123,6 +123,11 @@ def format_size(size: float) -> str:
             break
         size /= 1024
     return f"{size:.0f}{unit}" if size >= 9.95 or size == int(size) else f"{size:.1f}{unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 task`, `3 tasks`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def round_up(seconds: float, resolution: int) -> int:

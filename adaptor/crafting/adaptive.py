@@ -12,9 +12,8 @@ from adaptor.crafting.optimize import optimize
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation
-from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, FreeSlot
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 
 BETTER = 1 + 1e-9
 """A throughput improves only by more than floating point does by itself."""

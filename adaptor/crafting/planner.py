@@ -7,14 +7,15 @@ from collections.abc import Iterable
 
 import msgspec
 
+from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.coverage import coverage, holds
-from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
 from adaptor.crafting.situation import (
     CraftingSituation,
     Decision,
     Demand,
+    Heuristic,
     Issue,
     PilotView,
     PlanningView,
@@ -22,9 +23,12 @@ from adaptor.crafting.situation import (
     Withdraw,
     Withhold,
 )
-from adaptor.crafting.words import counted
+from adaptor.crafting.static import static
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
+
+HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive}
+"""By the name that a site's configuration gives them."""
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:

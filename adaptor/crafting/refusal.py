@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation, PilotView, PlanningView
-from adaptor.crafting.words import counted
 from adaptor.model import PilotState
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 
 
 def no_answer(view: PlanningView) -> str:

@@ -103,7 +103,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """None while the scheduler does not answer: nothing is issued then."""
     rules: SiteRules
     heuristic: str
-    """A key of `adaptor.crafting.heuristics.HEURISTICS`."""
+    """A key of `adaptor.crafting.planner.HEURISTICS`."""
     pilots: tuple[PilotView, ...] = ()
     """Those in the system."""
     demands: tuple[Demand, ...] = ()

@@ -6,9 +6,8 @@ import math
 
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation
-from adaptor.crafting.words import counted
 from adaptor.model import CraftedRequest, Request
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 
 
 def static(situation: CraftingSituation) -> list[CraftedRequest]:

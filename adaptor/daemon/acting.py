@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
-from adaptor.crafting.words import counted
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import (
@@ -29,6 +28,7 @@ from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
 from adaptor.scheduling.workers import Worker
+from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,6 @@ from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
 from adaptor.crafting.situation import Demand
-from adaptor.crafting.words import counted
 from adaptor.decisions.forecasts import forecast_of, sites_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
@@ -20,7 +19,7 @@ from adaptor.decisions.requests import most_slots, shape_of, slots_there, stayin
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
-from adaptor.units import format_duration, format_instant, round_up
+from adaptor.units import counted, format_duration, format_instant, round_up
 
 
 class Aimed(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, Issue
-from adaptor.crafting.words import counted
 from adaptor.decisions.actions import Submit
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
@@ -20,7 +19,7 @@ from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Request
 from adaptor.scheduling.facts import BagFacts
-from adaptor.units import round_down
+from adaptor.units import counted, round_down
 
 
 class TooDear(msgspec.Struct, frozen=True):

@@ -11,7 +11,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.crafting.words import counted
 from adaptor.donation.fitting import least_probability, room
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
@@ -27,7 +26,7 @@ from adaptor.donation.situation import (
     UseNodes,
     UseNoMore,
 )
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 
 
 def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:

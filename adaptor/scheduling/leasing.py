@@ -10,14 +10,18 @@ import math
 from itertools import islice
 
 from adaptor.donation.fitting import held
+from adaptor.model import TaskState
+from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import odd_tasks, take_for_donated
-from adaptor.scheduling.endgame import feed_the_end
-from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.state import PaidCopy, SchedulingState
+from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
 RESERVE_LIMIT = 256
 """Leases held in reserve, at most."""
+_PAUSE = 0.1
+"""Seconds between two searches for tasks to replicate, for each hundred workers."""
 
 
 def dispatch(state: SchedulingState, now: float) -> None:
@@ -37,7 +41,7 @@ def feed(state: SchedulingState, worker: Worker, now: float) -> None:
         while worker.queued < depth and _lease_next(state, worker, worker.processors, worker.memory, now):
             pass
     elif worker.free_processors > 0:
-        feed_the_end(state, worker, now)
+        feed_idle(state, worker, now)
 
 
 def _waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
@@ -107,3 +111,50 @@ def _reserve(state: SchedulingState, bag: Bag, worker: Worker) -> int:
     wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
     part = len(bag.waiting) * worker.processors / max(1, state.processors(worker.site))
     return min(wanted, int(part / 2))
+
+
+def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
+    """Use an idle worker at the end of a bag: call unstarted tasks back for it, else replicate running ones.
+
+    Its processors are already paid for, and the first result of a task wins (De Rose §1).
+    """
+    if _call_back(state, worker):
+        return
+    for bag in list(state.bags.values()):
+        if _may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
+            for copy in copies(state, bag, now):
+                key = state.lease(copy.worker, bag, copy.task, copy.needs, now)
+                if bag.id in state.alone:
+                    state.copies[key] = PaidCopy(copy.worker.id, copy.until)
+
+
+def _call_back(state: SchedulingState, idle: Worker) -> bool:
+    """Ask other workers for half of what they hold unstarted; whether any was asked for."""
+    asked = False
+    for other in state.workers.values():
+        if other is idle or other.awaited or other.site != idle.site:
+            continue
+        unstarted = [key for key in other.unstarted if not other.held[key].give_back_sent]
+        for key in unstarted[len(unstarted) // 2 :]:
+            if other.queued and _could_have(state, idle, key):
+                other.held[key].give_back_sent = asked = True
+                state.orders.of(other.id).give_back.append(key)
+    return asked
+
+
+def _could_have(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
+    bag = state.bags.get(key.bag)
+    return bag is not None and bag.spec.cpus <= idle.free_processors and state.serves(idle, bag)
+
+
+def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
+    """Each idle worker calls for a look with every report, and one goes over all workers (1000: 20 ms)."""
+    last = state.looked.get(bag.id)
+    if last is not None and 0 <= now - last < len(state.workers) // 100 * _PAUSE:
+        return False
+    state.looked[bag.id] = now
+    return True
+
+
+def _may_replicate(bag: Bag) -> bool:
+    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

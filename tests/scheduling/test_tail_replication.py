@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adaptor.bag_spec import BagSpec
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
-from adaptor.scheduling import endgame
+from adaptor.scheduling import leasing
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import Meter, SchedulingState
 from adaptor.scheduling.tail_replication import Copy, copies, stop_unpaid_copies
@@ -316,7 +316,7 @@ def test_many_idle_workers_do_not_each_cost_a_look(
         looks.append(now)
         return []
 
-    monkeypatch.setattr(endgame, "copies", look)
+    monkeypatch.setattr(leasing, "copies", look)
     state, bag = state_of(1, False, [10.0])
     start(state, bag, worker(state, 0), 990.0)
     while bag.waiting:
@@ -325,5 +325,5 @@ def test_many_idle_workers_do_not_each_cost_a_look(
         bag.end(task, TaskState.DONE)
     idle = [worker(state, number, free=1) for number in range(1, workers)]
     for now, at in zip((1000.0, 1000.0, 1000.5, 1001.0), idle, strict=False):
-        endgame.feed_the_end(state, at, now)
+        leasing.feed_idle(state, at, now)
     assert len(looks) == times

@@ -9,8 +9,7 @@ import msgspec
 
 from adaptor.crafting.refusal import listed, no_answer
 from adaptor.crafting.situation import PilotView, PlanningView
-from adaptor.crafting.words import counted
-from adaptor.units import format_duration
+from adaptor.units import counted, format_duration
 
 
 class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
