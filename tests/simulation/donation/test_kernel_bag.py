@@ -69,6 +69,44 @@ def test_both_do_the_same_where_tasks_are_cut_and_preempted_often(rows, runtimes
     run_donation(place, np.array(runtimes), terms_of(), rules, allocation, BothBags)
 
 
+_HELD_WHILE_OTHERS_WAIT = [
+    (230, 6, 102, 96),
+    (198, 6, 110, 19),
+    (167, 7, 139, 138),
+    (305, 8, 112, 112),
+    (161, 8, 143, 143),
+    (176, 8, 53, 15),
+    (36, 6, 108, 36),
+    (44, 6, 44, 23),
+]
+_PLANNED_SOONER_THAN_BEFORE = [(53, 7, 141, 141), (4, 6, 99, 72), (322, 8, 100, 100)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "runtimes", "rules"),
+    [
+        pytest.param(
+            _HELD_WHILE_OTHERS_WAIT,
+            [181, 183, 159, 67],
+            DonationRules(useful_time=0.0, last_fit=0.01, patience=2),
+            id="a held task is started while others wait that do not fit",
+        ),
+        pytest.param(
+            _PLANNED_SOONER_THAN_BEFORE,
+            [75, 58, 175],
+            DonationRules(useful_time=0.0, last_fit=0.5, patience=1),
+            id="a job is planned before the end of the pilot that uses the node",
+        ),
+    ],
+)
+def test_both_do_the_same_where_few_scenes_tell_a_rule(rows, runtimes, rules):
+    """Found by search: these fail where only one of both has the rule, which random scenes seldom show."""
+    place = Processors(Simulation(jobs_from(rows), PROCESSORS, "conservative"), IdleLearner())
+    place.cluster.advance(0)
+    place.watch()
+    run_donation(place, np.array(runtimes), terms_of(), rules, "transparent", BothBags)
+
+
 def test_a_task_cut_though_it_had_all_the_time_there_is_is_given_up_by_both():
     """As in the daemon (`RuntimeLearner.hopeless`): 195 of 200 s were not enough."""
     rows = [(0, 8, 5, 5), (200, 8, 10, 10)]
