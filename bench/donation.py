@@ -16,7 +16,7 @@ from adaptor.donation.situation import (
     DonatedUse,
     DonationDemand,
     DonationRules,
-    DonationView,
+    DonationState,
     NodeUse,
     NodeView,
 )
@@ -43,7 +43,7 @@ def _steps() -> Iterator[Row]:
         yield Row(what, f"{took:.1f} ms", "10 ms")
 
 
-def _view(lent: float, busy: float) -> DonationView:
+def _view(lent: float, busy: float) -> DonationState:
     draw = random.Random(1)  # noqa: S311 (not for secrets)
     # Jobs have several nodes, which come free together.
     planned = [NOW + draw.uniform(0, 86400) for _ in range(200)]
@@ -64,7 +64,7 @@ def _view(lent: float, busy: float) -> DonationView:
     demands = tuple(
         DonationDemand(waiting=1_000_000, processors_per_task=cpus, needs=600.0) for cpus in (1, 4)
     )
-    return DonationView(now=NOW, nodes=tuple(nodes), rules=DonationRules(), demands=demands)
+    return DonationState(now=NOW, nodes=tuple(nodes), rules=DonationRules(), demands=demands)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from adaptor.budget.estimation.runtime_sums import Sums
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES
 
@@ -23,7 +23,7 @@ def milliseconds(prefer: str) -> float:
         tasks=TASKS,
         sums=Sums(finished=finished, total=220.0 * finished, squares=220.0**2 * finished),
         hosts=[Hosts(50, 300.0, 3600.0 + group) for group in range(GROUPS)],
-        terms=Terms(unit=3600.0, startup=300.0),
+        terms=HostTerms(unit=3600.0, startup=300.0),
         hint=220.0,
         prefer=prefer,
     )

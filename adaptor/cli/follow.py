@@ -24,7 +24,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
 SOME_TASKS_FAILED = 3
 
 
-class Snapshot(msgspec.Struct, frozen=True):
+class Overview(msgspec.Struct, frozen=True):
     """The state of some bags at one instant."""
 
     time: float
@@ -37,7 +37,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         return all(bag.state != "running" for bag in self.bags)
 
 
-def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Snapshot]:
+def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Overview]:
     """A snapshot every half second at most, until all the bags have ended or `deadline` (monotonic) is met.
 
     A daemon that ends by itself once all is done is no error: the journal then has the end.
@@ -90,22 +90,22 @@ class _Outage:
             click.echo(f"adaptor: the daemon does not answer; waiting up to {OUTAGE_TIMEOUT:g} s", err=True)
 
 
-def _by_daemon(selector: str) -> Snapshot | None:
+def _by_daemon(selector: str) -> Overview | None:
     try:
         found = ask(control.GetBags(selector), control.Bags).bags
         pilots = ask(control.GetPilots(), control.Pilots).pilots
     except NoDaemonError:
         return None
-    return Snapshot(time.time(), found, pilots)
+    return Overview(time.time(), found, pilots)
 
 
-def _end_by_journal(selector: str) -> Snapshot | None:
+def _end_by_journal(selector: str) -> Overview | None:
     """The end of the bags, if the journal can be read and has it."""
     try:
         bags = ask_journal(control.GetBags(selector), control.Bags).bags
     except AdaptorError:  # In use, for instance: a daemon is just starting or just ending.
         return None
-    snapshot = Snapshot(time.time(), bags, [])
+    snapshot = Overview(time.time(), bags, [])
     return snapshot if snapshot.ended else None
 
 

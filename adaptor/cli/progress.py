@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from adaptor import views
-from adaptor.cli.follow import Snapshot
+from adaptor.cli.follow import Overview
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 
 STEP = 10
@@ -53,7 +53,7 @@ class Narrator:
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 
-    def lines(self, snapshot: Snapshot) -> list[str]:
+    def lines(self, snapshot: Overview) -> list[str]:
         """The lines for one more snapshot; none in most cases."""
         at = clock(snapshot.time, snapshot.time)
         told = [line for bag in snapshot.bags for line in self._bag_lines(bag, snapshot.time)]
@@ -61,7 +61,7 @@ class Narrator:
             told = self._pilot_lines(snapshot) + told
         return [f"{at} {line}" for line in told]
 
-    def _pilot_lines(self, snapshot: Snapshot) -> list[str]:
+    def _pilot_lines(self, snapshot: Overview) -> list[str]:
         states = sorted((pilot.id, pilot.state, pilot.note) for pilot in snapshot.pilots)
         if tuple(states) == self._pilots or snapshot.time < self._told_pilots + PILOTS_PAUSE:
             return []

@@ -19,7 +19,7 @@ from adaptor.decisions.actions import (
     Explain,
     LengthenPad,
     Remark,
-    Submit,
+    SubmitRequest,
     Wake,
     WithholdNodes,
 )
@@ -62,7 +62,7 @@ class _Work:
 
     async def do(self, action: Action) -> None:
         match action:
-            case Submit():
+            case SubmitRequest():
                 await self._submit(action)
             case Withhold(reason):
                 if not self._refused:
@@ -74,7 +74,7 @@ class _Work:
             case _:
                 _change(self._site, action)
 
-    async def _submit(self, action: Submit) -> None:
+    async def _submit(self, action: SubmitRequest) -> None:
         await cancel_unwanted(self._site)
         self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
         if action.node:
@@ -82,7 +82,7 @@ class _Work:
         elif not self._refused:
             self._refused = not await submit(self._site, action)
 
-    async def _submit_for_node(self, action: Submit) -> None:
+    async def _submit_for_node(self, action: SubmitRequest) -> None:
         """What the scheduler says of one node it most likely says of all; agents fail one by one."""
         site, donation = self._site, self._site.memory.donation
         if self._no_more_nodes or donation is None:
@@ -138,7 +138,7 @@ def _withhold_nodes(site: Site, reason: str) -> None:
     donation.reason = reason
 
 
-async def submit(site: Site, action: Submit) -> bool:
+async def submit(site: Site, action: SubmitRequest) -> bool:
     """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
     now, memory = site.core.now(), site.memory
     try:
@@ -166,7 +166,7 @@ async def submit(site: Site, action: Submit) -> bool:
     return True
 
 
-def _intend(site: Site, action: Submit, now: float) -> Pilot:
+def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
     """Write down that a request is about to be submitted, and reserve what it may cost.
 
     Raises:

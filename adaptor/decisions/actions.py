@@ -14,7 +14,7 @@ from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
 
 
-class Submit(msgspec.Struct, frozen=True, kw_only=True):
+class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Submit a request. After a refused request a driver submits no other of the same step."""
 
     crafted: CraftedRequest
@@ -69,4 +69,4 @@ class Wake(msgspec.Struct, frozen=True):
     site: str
 
 
-Action = Submit | Withdraw | End | Withhold | WithholdNodes | Explain | Remark | LengthenPad | Wake
+Action = SubmitRequest | Withdraw | End | Withhold | WithholdNodes | Explain | Remark | LengthenPad | Wake

@@ -11,7 +11,7 @@ from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, Issue
-from adaptor.decisions.actions import Submit
+from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import billed, shape_of, smallest
@@ -30,7 +30,7 @@ class TooDear(msgspec.Struct, frozen=True):
 
 def within_budgets(
     snapshot: Snapshot, memory: Memory, ledger: Ledger, wanted: Issue, payers: Mapping[int, float]
-) -> Submit | TooDear:
+) -> SubmitRequest | TooDear:
     """The request as it may be submitted.
 
     Args:
@@ -50,7 +50,7 @@ def within_budgets(
     if found.request is None:
         return TooDear(_too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
-        return Submit(crafted=wanted.crafted, demand=demand, payers=payers)
+        return SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
     return _cut(wanted, found, shape, payers)
 
 
@@ -117,7 +117,7 @@ def _shorter(allowance: Allowance, wanted: Request, least: Request, shape: Reque
     return Request(wanted.p, cut) if rounds and cut <= tr and cut >= least.tr else wanted
 
 
-def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> Submit:
+def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[int, float]) -> SubmitRequest:
     assert found.request is not None
     request = Request(found.request.p, round_down(found.request.tr, shape.rules.time_resolution))
     tasks = shape.slots(request.p) * max(1, shape.rounds(request.tr))
@@ -127,7 +127,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
         tasks=min(wanted.crafted.tasks, tasks),
         reason=f"{wanted.crafted.reason}; {found.reason}",
     )
-    return Submit(crafted=crafted, demand=wanted.demand, payers=payers)
+    return SubmitRequest(crafted=crafted, demand=wanted.demand, payers=payers)
 
 
 def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:

@@ -16,7 +16,7 @@ from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, Withhold
-from adaptor.decisions.actions import Action, Explain, Submit
+from adaptor.decisions.actions import Action, Explain, SubmitRequest
 from adaptor.decisions.aims import aimed
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
@@ -43,9 +43,9 @@ class Decision(msgspec.Struct, frozen=True):
     """Input of the next step of any site."""
 
     @property
-    def submits(self) -> tuple[Submit, ...]:
+    def submits(self) -> tuple[SubmitRequest, ...]:
         """The requests among the actions."""
-        return tuple(action for action in self.actions if isinstance(action, Submit))
+        return tuple(action for action in self.actions if isinstance(action, SubmitRequest))
 
 
 def decide(snapshot: Snapshot) -> Decision:
@@ -94,7 +94,7 @@ class _Step:
         """Use and leave donated nodes; they reserve their cost before the formal requests do."""
         for action in use_and_leave(self._snapshot, self._ledger):
             self._actions.append(action)
-            if isinstance(action, Submit):
+            if isinstance(action, SubmitRequest):
                 self._reserve(self._snapshot.site, action)
 
     def _why_not_yet(self) -> str:
@@ -111,7 +111,7 @@ class _Step:
         snapshot = self._snapshot
         demands = snapshot.demands
         part = self._divided(demands) if len(snapshot.sites) > 1 else None
-        coming = [each for each in self._actions if isinstance(each, Submit) and each.node]
+        coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
         self._pause({})
         limited = tuple(self._aimed(beside_donated(snapshot, demand, coming)) for demand in demands)
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
@@ -166,7 +166,7 @@ class _Step:
                 return payers
         return {}
 
-    def _reserve(self, site: str, submit: Submit) -> None:
+    def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         kind: Allocation = "donated" if submit.node else "explicit"
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)

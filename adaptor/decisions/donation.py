@@ -10,12 +10,12 @@ from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.actions import Action, End, Submit, WithholdNodes
+from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
 from adaptor.decisions.requests import billed
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import least_probability, room
-from adaptor.donation.situation import DonationView, LeaveNodes, NodeView, UseNodes, UseNoMore
+from adaptor.donation.situation import DonationState, LeaveNodes, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
@@ -32,7 +32,7 @@ WITHOUT_WORKER = 60.0
 def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
     """Use idle nodes, leave nodes that a local job wants.
 
-    `ledger` holds what is set aside so far; whoever takes a `Submit` from here sets its cost aside there
+    `ledger` holds what is reserved so far. Whoever takes a `SubmitRequest` from here reserves its cost there
     before taking the next action.
     """
     donation = snapshot.here.donation
@@ -57,7 +57,7 @@ def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
     yield WithholdNodes(reason or choice.reason)
 
 
-def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit]) -> Demand:
+def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[SubmitRequest]) -> Demand:
     """The demand for formal requests, without the tasks that donated nodes will take.
 
     `coming`: the nodes that this step is to use, besides those that wait for their workers already.
@@ -82,7 +82,7 @@ def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[Submit])
     return msgspec.structs.replace(demand, waiting=demand.waiting - taken)
 
 
-def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submit] = ()) -> QueueState:
+def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[SubmitRequest] = ()) -> QueueState:
     """The queue, with the nodes that agents use counted as busy, so that formal requests avoid them.
 
     The scheduler shows what preemptible jobs hold by itself.
@@ -100,8 +100,8 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
     return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
 
 
-def _view(snapshot: Snapshot, donation: DonationFacts) -> DonationView:
-    return DonationView(
+def _view(snapshot: Snapshot, donation: DonationFacts) -> DonationState:
+    return DonationState(
         now=snapshot.now,
         nodes=donation.nodes,
         rules=donation.rules,
@@ -203,14 +203,14 @@ class _Choice:
             for bag, of_bag in self._payers.items()
         }
 
-    def submits(self, decision: UseNodes) -> Iterator[Submit]:
+    def submits(self, decision: UseNodes) -> Iterator[SubmitRequest]:
         """A pilot for each node for which a task is left that somebody can pay for."""
         for name in decision.nodes:
             found = self._submit(self._nodes[name], decision)
             if found is not None:
                 yield found
 
-    def _submit(self, node: NodeView, decision: UseNodes) -> Submit | None:
+    def _submit(self, node: NodeView, decision: UseNodes) -> SubmitRequest | None:
         """None: no payable task is left that is likely to finish on the node."""
         while (wanted := self._next(node, decision.until)) is not None:
             found = self._pilot(node, wanted, decision)
@@ -241,7 +241,7 @@ class _Choice:
         probability = least_probability(wanted.allocation, donation.rules)
         return room(donation.hazard, now - node.since, until - now, probability) >= wanted.needs
 
-    def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes) -> Submit | str:
+    def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes) -> SubmitRequest | str:
         """The pilot as it may be submitted, or why it may not."""
         now, rules = self._snapshot.now, self._snapshot.here.rules
         needs = min(demand.wanted.needs for demand in wanted.demands)
@@ -261,7 +261,7 @@ class _Choice:
             return found.reason
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
-        return Submit(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name)
+        return SubmitRequest(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name)
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:

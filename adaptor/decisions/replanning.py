@@ -7,7 +7,7 @@ from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasts import charged, pilots_of, sites_of
 from adaptor.decisions.memory import Memory
@@ -67,7 +67,7 @@ def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -
     """All that may be held at a site, and what is held or asked for already."""
     tariff = snapshot.ledger.tariff(site.name)
     held = tuple(
-        Held(slots, _paid(tariff, snapshot.now - pilot.started) if pilot.started is not None else 0.0)
+        HeldSlots(slots, _paid(tariff, snapshot.now - pilot.started) if pilot.started is not None else 0.0)
         for pilot, slots in staying(site, bag)
         if slots
     )

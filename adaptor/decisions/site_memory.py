@@ -13,7 +13,7 @@ import msgspec
 from adaptor.backoff import Backoff
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import SiteRules, Withdraw
-from adaptor.decisions.actions import End, Remark, Submit
+from adaptor.decisions.actions import End, Remark, SubmitRequest
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
@@ -93,7 +93,7 @@ class SiteMemory:
         self.refusals = Backoff(first=30, most=900)
         self.fruitless = Backoff(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
-        self.submitting: tuple[Submit, ...] = ()
+        self.submitting: tuple[SubmitRequest, ...] = ()
         """Requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
         donation = settings.donation
@@ -180,7 +180,7 @@ class SiteMemory:
 
     # --- what actions do to it -------------------------------------------------------------------
 
-    def add_pilot(self, broker: Broker, id: int, tag: str, submit: Submit, now: float) -> Pilot:
+    def add_pilot(self, broker: Broker, id: int, tag: str, submit: SubmitRequest, now: float) -> Pilot:
         """A request is about to be submitted."""
         crafted, bag = submit.crafted, submit.demand.bag
         pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)

@@ -13,7 +13,7 @@ from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup
-from adaptor.decisions.actions import Submit
+from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules, NodeView
@@ -81,7 +81,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     """As last read, however long ago; None: never."""
     pilots: tuple[PilotFacts, ...] = ()
     """Those in the system."""
-    submitting: tuple[Submit, ...] = ()
+    submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     refused: Holdoff = Holdoff()

@@ -19,7 +19,7 @@ from adaptor.donation.situation import (
     DonatedUse,
     DonationDecision,
     DonationDemand,
-    DonationView,
+    DonationState,
     LeaveNodes,
     NodeUse,
     NodeView,
@@ -29,7 +29,7 @@ from adaptor.donation.situation import (
 from adaptor.units import counted, format_duration
 
 
-def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:
+def decide(view: DonationState, hazard: Hazard) -> list[DonationDecision]:
     """What to do now: first the nodes to leave, then those to use, then why no more are used.
 
     Of nodes that would do, the step uses those that stay idle for the longest: planned last, idle for
@@ -44,7 +44,7 @@ def decide(view: DonationView, hazard: Hazard) -> list[DonationDecision]:
     return _Step(view, view.nodes, hazard).decisions()
 
 
-def _waiting(view: DonationView) -> int:
+def _waiting(view: DonationState) -> int:
     return sum(demand.waiting for demand in view.demands if demand.allocation != "explicit")
 
 
@@ -52,7 +52,7 @@ _CLOSED = "outside the hours in which idle nodes may be used"
 
 
 class _Step:
-    def __init__(self, view: DonationView, nodes: Sequence[NodeView], hazard: Hazard) -> None:
+    def __init__(self, view: DonationState, nodes: Sequence[NodeView], hazard: Hazard) -> None:
         self._view, self._rules, self._now, self._hazard = view, view.rules, view.now, hazard
         self._closes = closes(view.rules.hours, view.now, view.midnight)
         self._demands = [each for each in view.demands if each.waiting and each.allocation != "explicit"]

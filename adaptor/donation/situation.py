@@ -99,7 +99,7 @@ class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
     allocation: Allocation = "mixed"
 
 
-class DonationView(msgspec.Struct, frozen=True, kw_only=True):
+class DonationState(msgspec.Struct, frozen=True, kw_only=True):
     """All that one step of the donation decides on."""
 
     now: float

@@ -52,7 +52,7 @@ class Ended(msgspec.Struct, frozen=True):
     ended: float
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldSeconds(msgspec.Struct, frozen=True):
     """What the attempts of one bag that ended in one way held of a pilot."""
 
     pilot: int
@@ -159,7 +159,9 @@ def started_in(db: sqlite3.Connection, keys: Iterable[AttemptKey]) -> dict[tuple
     return found
 
 
-def held_by_attempts(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> Iterator[Held]:
+def held_by_attempts(
+    db: sqlite3.Connection, where: str, arguments: Sequence[object]
+) -> Iterator[HeldSeconds]:
     """By pilot, bag and outcome: what attempts that were started and have ended held.
 
     `where` is an SQL condition on `attempt` and `pilot`, and never comes from a user.
@@ -176,7 +178,7 @@ def held_by_attempts(db: sqlite3.Connection, where: str, arguments: Sequence[obj
     for pilot, bag, spec, outcome, seconds in rows:
         if bag not in processors:
             processors[bag] = msgspec.msgpack.decode(spec, type=BagSpec).cpus
-        yield Held(pilot, bag, AttemptOutcome(outcome), (seconds or 0.0) * processors[bag])
+        yield HeldSeconds(pilot, bag, AttemptOutcome(outcome), (seconds or 0.0) * processors[bag])
 
 
 def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:

@@ -15,9 +15,9 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.worker import Attempt, Pilot
+from adaptor.simulation.worker import Attempt, PilotPlace
 from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
 SITE = "site"
@@ -29,7 +29,7 @@ _HEARTBEAT = 5.0
 class CoreExecution:
     """An `Execution` that asks the broker of the daemon."""
 
-    def __init__(self, runtimes: Array, terms: Terms, cluster: Simulation) -> None:
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Simulation) -> None:
         self._runtimes = runtimes.tolist()
         self.broker = Broker({SITE: site_terms(terms)})
         workers = terms.workers
@@ -60,7 +60,9 @@ class CoreExecution:
         return self.broker.demands(SITE)
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
-        self._workers.start(Pilot(pilot=pilot, site=SITE, processors=processors, deadline=deadline), started)
+        self._workers.start(
+            PilotPlace(pilot=pilot, site=SITE, processors=processors, deadline=deadline), started
+        )
         self._take_in(self._workers.advance(started))
 
     def end_pilot(self, pilot: int, now: int) -> int:
@@ -99,7 +101,7 @@ class CoreExecution:
                     self._left.append(event.pilot)
 
 
-def site_terms(terms: Terms) -> SiteTerms:
+def site_terms(terms: GridTerms) -> SiteTerms:
     """The terms of a grid job as the broker knows them."""
     workers = terms.workers
     return SiteTerms(

@@ -13,17 +13,17 @@ from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.execution import Execution
-from adaptor.simulation.grid_job import GridRequest, GridResult, Terms, check_grid_job
+from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
 from adaptor.simulation.kernel_execution import KernelExecution
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.queue_view import planned_queue
 
-MakeExecution = Callable[[Array, Terms, Simulation], Execution]
+MakeExecution = Callable[[Array, GridTerms, Simulation], Execution]
 """The workers of a bag with these runtimes, on these terms, submitted now to this cluster."""
 
 
 def run_grid_job(
-    cluster: Simulation, runtimes: Array, terms: Terms, make: MakeExecution | None = None
+    cluster: Simulation, runtimes: Array, terms: GridTerms, make: MakeExecution | None = None
 ) -> GridResult:
     """Run a bag of tasks that is submitted now, to its last task; the cluster's clock moves on.
 
@@ -69,7 +69,7 @@ class _Pilot:
 
 
 class _Driver:
-    def __init__(self, cluster: Simulation, runtimes: Array, terms: Terms, make: MakeExecution) -> None:
+    def __init__(self, cluster: Simulation, runtimes: Array, terms: GridTerms, make: MakeExecution) -> None:
         self._cluster, self._terms = cluster, terms
         self._submitted = cluster.now
         self._runtimes = runtimes

@@ -38,7 +38,7 @@ INSTANT_WORKERS = WorkerTerms(last=0, idle_timeout=0, latency=0.0, reserve=0.0)
 """Those of the papers' experiments: they use their pilots to the last second, and never wait for work."""
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     """How requests are made for a grid job."""
 
     rules: SiteRules
@@ -103,7 +103,7 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.held - self.work
 
 
-def check_grid_job(runtimes: Array, terms: Terms, processors: int) -> None:
+def check_grid_job(runtimes: Array, terms: GridTerms, processors: int) -> None:
     """Refuse at once what could only be simulated for ever.
 
     Raises:

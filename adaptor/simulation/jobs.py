@@ -25,6 +25,12 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """What the scheduler knows: the time limit."""
     processors: Counts
 
+    @classmethod
+    def none(cls) -> Jobs:
+        """A cluster without local users."""
+        nothing = np.zeros(0, np.int64)
+        return cls(number=nothing, submit=nothing, run=nothing, estimate=nothing, processors=nothing)
+
     def __len__(self) -> int:
         return len(self.submit)
 

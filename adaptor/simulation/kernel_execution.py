@@ -12,14 +12,14 @@ from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation import task_kernels as k
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 
 
 class KernelExecution:
     """An `Execution` without reserve, latency and replicas; one processor per task."""
 
-    def __init__(self, runtimes: Array, terms: Terms, cluster: Simulation) -> None:
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Simulation) -> None:
         """`runtimes` are whole seconds.
 
         Raises:

@@ -7,7 +7,7 @@ import numpy as np
 
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import GridResult, Terms
+from adaptor.simulation.grid_job import GridResult, GridTerms
 from adaptor.simulation.jobs import Jobs, Seconds
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.yardstick import Yardstick
@@ -38,7 +38,7 @@ class WhatIf(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 def what_if(
-    jobs: Jobs, processors: int, policy: Policy, at: int, runtimes: Array, every: list[Terms]
+    jobs: Jobs, processors: int, policy: Policy, at: int, runtimes: Array, every: list[GridTerms]
 ) -> list[WhatIf]:
     """The bag, submitted at the end of second `at`, on each of these terms.
 
@@ -55,7 +55,9 @@ def what_if(
     return [_one(base, yardstick, untouched, runtimes, terms) for terms in every]
 
 
-def _one(base: Simulation, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: Terms) -> WhatIf:
+def _one(
+    base: Simulation, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: GridTerms
+) -> WhatIf:
     limits = terms.rules.limits
     most = min(base.processors, limits.max_pending_requests * limits.max_proc)
     cluster = base.fork()

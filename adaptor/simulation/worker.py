@@ -21,7 +21,7 @@ from adaptor.protocol.messages import (
     Result,
 )
 from adaptor.scheduling.orders import Grant
-from adaptor.worker.slots import Held, Slots
+from adaptor.worker.slots import HeldTask, Slots
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Started(msgspec.Struct, frozen=True):
     """The lowest number that no other running attempt of the worker had."""
 
 
-class Pilot(msgspec.Struct, frozen=True, kw_only=True):
+class PilotPlace(msgspec.Struct, frozen=True, kw_only=True):
     """Where a worker runs. Seconds of the virtual clock."""
 
     pilot: int
@@ -66,7 +66,7 @@ class SimulatedWorker:
     """Holds leases in the slots of a real worker (`adaptor.worker.slots`), and ends its tasks `last` seconds
     before its pilot ends."""
 
-    def __init__(self, id: str, number: int, pilot: Pilot, last: float) -> None:
+    def __init__(self, id: str, number: int, pilot: PilotPlace, last: float) -> None:
         self.id = id
         self.number = number
         """Workers are numbered in the order in which they start."""
@@ -125,7 +125,7 @@ class SimulatedWorker:
         )
 
     def accept(self, grant: Grant, bag: BagContext) -> None:
-        self._slots.add(Held(Lease(grant.key, "", grant.needs), bag))
+        self._slots.add(HeldTask(Lease(grant.key, "", grant.needs), bag))
 
     def start(self, now: float, behaviour: Callable[[AttemptKey], Attempt]) -> list[Started]:
         """Start what fits and has the time; returns what was started."""

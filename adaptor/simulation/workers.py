@@ -22,7 +22,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import ALL_ENDED, Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.orders import DraftOrders
-from adaptor.simulation.worker import Attempt, Behaviour, Pilot, SimulatedWorker, Started
+from adaptor.simulation.worker import Attempt, Behaviour, PilotPlace, SimulatedWorker, Started
 
 
 class TaskEnded(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ class SimulatedWorkers:
         self._answer(now)
         self._deliver(now)
 
-    def start(self, pilot: Pilot, now: float) -> str:
+    def start(self, pilot: PilotPlace, now: float) -> str:
         """A worker starts in a pilot; several may start in the same one. Returns its id."""
         number = self._number()
         last = self.broker.state.sites[pilot.site].last

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor.worker.output import OPEN_FLAGS, output_paths
-from adaptor.worker.slots import Held
+from adaptor.worker.slots import HeldTask
 
 if TYPE_CHECKING:
     import subprocess
@@ -56,7 +56,7 @@ class Child:
             self._popen.returncode = 0
 
 
-def execute(held: Held, environment: dict[str, str]) -> Child:
+def execute(held: HeldTask, environment: dict[str, str]) -> Child:
     """Start an attempt. Changes this process's current folder.
 
     Raises:
@@ -81,7 +81,7 @@ def _enter(folder: str) -> None:
         raise CannotStartError(f"{folder}: the task's folder cannot be entered: {error.strerror}") from error
 
 
-def _start(held: Held, words: list[str], environment: dict[str, str], *, again: bool = False) -> Child:
+def _start(held: HeldTask, words: list[str], environment: dict[str, str], *, again: bool = False) -> Child:
     """`again`: the output folder was made."""
     program = _program(words, environment)
     try:
@@ -144,7 +144,7 @@ def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], o
     return Child(popen.pid, popen)
 
 
-def _make_output_folder(held: Held) -> None:
+def _make_output_folder(held: HeldTask) -> None:
     folder = Path(held.bag.output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -152,7 +152,7 @@ def _make_output_folder(held: Held) -> None:
         raise CannotStartError(f"{folder}: the output folder cannot be made: {error.strerror}") from error
 
 
-def _reason(program: str, held: Held, error: OSError) -> str:
+def _reason(program: str, held: HeldTask, error: OSError) -> str:
     try:
         for path in output_paths(held):
             os.close(os.open(path, OPEN_FLAGS, 0o666))

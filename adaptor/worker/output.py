@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from adaptor.worker.slots import Held
+from adaptor.worker.slots import HeldTask
 
 OPEN_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
-def output_paths(held: Held) -> tuple[str, str]:
+def output_paths(held: HeldTask) -> tuple[str, str]:
     """Standard output and error; from the second attempt on, the attempt is part of the name."""
     key = held.key
     stem = f"{held.bag.output}/{key.task}"
@@ -19,7 +19,7 @@ def output_paths(held: Held) -> tuple[str, str]:
     return f"{stem}.out", f"{stem}.err"
 
 
-def empty_outputs(held: Held) -> list[str]:
+def empty_outputs(held: HeldTask) -> list[str]:
     """The output files of an attempt that are empty."""
     return [path for path in output_paths(held) if _is_empty(path)]
 
@@ -33,11 +33,11 @@ class SpareFiles:
     def __init__(self) -> None:
         self._paths: list[str] = []
 
-    def add(self, held: Held) -> None:
+    def add(self, held: HeldTask) -> None:
         """Call it when no process holds the files of this attempt open."""
         self._paths += empty_outputs(held)
 
-    def give(self, held: Held) -> None:
+    def give(self, held: HeldTask) -> None:
         """Rename spare files to where the attempt will write."""
         for path in output_paths(held):
             if self._paths and self._paths[-1].startswith(f"{held.bag.output}/"):
@@ -50,7 +50,7 @@ class SpareFiles:
             _remove(self._paths.pop())
 
 
-def remove_empty(held: Held) -> None:
+def remove_empty(held: HeldTask) -> None:
     """Remove the output files of an attempt that are empty."""
     for path in empty_outputs(held):
         _remove(path)

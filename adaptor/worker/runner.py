@@ -14,13 +14,13 @@ from adaptor.worker.environment import NodeEnvironment, of_task
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, MemoryMeter
 from adaptor.worker.output import SpareFiles, remove_empty
-from adaptor.worker.slots import Held
+from adaptor.worker.slots import HeldTask
 
 
 class Running:
     """One attempt whose process was started."""
 
-    def __init__(self, held: Held, child: Child) -> None:
+    def __init__(self, held: HeldTask, child: Child) -> None:
         self.held = held
         self.child = child
         self.started = time.time()
@@ -56,7 +56,7 @@ class Runner:
         """The daemon has sent its context again."""
         self._shared.pop(bag, None)
 
-    def start(self, held: Held, deadline: float) -> None:
+    def start(self, held: HeldTask, deadline: float) -> None:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 
         Raises CannotStartError or ShortageError.
@@ -70,7 +70,7 @@ class Runner:
 
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""
-        ended: list[Held] = []
+        ended: list[HeldTask] = []
         results: list[Result] = []
         reaped = False
         while (pid := ended_child()) is not None:

@@ -16,7 +16,7 @@ LOOKAHEAD = 100
 """Leases at the head of the queue among which the worker looks for one that fits."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldTask(msgspec.Struct, frozen=True):
     """A lease with what its bag says."""
 
     lease: Lease
@@ -35,8 +35,8 @@ class Slots:
         self.memory = memory
         self.deadline = deadline
         """Epoch seconds at which the pilot ends."""
-        self.queue: dict[AttemptKey, Held] = {}
-        self.running: dict[AttemptKey, Held] = {}
+        self.queue: dict[AttemptKey, HeldTask] = {}
+        self.running: dict[AttemptKey, HeldTask] = {}
         self._idle_processors = processors
         self._idle_memory = memory
         self._queued_processors = 0
@@ -56,13 +56,13 @@ class Slots:
     def can_ever_hold(self, bag: BagContext) -> bool:
         return bag.cpus <= self.processors and (bag.memory or 0) <= self.memory
 
-    def add(self, held: Held) -> None:
+    def add(self, held: HeldTask) -> None:
         """Queue a lease that `can_ever_hold` accepts and that is not held yet."""
         self.queue[held.key] = held
         self._queued_processors += held.bag.cpus
         self._queued_memory += held.bag.memory or 0
 
-    def take(self, key: AttemptKey) -> Held:
+    def take(self, key: AttemptKey) -> HeldTask:
         """Remove a queued lease. Raises KeyError."""
         if key == next(iter(self.queue), None):
             self._passed = 0
@@ -71,7 +71,7 @@ class Slots:
         self._queued_memory -= held.bag.memory or 0
         return held
 
-    def start_next(self, now: float) -> Held | None:
+    def start_next(self, now: float) -> HeldTask | None:
         """Move the next lease that fits and has enough time from the queue to the running ones."""
         if self._idle_processors <= 0:
             return None
@@ -82,15 +82,15 @@ class Slots:
                 return self._start(key)
         return None
 
-    def in_time(self, held: Held, now: float) -> bool:
+    def in_time(self, held: HeldTask, now: float) -> bool:
         return self.deadline - now >= held.lease.needs
 
-    def too_late(self, now: float) -> list[Held]:
+    def too_late(self, now: float) -> list[HeldTask]:
         """Take those out of the queue that can no longer start in time."""
         late = [key for key, held in self.queue.items() if not self.in_time(held, now)]
         return [self.take(key) for key in late]
 
-    def clear(self) -> list[Held]:
+    def clear(self) -> list[HeldTask]:
         """Take everything out of the queue."""
         return [self.take(key) for key in list(self.queue)]
 
@@ -111,7 +111,7 @@ class Slots:
     def _fits(self, bag: BagContext) -> bool:
         return bag.cpus <= self._idle_processors and (bag.memory or 0) <= self._idle_memory
 
-    def _start(self, key: AttemptKey) -> Held:
+    def _start(self, key: AttemptKey) -> HeldTask:
         held = self.take(key)
         self.running[key] = held
         self._idle_processors -= held.bag.cpus

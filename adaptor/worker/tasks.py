@@ -16,7 +16,7 @@ from adaptor.worker.execution import CannotStartError, ShortageError
 from adaptor.worker.outbox import Outbox
 from adaptor.worker.output import remove_empty
 from adaptor.worker.runner import Runner
-from adaptor.worker.slots import Held, Slots
+from adaptor.worker.slots import HeldTask, Slots
 
 MOMENT = 1.0
 """Seconds for which a failure is held back; on a busy node the signals come that far apart."""
@@ -106,7 +106,7 @@ class Tasks:
         elif not self.slots.can_ever_hold(bag):
             self._return(key, "it needs more processors or memory than this node has for the pilot")
         else:
-            self.slots.add(Held(lease, bag))
+            self.slots.add(HeldTask(lease, bag))
             self._next_late = 0.0
 
     def start(self, now: float, deadline: float) -> None:
@@ -166,7 +166,7 @@ class Tasks:
             self.outbox.add(result)
         self.runner.end_all(Ending.ENDED, kill_at)
 
-    def _start(self, held: Held, now: float, deadline: float) -> None:
+    def _start(self, held: HeldTask, now: float, deadline: float) -> None:
         try:
             self.runner.start(held, deadline)
             self.started.append(held.key)

@@ -10,7 +10,7 @@ import pytest
 
 from adaptor.cli import follow, reader
 from adaptor.cli.daily.live import display
-from adaptor.cli.follow import Snapshot
+from adaptor.cli.follow import Overview
 from adaptor.cli.progress import Narrator, summary
 from adaptor.errors import JournalError
 from adaptor.journal import queries
@@ -150,8 +150,8 @@ def test_the_journal_of_a_new_state_directory_is_empty() -> None:
     assert reader.ask_journal(control.GetBags(), control.Bags).bags == []
 
 
-def snapshot(after: float, *pilots: Any, **changes: Any) -> Snapshot:
-    return Snapshot(NOW + after, [running_bag(**changes)], list(pilots))
+def snapshot(after: float, *pilots: Any, **changes: Any) -> Overview:
+    return Overview(NOW + after, [running_bag(**changes)], list(pilots))
 
 
 def test_lines_come_at_sensible_changes() -> None:
@@ -169,7 +169,7 @@ def test_lines_come_at_sensible_changes() -> None:
     assert len(later) == 3
     assert "pilot 1: no worker has reached the daemon" in later[1]
     assert "5 of 10 done, 1 failed, 1 running, 3 waiting, mean 2.5s, 18 tasks/min" in later[2]
-    assert narrator.lines(Snapshot(NOW + 30, [bag_view()], [])) == []
+    assert narrator.lines(Overview(NOW + 30, [bag_view()], [])) == []
 
 
 def test_a_summary_points_to_what_failed() -> None:
@@ -181,7 +181,7 @@ def test_a_summary_points_to_what_failed() -> None:
 def test_the_live_display_hands_every_snapshot_on(capsys: pytest.CaptureFixture[str]) -> None:
     snapshots = [
         snapshot(0, pilot_view(1, state="running", note="slow [start]"), name="[red]x"),
-        Snapshot(NOW + 9, [bag_view(name="[red]x")], []),
+        Overview(NOW + 9, [bag_view(name="[red]x")], []),
     ]
     assert list(display(snapshots)) == snapshots
     shown = capsys.readouterr().out

@@ -12,7 +12,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Issue, PlanningView, Withhold
-from adaptor.decisions.actions import Submit
+from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
@@ -60,7 +60,7 @@ def distinct_views() -> st.SearchStrategy[PlanningView]:
 @given(distinct_views())
 def test_a_site_alone_does_what_the_planner_says(view: PlanningView) -> None:
     wanted = [
-        Submit(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
+        SubmitRequest(crafted=each.crafted, demand=each.demand, payers={1: float(each.demand.waiting)})
         if isinstance(each, Issue)
         else each
         for each in plan(view)

@@ -16,7 +16,7 @@ from adaptor.donation.situation import (
     DonatedUse,
     DonationDemand,
     DonationRules,
-    DonationView,
+    DonationState,
     Hours,
     LeaveNodes,
     NodeUse,
@@ -39,7 +39,7 @@ def used(name="n1", use=NodeUse.IDLE, since=NOW - 100, busy=4, **more) -> NodeVi
 
 
 def step(*nodes, demands=(TASKS,), midnight=0.0, **rules):
-    view = DonationView(
+    view = DonationState(
         now=NOW, nodes=nodes, rules=DonationRules(**rules), demands=demands, midnight=midnight
     )
     return decide(view, HAZARD)
@@ -129,7 +129,7 @@ def test_a_task_that_spans_more_than_a_node_has_no_place():
 
 
 def test_a_scheduler_that_does_not_answer_changes_nothing():
-    view = DonationView(now=NOW, nodes=None, rules=DonationRules(), demands=(TASKS,))
+    view = DonationState(now=NOW, nodes=None, rules=DonationRules(), demands=(TASKS,))
     (keep,) = decide(view, HAZARD)
     assert isinstance(keep, UseNoMore)
     assert decide(msgspec.structs.replace(view, demands=()), HAZARD) == []
@@ -160,7 +160,7 @@ def test_with_choose_all_neither_the_plan_nor_the_hazard_counts(allocation):
 
 
 @st.composite
-def views(draw: st.DrawFn) -> DonationView:
+def views(draw: st.DrawFn) -> DonationState:
     ours = st.none() | st.builds(
         DonatedUse, since=st.floats(0, NOW), holder=st.just("w"), busy=st.integers(0, 1)
     )
@@ -189,7 +189,7 @@ def views(draw: st.DrawFn) -> DonationView:
         needs=st.floats(0, 1e5),
         allocation=st.sampled_from(["explicit", "transparent", "mixed"]),
     )
-    return DonationView(now=NOW, nodes=nodes, rules=rules, demands=tuple(draw(st.lists(demand, max_size=3))))
+    return DonationState(now=NOW, nodes=nodes, rules=rules, demands=tuple(draw(st.lists(demand, max_size=3))))
 
 
 @given(views())

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
-from adaptor.simulation.grid_job import Terms, WorkerTerms
+from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces
 
 MAX_TR = 40
 
 
 @st.composite
-def terms(draw: st.DrawFn) -> Terms:
+def terms(draw: st.DrawFn) -> GridTerms:
     limits = Limits(
         max_pending_requests=draw(st.integers(1, 4)),
         max_proc=draw(st.integers(1, PROCESSORS + 2)),
@@ -27,7 +27,7 @@ def terms(draw: st.DrawFn) -> Terms:
         latency=0.0,
         reserve=0.0,
     )
-    return Terms(
+    return GridTerms(
         rules=SiteRules(limits=limits, pad=float(pad)),
         heuristic=draw(st.sampled_from(["static", "adaptive"])),
         workers=workers,

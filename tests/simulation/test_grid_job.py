@@ -12,7 +12,7 @@ from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.queue_view import planned_queue, queue_state
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -76,7 +76,7 @@ def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive"):
     return run_grid_job(
         cluster,
         np.array(runtimes, np.int64),
-        Terms(rules=rules, heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=10.0),
+        GridTerms(rules=rules, heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=10.0),
     )
 
 

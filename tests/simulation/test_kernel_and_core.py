@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernel_execution import KernelExecution
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -80,7 +80,7 @@ pilots = st.lists(
 )
 
 
-def life(make, runtimes: list[int], terms: Terms, drawn: list[Pilot], steps: list[int]):
+def life(make, runtimes: list[int], terms: GridTerms, drawn: list[Pilot], steps: list[int]):
     """What an execution makes of pilots that come and go, as seen at these steps."""
     execution = make(np.array(runtimes), terms, empty_cluster())
     here: dict[int, Pilot] = {}

@@ -24,7 +24,7 @@ from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
@@ -89,7 +89,7 @@ def asked_by_the_daemon(here: Site, tasks: int, heuristic: str) -> list[Request]
 def asked_in_replay(tasks: int, heuristic: str) -> list[Request]:
     cluster = Simulation(jobs_from([(0, p, tr, tr) for p, tr in OTHERS]), PROCESSORS, "conservative")
     cluster.advance(0)
-    terms = Terms(
+    terms = GridTerms(
         rules=SiteRules(limits=LIMITS), heuristic=heuristic, workers=INSTANT_WORKERS, initial_tr=RUNTIME
     )
     result = run_grid_job(cluster, np.full(tasks, RUNTIME), terms)

@@ -15,7 +15,7 @@ from adaptor.errors import ConfigError, UsageError
 from adaptor.figures.gantt import bars
 from adaptor.model import Limits
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
 from tests.simulation.grid_strategies import bags, scenes, terms
 from tests.simulation.invoking_replay import call
@@ -55,7 +55,7 @@ def test_what_it_means_for_the_local_jobs():
     """Ours takes the hole of 10 s in front of a wide job; the narrow job behind comes too late for it."""
     jobs = jobs_from([(0, 4, 10, 10), (0, 8, 20, 20), (5, 4, 5, 5)])
     rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=4, max_tr=100))
-    terms = Terms(rules=rules, heuristic="adaptive", workers=INSTANT_WORKERS, initial_tr=10.0)
+    terms = GridTerms(rules=rules, heuristic="adaptive", workers=INSTANT_WORKERS, initial_tr=10.0)
     (found,) = what_if(jobs, PROCESSORS, "conservative", 0, np.full(4, 10), [terms])
     assert found.result.turnaround == found.bound == 10
     assert found.starts.tolist() == [0, 10, 30]

@@ -16,7 +16,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.worker import Attempt, Pilot
+from adaptor.simulation.worker import Attempt, PilotPlace
 from adaptor.simulation.workers import SimulatedWorkers, TaskEnded, WorkerIdle, WorkerLeft
 
 GIB = 1 << 30
@@ -42,8 +42,10 @@ def bag(tasks: int, id: int = 1, **spec) -> Bag:
     return made
 
 
-def pilot(number: int, processors: int = 1, deadline: float = 1000.0, **where) -> Pilot:
-    return Pilot(**{"pilot": number, "site": "here", "processors": processors, "deadline": deadline} | where)
+def pilot(number: int, processors: int = 1, deadline: float = 1000.0, **where) -> PilotPlace:
+    return PilotPlace(
+        **{"pilot": number, "site": "here", "processors": processors, "deadline": deadline} | where
+    )
 
 
 def takes(seconds: float):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adaptor.protocol.messages import BagContext, Lease
 from adaptor.worker.execution import CannotStartError, ShortageError, execute, plain_words, program_of
-from adaptor.worker.slots import Held
+from adaptor.worker.slots import HeldTask
 from tests.worker.attempts import KEY, failing
 
 
@@ -105,13 +105,13 @@ def test_the_output_folder_may_be_made_by_another_worker_meanwhile(
         return spawn(*args, **more)
 
     monkeypatch.setattr(os, "posix_spawn", too_late)
-    child = execute(Held(Lease(KEY, ["/bin/true"], 0.0), bag), {})
+    child = execute(HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag), {})
     assert os.waitpid(child.pid, 0)[1] == 0
 
 
 def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_spawn", failing(NotImplementedError()))  # type: ignore[arg-type]
-    child = execute(Held(Lease(KEY, "echo $0; pwd; echo $X >&2", 0.0), bag), {"X": "1", "PATH": "/bin"})
+    child = execute(HeldTask(Lease(KEY, "echo $0; pwd; echo $X >&2", 0.0), bag), {"X": "1", "PATH": "/bin"})
     assert os.getsid(child.pid) == child.pid
     assert os.waitpid(child.pid, 0)[1] == 0
     child.reaped()
@@ -120,7 +120,7 @@ def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytes
 
 
 def test_a_shortage_is_told_from_a_fault(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = Held(Lease(KEY, ["/bin/true"], 0.0), bag)
+    held = HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag)
     Path(bag.output).mkdir()
     monkeypatch.setattr(os, "posix_spawn", failing(OSError(12, "Cannot allocate memory")))
     with pytest.raises(ShortageError):
@@ -135,4 +135,4 @@ def test_output_that_cannot_be_written(bag: BagContext) -> None:
     with pytest.raises(
         CannotStartError, match=r"1\.out: the task's output cannot be written: Is a directory"
     ):
-        execute(Held(Lease(KEY, ["/bin/true"], 0.0), bag), {})
+        execute(HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag), {})

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
-from adaptor.worker.slots import Held, Slots
+from adaptor.worker.slots import HeldTask, Slots
 
 MEMORY = 1000
 
 
-def held(task: int, cpus: int = 1, memory: int | None = None, needs: float = 0.0) -> Held:
-    return Held(Lease(AttemptKey(1, task, 1), "true", needs), BagContext(1, "/", "/", {}, cpus, memory))
+def held(task: int, cpus: int = 1, memory: int | None = None, needs: float = 0.0) -> HeldTask:
+    return HeldTask(Lease(AttemptKey(1, task, 1), "true", needs), BagContext(1, "/", "/", {}, cpus, memory))
 
 
 def slots(processors: int = 4, deadline: float = 100.0) -> Slots:

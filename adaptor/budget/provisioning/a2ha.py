@@ -13,7 +13,7 @@ import msgspec
 
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.units import format_duration
 
@@ -27,7 +27,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     runtimes: Runtimes
     hosts: Sequence[Hosts]
     """Those that are paid now, or asked for."""
-    terms: Terms
+    terms: HostTerms
     hinted: int = 0
     """Hosts that were bought by a hint, before any task had finished."""
 
@@ -124,7 +124,7 @@ def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -
     return Advice(bought, _units(seen.terms, average), reason)
 
 
-def _units(terms: Terms, average: float) -> int:
+def _units(terms: HostTerms, average: float) -> int:
     if average <= terms.usable / 2:
         return 1
     return math.ceil((terms.startup + 2 * average) / terms.unit)

@@ -7,7 +7,7 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 
 
-class Terms(msgspec.Struct, frozen=True, kw_only=True):
+class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
     """How time is bought; seconds."""
 
     unit: float

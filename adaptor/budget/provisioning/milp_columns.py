@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 
 MOST_LENGTHS = 8
 """Lengths of whole units that are considered for a processor besides the time until the deadline."""
@@ -36,14 +36,14 @@ def columns(offers: Sequence[SiteOffer], deadline: float, confidence: float = CO
     found: list[Column] = []
     for site, each in enumerate(offers):
         tail = each.task.last_end(each.processors, confidence ** (1 / len(offers)))
-        for group, held in [(-1, Held(each.fresh, each.wait)), *enumerate(each.held)]:
+        for group, held in [(-1, HeldSlots(each.fresh, each.wait)), *enumerate(each.held)]:
             if held.processors:
                 found.extend(_of_group(each, site, group, held, deadline, tail))
     return [column for column in found if column.tasks > 0]
 
 
 def _of_group(
-    offer: SiteOffer, site: int, group: int, held: Held, deadline: float, tail: float
+    offer: SiteOffer, site: int, group: int, held: HeldSlots, deadline: float, tail: float
 ) -> Iterator[Column]:
     task, fresh = offer.task, group < 0
     startup = offer.wait + offer.startup if fresh else 0.0
@@ -56,7 +56,7 @@ def _of_group(
     yield Column(site, group, seconds, tasks, offer.cost(seconds - held.paid))
 
 
-def _unit_ends(offer: SiteOffer, held: Held, deadline: float) -> list[float]:
+def _unit_ends(offer: SiteOffer, held: HeldSlots, deadline: float) -> list[float]:
     """The last instants before the deadline at which another unit would begin, where that matters."""
     unit = offer.charging_unit
     if offer.divisible:

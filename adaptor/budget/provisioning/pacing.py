@@ -14,7 +14,7 @@ import msgspec
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy, ratio_after
-from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.units import format_duration, round_up
 
@@ -33,7 +33,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     sums: Sums
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for."""
-    terms: Terms
+    terms: HostTerms
     hint: float
     """Seconds that a task is taken to need before any has finished (De Rose §4.4: initial_tr)."""
     prefer: str | None = None
@@ -41,10 +41,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float | None = None
 
 
-def terms_for(charging_unit: int, startup: float) -> Terms:
+def terms_for(charging_unit: int, startup: float) -> HostTerms:
     """Whole charging units, as many as make the start-up a small part."""
     unit = max(charging_unit, round_up(STARTUP_SHARE * startup, charging_unit))
-    return Terms(unit=unit, startup=startup)
+    return HostTerms(unit=unit, startup=startup)
 
 
 def advise(course: Course) -> Advice:

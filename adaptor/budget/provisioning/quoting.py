@@ -23,7 +23,7 @@ class SiteSample(msgspec.Struct, frozen=True):
     """Seconds from the start of a pilot to that of its first task."""
 
 
-class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
+class SampleTerms(msgspec.Struct, frozen=True, kw_only=True):
     """What a site charges, and how much of it we can hold."""
 
     price: float
@@ -63,7 +63,9 @@ def most_processors(max_pending_requests: int | None, max_proc: int | None, in_s
     return allowed if in_service is None else min(allowed, in_service)
 
 
-def quote(tasks: int, cpus: int, sampled: Mapping[str, SiteSample], terms: Mapping[str, SiteTerms]) -> Quote:
+def quote(
+    tasks: int, cpus: int, sampled: Mapping[str, SiteSample], terms: Mapping[str, SampleTerms]
+) -> Quote:
     """The choices for what the samples have left of a bag.
 
     Args:
@@ -85,7 +87,7 @@ def quote(tasks: int, cpus: int, sampled: Mapping[str, SiteSample], terms: Mappi
     return Quote(menu(len(rest), offers, len(done)), rest, longest)
 
 
-def _offer(site: str, task: TaskTime, sample: SiteSample, terms: SiteTerms, cpus: int) -> SiteOffer:
+def _offer(site: str, task: TaskTime, sample: SiteSample, terms: SampleTerms, cpus: int) -> SiteOffer:
     """In slots of tasks: each stands for the processors of one task."""
     return SiteOffer(
         name=site,

@@ -14,7 +14,7 @@ FINE = 8
 """Charging units in a task, beyond which they are as good as nothing."""
 
 
-class Held(msgspec.Struct, frozen=True):
+class HeldSlots(msgspec.Struct, frozen=True):
     """Processors of a site that we hold already."""
 
     processors: int
@@ -37,7 +37,7 @@ class SiteOffer(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds, charged, before the first task of a pilot can start."""
     wait: float = 0.0
     """Seconds, not charged, until a processor that is bought now is there: the queue of the site."""
-    held: tuple[Held, ...] = ()
+    held: tuple[HeldSlots, ...] = ()
 
     def __post_init__(self) -> None:
         """Raises BudgetError: what cannot be offered."""

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from statistics import NormalDist
 
 from adaptor.budget.estimation.runtime_sums import Runtimes
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 
 PRIOR = 2
 """Finished tasks that the assumption of an exponential distribution counts for."""
@@ -50,7 +50,7 @@ def capacity(time_left: float, runtimes: Runtimes) -> float:
     return max(0.0, time_left - runtimes.residual)
 
 
-def necessary(runtimes: Runtimes, uncovered: float, terms: Terms) -> int:
+def necessary(runtimes: Runtimes, uncovered: float, terms: HostTerms) -> int:
     """Hosts of one unit for so many seconds of work."""
     if uncovered <= 0:
         return 0

@@ -10,7 +10,7 @@ import msgspec
 from adaptor import views
 from adaptor.budget.provisioning import quoting
 from adaptor.budget.provisioning.menu import Line
-from adaptor.budget.provisioning.quoting import SiteSample, SiteTerms
+from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
 from adaptor.cli.client import ask
 from adaptor.cli.follow import follow
 from adaptor.cli.words import plural
@@ -94,10 +94,10 @@ def _tasks(bag: int) -> Iterator[views.TaskView]:
         after = page[-1].task
 
 
-def _terms(bag: control.BagInput) -> dict[str, SiteTerms]:
+def _terms(bag: control.BagInput) -> dict[str, SampleTerms]:
     prices = {each.site: each for each in ask(control.GetCredits(), control.Credits).credits.prices}
     return {
-        name: SiteTerms(
+        name: SampleTerms(
             price=prices[name].explicit,
             charging_unit=float(prices[name].charging_unit),
             processors=quoting.most_processors(site.max_pending_requests, site.max_proc, site.processors),

@@ -10,12 +10,12 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from adaptor import views
-from adaptor.cli.follow import Snapshot
+from adaptor.cli.follow import Overview
 from adaptor.cli.progress import Pace, counts, pilot_notes, rate_text, title
 from adaptor.cli.words import duration, pilots_line
 
 
-def display(snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
+def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
     """Pass the snapshots on, and show each: a bar for every bag, a line for its numbers, one for pilots."""
     bars = Progress(
         TextColumn("{task.description}", markup=False),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
-from adaptor.cli.follow import Snapshot, exit_code, follow
+from adaptor.cli.follow import Overview, exit_code, follow
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import duration, json_option
 from adaptor.cli.progress import Narrator, summary
@@ -48,7 +48,7 @@ def wait(selector: str, timeout: float | None, as_json: bool) -> int:
       adaptor wait last --timeout 2h && make figures
     """
     deadline = None if timeout is None else time.monotonic() + timeout
-    last: Snapshot | None = None
+    last: Overview | None = None
     for snapshot in follow([bag.id for bag in Reader().bags(selector)], deadline):
         last = snapshot
     if as_json:
@@ -62,7 +62,7 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
     Raises:
         NoDaemonError: none runs and the bags have not ended.
     """
-    last: Snapshot | None = None
+    last: Overview | None = None
     for snapshot in _display(as_json)(follow(bags)):
         last = snapshot
     ended = last.bags if last is not None else []
@@ -74,7 +74,7 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
     return exit_code(ended)
 
 
-def _display(as_json: bool) -> Callable[[Iterable[Snapshot]], Iterable[Snapshot]]:
+def _display(as_json: bool) -> Callable[[Iterable[Overview]], Iterable[Overview]]:
     """The function that shows snapshots and passes them on."""
     if as_json:
         return iter
@@ -85,7 +85,7 @@ def _display(as_json: bool) -> Callable[[Iterable[Snapshot]], Iterable[Snapshot]
     return _narrated
 
 
-def _narrated(snapshots: Iterable[Snapshot]) -> Iterator[Snapshot]:
+def _narrated(snapshots: Iterable[Overview]) -> Iterator[Overview]:
     narrator = Narrator()
     for snapshot in snapshots:
         for line in narrator.lines(snapshot):

@@ -20,7 +20,7 @@ from adaptor.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from adaptor.scheduling.state import SiteTerms
-    from adaptor.simulation.grid_job import Terms, WorkerTerms
+    from adaptor.simulation.grid_job import GridTerms, WorkerTerms
     from adaptor.simulation.jobs import Jobs
     from adaptor.simulation.what_if import WhatIf
 
@@ -120,10 +120,10 @@ def _terms(
     max_pending: int | None,
     max_proc: int | None,
     max_tr: str | None,
-) -> list[Terms]:
+) -> list[GridTerms]:
     from adaptor.daemon.sites import terms_of
     from adaptor.model import Limits
-    from adaptor.simulation.grid_job import Terms
+    from adaptor.simulation.grid_job import GridTerms
     from backends.registry import backend_type
     from backends.rules import site_rules
 
@@ -138,7 +138,7 @@ def _terms(
     pad = max(float(config.pad), workers.last)  # the daemon learns no less with the first pilot
     rules = site_rules(config, backend_type(config.backend), limits, pad)
     return [
-        Terms(
+        GridTerms(
             rules=rules,
             heuristic=name,
             workers=workers,

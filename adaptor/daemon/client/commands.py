@@ -29,7 +29,7 @@ _LONGEST_QUICK_LOOK = 10_000
 """Bytes."""
 
 
-class Running(Protocol):
+class RunningDaemon(Protocol):
     """The running daemon as far as a question may reach it."""
 
     @property
@@ -56,7 +56,7 @@ def takes_time(data: bytes) -> bool:
         return False
 
 
-async def serve(running: Running, data: bytes) -> control.Answer:
+async def serve(running: RunningDaemon, data: bytes) -> control.Answer:
     """The answer to one question; any failure is an answer too. Raises JournalError."""
     try:
         question = control.decode_question(data)
@@ -70,7 +70,7 @@ async def serve(running: Running, data: bytes) -> control.Answer:
         return control.Failure(str(error), usage=True)
 
 
-async def _do(running: Running, question: control.Question) -> control.Answer:
+async def _do(running: RunningDaemon, question: control.Question) -> control.Answer:
     match question:
         case control.GetSites():
             return control.Sites([site_view(site) for site in running.sites.values()])
@@ -97,7 +97,7 @@ async def _do(running: Running, question: control.Question) -> control.Answer:
     raise UsageError("the daemon does not know this question")
 
 
-async def _submit(running: Running, given: control.BagInput) -> int:
+async def _submit(running: RunningDaemon, given: control.BagInput) -> int:
     spec = given.spec
     _check(running, given)
     now = running.core.now()
@@ -114,7 +114,7 @@ async def _submit(running: Running, given: control.BagInput) -> int:
     return id
 
 
-def _check(running: Running, given: control.BagInput) -> None:
+def _check(running: RunningDaemon, given: control.BagInput) -> None:
     """Raises UsageError: no site could ever run the bag."""
     spec = given.spec
     unknown = [name for name in spec.sites if name not in running.sites]
@@ -131,7 +131,7 @@ def _check(running: Running, given: control.BagInput) -> None:
         raise UsageError(f"tasks of {spec.cpus} cpus fit into no request: max_proc is {largest}")
 
 
-def _check_donation(running: Running, names: Sequence[str]) -> None:
+def _check_donation(running: RunningDaemon, names: Sequence[str]) -> None:
     if all(running.sites[name].config.donation is None for name in names):
         raise UsageError(
             f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
@@ -139,14 +139,14 @@ def _check_donation(running: Running, names: Sequence[str]) -> None:
         )
 
 
-async def _cancel(running: Running, bags: list[int]) -> int:
+async def _cancel(running: RunningDaemon, bags: list[int]) -> int:
     cancelled = sum(running.core.broker.cancel(bag) for bag in bags)
     await running.core.commit()
     running.wake_sites()
     return cancelled
 
 
-async def _retry(running: Running, bags: list[int]) -> int:
+async def _retry(running: RunningDaemon, bags: list[int]) -> int:
     journal, broker = running.core.journal, running.core.broker
     loaded = [load_bag(journal, bag) for bag in bags]
     again = sum(broker.retry(bag, running.core.now()) for bag in loaded)
@@ -155,7 +155,7 @@ async def _retry(running: Running, bags: list[int]) -> int:
     return again
 
 
-def _live(running: Running, told: control.Answer) -> control.Answer:
+def _live(running: RunningDaemon, told: control.Answer) -> control.Answer:
     """What the journal tells, with what only the running daemon knows."""
     match told:
         case control.Bags():
@@ -171,7 +171,7 @@ def _live(running: Running, told: control.Answer) -> control.Answer:
     return told
 
 
-def _live_bag(running: Running, bag: BagView) -> BagView:
+def _live_bag(running: RunningDaemon, bag: BagView) -> BagView:
     """A task that a worker holds in reserve still waits, as its user sees it."""
     started = min(bag.running, running.core.broker.started(bag.id))
     paused, forecast = why_paused(running.core, bag), forecast_view(running.core, bag)
@@ -179,7 +179,7 @@ def _live_bag(running: Running, bag: BagView) -> BagView:
     return msgspec.structs.replace(bag, running=started, waiting=waiting, paused=paused, forecast=forecast)
 
 
-def _live_pilot(running: Running, record: PilotRecord) -> PilotRecord:
+def _live_pilot(running: RunningDaemon, record: PilotRecord) -> PilotRecord:
     site = running.sites.get(record.site)
     pilot = site.pilots.get(record.id) if site else None
     workers = len(running.core.broker.of_pilot(record.id))

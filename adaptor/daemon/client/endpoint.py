@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from adaptor.daemon.client.commands import Running, serve, takes_time
+from adaptor.daemon.client.commands import RunningDaemon, serve, takes_time
 from adaptor.daemon.server import Message
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.protocol import control
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 class ClientEndpoint:
     def __init__(
         self,
-        running: Running,
+        running: RunningDaemon,
         stall: Callable[[JournalError], None],
         send: Callable[[bytes, bytes], Awaitable[None]],
     ) -> None:

@@ -10,13 +10,13 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
-from adaptor.budget.provisioning.hosts import Terms
+from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.experiments.a2ha.drawn import DRAWN, Seconds
 from adaptor.simulation.errors import ReplayError
 
-HOURLY = Terms(unit=3600.0, startup=300.0)
+HOURLY = HostTerms(unit=3600.0, startup=300.0)
 """2011, §4: 55 of 60 minutes are usable."""
-WHOLE_HOUR = Terms(unit=3600.0)
+WHOLE_HOUR = HostTerms(unit=3600.0)
 """2008, §4: no start-up."""
 
 
@@ -28,7 +28,7 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     optimal: int | None
     """Hosts, as the paper of 2011 says (§4.1); None where it has no such bag."""
     origin: str
-    terms: Terms = HOURLY
+    terms: HostTerms = HOURLY
 
 
 IMAGE = Kind(
@@ -63,7 +63,7 @@ DEMO = Kind(
     optimal=None,
     origin="measured: the 256 parts of `make demo` on two cores; mean 0.81 s, deviation 0.83 s. The unit is"
     " 12 s, of which 11 s are usable, so that a unit holds about as many tasks as for the image",
-    terms=Terms(unit=12.0, startup=1.0),
+    terms=HostTerms(unit=12.0, startup=1.0),
 )
 OTHERS = tuple(
     Kind(key=key, title=title, optimal=None, origin=f"synthetic: {origin}, drawn anew for each order")
@@ -123,6 +123,6 @@ def measured(path: Path) -> Seconds:
         raise ReplayError(f"{path}: no list of runtimes (a column `seconds`): {error}") from error
 
 
-def optimal_hosts(work: float, terms: Terms) -> int:
+def optimal_hosts(work: float, terms: HostTerms) -> int:
     """The number with the least cost: work over usable time, rounded up (2011, §4.1, footnote 6)."""
     return math.ceil(work / terms.usable)

@@ -10,7 +10,7 @@ import msgspec
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
-from adaptor.budget.provisioning.hosts import Advice, Hosts, Terms
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.units import format_duration
@@ -38,7 +38,7 @@ class Buyer(Protocol):
 class PublishedBuyer:
     """As the papers print it: the ratio grows with each step, running tasks count in periodic ones only."""
 
-    def __init__(self, tasks: int, terms: Terms, preset: Preset) -> None:
+    def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
         self.runtimes = Runtimes()
         self._ratio, self._hinted = preset.creation_ratio, 0
@@ -67,7 +67,7 @@ class PublishedBuyer:
 class DaemonBuyer:
     """As the daemon asks: nothing is remembered between two steps, and running tasks always count."""
 
-    def __init__(self, tasks: int, terms: Terms, preset: Preset, hint: float) -> None:
+    def __init__(self, tasks: int, terms: HostTerms, preset: Preset, hint: float) -> None:
         """`hint`: seconds that a task is taken to need before any has finished (`initial_tr`)."""
         self._tasks, self._terms, self._hint = tasks, terms, hint
         self._prefer = next(word for word, each in PREFERENCES.items() if each == preset)

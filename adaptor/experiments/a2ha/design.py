@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-from adaptor.budget.provisioning.hosts import Terms
+from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
     AGGRESSIVE_2008,
@@ -43,7 +43,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets` or `long` (Table 2)."""
     bag: str
     preset: Preset
-    terms: Terms
+    terms: HostTerms
     initial: int | None = None
     """Hosts to begin with; None: as the preset does it."""
     bought: Bought = "as published"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.provisioning.a2ha import Situation
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer, verdict
 from adaptor.experiments.a2ha.design import Bought
@@ -64,7 +64,7 @@ class _Host:
         """Counts its tasks, so that the end of one that was cut is not taken for that of the next."""
 
 
-def _buyer(bought: Bought, runtimes: Sequence[float], terms: Terms, preset: Preset) -> Buyer:
+def _buyer(bought: Bought, runtimes: Sequence[float], terms: HostTerms, preset: Preset) -> Buyer:
     """The daemon is given the mean runtime as `initial_tr`: a good hint."""
     if bought == "daemon":
         return DaemonBuyer(len(runtimes), terms, preset, math.fsum(runtimes) / len(runtimes))
@@ -81,7 +81,7 @@ class CloudRun:
     def __init__(
         self,
         runtimes: Sequence[float],
-        terms: Terms,
+        terms: HostTerms,
         preset: Preset,
         *,
         initial: int | None = None,

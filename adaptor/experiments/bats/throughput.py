@@ -13,7 +13,7 @@ from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Configuration
 from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Tolerance, replan
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
 from adaptor.experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor.experiments.bats.sampling import Sampled
@@ -166,7 +166,7 @@ class Throughput:
             msgspec.structs.replace(
                 each.offer(estimates[each.name]),
                 held=tuple(
-                    Held(count, paid - now) for (at, paid), count in sorted(groups.items()) if at == site
+                    HeldSlots(count, paid - now) for (at, paid), count in sorted(groups.items()) if at == site
                 ),
             )
             for site, each in enumerate(SITES)

@@ -12,7 +12,7 @@ from adaptor.experiments.derose.design import HEURISTICS, JobType, Settings, Wor
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import MakeExecution, run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
@@ -85,10 +85,10 @@ def _kind(kind: JobType) -> dict[str, int]:
     return {"tasks": kind.tasks, "mean": kind.mean, "heterogeneity": kind.heterogeneity}
 
 
-def _terms(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> Terms:
+def _terms(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> GridTerms:
     """The paper names no limit of the processors of one request: the machine is the limit."""
     limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
-    return Terms(
+    return GridTerms(
         rules=SiteRules(limits=limits),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,

@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, EVEN_ODDS, INTERVAL, Parting, part_tasks
 from adaptor.experiments.ricciardi import equations as paper
@@ -81,7 +81,7 @@ class DaemonController:
 
     def _seen(self, site: int, state: State) -> SiteOffer:
         elapsed = [state.now - each.started for each in state.running if each.site == site]
-        held = (Held(len(elapsed)),) if elapsed else ()
+        held = (HeldSlots(len(elapsed)),) if elapsed else ()
         task = self._learned[site].estimate(elapsed)
         return msgspec.structs.replace(self._offers[site], task=task, held=held)
 

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
 from adaptor.experiments.derose.design import WORKLOADS, JobType, Workload, trace_files
 from adaptor.model import Limits
-from adaptor.simulation.grid_job import INSTANT_WORKERS, HeuristicName, Terms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
 from adaptor.simulation.jobs import Jobs
 
 Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
@@ -51,9 +51,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             self.donation, choose="all" if strategy == "all-idle" else self.donation.choose
         )
 
-    def terms(self, processors: int, heuristic: HeuristicName) -> Terms:
+    def terms(self, processors: int, heuristic: HeuristicName) -> GridTerms:
         limits = Limits(max_pending_requests=self.max_pending, max_proc=processors, max_tr=self.max_tr)
-        return Terms(
+        return GridTerms(
             rules=SiteRules(limits=limits),
             heuristic=heuristic,
             workers=INSTANT_WORKERS,

@@ -8,7 +8,7 @@ from typing import Protocol
 from adaptor.crafting.situation import Demand
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import Array
 
 
@@ -85,5 +85,5 @@ class DonationBag(Protocol):
         """Whether a task runs in the pilot."""
 
 
-BagFactory = Callable[[Processors, Array, Terms, DonationRules, Allocation], DonationBag]
+BagFactory = Callable[[Processors, Array, GridTerms, DonationRules, Allocation], DonationBag]
 """Makes a bag of tasks with these runtimes (whole seconds), which is submitted now."""

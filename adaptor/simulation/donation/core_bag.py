@@ -20,7 +20,7 @@ from adaptor.donation.situation import (
     Allocation,
     DonatedUse,
     DonationRules,
-    DonationView,
+    DonationState,
     LeaveNodes,
     NodeUse,
     NodeView,
@@ -35,7 +35,7 @@ from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 
 _SITE = "site"
@@ -49,7 +49,7 @@ class CoreBag:
         self,
         place: Processors,
         runtimes: Array,
-        terms: Terms,
+        terms: GridTerms,
         rules: DonationRules,
         allocation: Allocation,
     ) -> None:
@@ -147,7 +147,7 @@ class CoreBag:
         for p, pilot in self._pilots.items():
             until = min(self._planned(p), closing)
             broker.use_node(pilot, DonatedNode(since=_clock(int(place.lot[k.SINCE, p])), until=until))
-        view = DonationView(
+        view = DonationState(
             now=_clock(now),
             nodes=tuple(self._node(p) for p in range(place.lot.shape[1])),
             rules=self._rules,
@@ -326,7 +326,7 @@ def _clock(second: int) -> float:
     return float(second + 1)
 
 
-def _site_terms(terms: Terms, rules: DonationRules) -> SiteTerms:
+def _site_terms(terms: GridTerms, rules: DonationRules) -> SiteTerms:
     return SiteTerms(
         initial_tr=terms.initial_tr,
         growth_factor=terms.growth_factor,

@@ -17,7 +17,7 @@ from adaptor.simulation.donation.core_bag import CoreBag
 from adaptor.simulation.donation.kernel_bag import KernelBag, follows_core
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms, check_grid_job
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, check_grid_job
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.queue_view import planned_queue
 
@@ -48,7 +48,7 @@ class DonationResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bag_of(
-    place: Processors, runtimes: Array, terms: Terms, rules: DonationRules, allocation: Allocation
+    place: Processors, runtimes: Array, terms: GridTerms, rules: DonationRules, allocation: Allocation
 ) -> DonationBag:
     """A bag on the kernels where they know the rules, else on the scheduling core."""
     make: BagFactory = KernelBag if follows_core(terms, rules) else CoreBag
@@ -58,7 +58,7 @@ def bag_of(
 def run_donation(
     place: Processors,
     runtimes: Array,
-    terms: Terms,
+    terms: GridTerms,
     rules: DonationRules,
     allocation: Allocation,
     make: BagFactory = bag_of,
@@ -89,7 +89,7 @@ def run_donation(
 
 class _Driver:
     def __init__(
-        self, place: Processors, bag: DonationBag, terms: Terms, hours: tuple[Hours, ...], *, formal: bool
+        self, place: Processors, bag: DonationBag, terms: GridTerms, hours: tuple[Hours, ...], *, formal: bool
     ) -> None:
         self._place, self._cluster, self._terms, self._formal = place, place.cluster, terms, formal
         self._bag, self._hours = bag, hours

@@ -14,11 +14,11 @@ from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.choice import in_numbers, numbers, to_use
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 
 
-def follows_core(terms: Terms, rules: DonationRules) -> bool:
+def follows_core(terms: GridTerms, rules: DonationRules) -> bool:
     """Whether the kernels know all rules of the core that matter here; see `choice.in_numbers`.
 
     Times are whole seconds in them, and so must be what estimates are made from.
@@ -33,7 +33,7 @@ class KernelBag:
         self,
         place: Processors,
         runtimes: Array,
-        terms: Terms,
+        terms: GridTerms,
         rules: DonationRules,
         allocation: Allocation,
     ) -> None:

@@ -12,13 +12,14 @@ from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import Action, End, LengthenPad, Remark, Submit, Wake, WithholdNodes
+from adaptor.decisions.actions import Action, End, LengthenPad, Remark, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.observation import take_snapshot
+from adaptor.decisions.observation import sites_facts, take_snapshot
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.snapshot import SiteFacts
 from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
@@ -74,6 +75,10 @@ class SimulatedDriver:
         held = self._useful if ended.outcome is AttemptOutcome.DONE else self._wasted
         bag = self.broker.state.bags.get(ended.key.bag)
         held[ended.pilot][ended.key.bag] += ended.wall * (bag.spec.cpus if bag else 1)
+
+    def facts(self, now: float) -> dict[str, SiteFacts]:
+        """The sites as a decision sees them."""
+        return sites_facts(self._memories, self.broker, now, midnight=0.0)
 
     # --- one step ----------------------------------------------------------------------------------
 
@@ -140,7 +145,7 @@ class SimulatedDriver:
     def _do(self, site: str, action: Action, now: float, woken: set[str]) -> None:
         memory = self._memories[site]
         match action:
-            case Submit():
+            case SubmitRequest():
                 self._submit(memory, action, now)
             case Withdraw() | End():
                 pilot = memory.withdraw(action, now)
@@ -156,7 +161,7 @@ class SimulatedDriver:
             case WithholdNodes(reason) if memory.donation is not None:
                 memory.donation.reason = reason
 
-    def _submit(self, memory: SiteMemory, action: Submit, now: float) -> None:
+    def _submit(self, memory: SiteMemory, action: SubmitRequest, now: float) -> None:
         number, request = next(self._numbers), action.crafted.request
         kind: Allocation = "donated" if action.node else "explicit"
         self.ledger.reserve(number, memory.name, billed(memory.rules, request), kind, action.payers, now)

@@ -16,7 +16,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.simulation.scene.site import Change, SimulatedSite
-from adaptor.simulation.worker import Behaviour, Pilot
+from adaptor.simulation.worker import Behaviour, PilotPlace
 from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
 PAUSE = 1
@@ -66,8 +66,12 @@ class World:
     def run(self, until: int) -> None:
         """Let time go by until all bags have ended, or until that second."""
         while self.now < until and not all(bag.ended for bag in self._bags.values()):
-            self._step_sites()
-            self._advance(max(self.now + 1, int(min(self._next_event(), until))))
+            self.go_on(until)
+
+    def go_on(self, until: int) -> None:
+        """Let the sites decide whose time has come, then go on to the next second with an event."""
+        self._step_sites()
+        self._advance(max(self.now + 1, int(min(self._next_event(), until))))
 
     # --- the clock ---------------------------------------------------------------------------------
 
@@ -122,7 +126,7 @@ class World:
         at, site, change = self._calls.pop(pilot)
         self._decider.called(site, pilot, float(at))
         self._workers.start(
-            Pilot(
+            PilotPlace(
                 pilot=pilot,
                 site=site,
                 processors=change.request.p,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 
 
 @st.composite
@@ -31,7 +31,7 @@ def offers(draw, most_sites=4, held=False):
 
 
 def _held(draw):
-    return (Held(draw(st.integers(0, 1)), draw(st.floats(0, 3600))),)
+    return (HeldSlots(draw(st.integers(0, 1)), draw(st.floats(0, 3600))),)
 
 
 def site(name="here", price=1.0, processors=10, mean=600.0, deviation=0.0, **more):

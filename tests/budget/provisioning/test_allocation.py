@@ -16,7 +16,7 @@ from adaptor.budget.provisioning.allocation import cheapest, fastest, least_time
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.milp import size
 from adaptor.budget.provisioning.milp_columns import columns
-from adaptor.budget.provisioning.site_offers import Held, SiteOffer
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.experiments.ricciardi import equations as paper
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
@@ -102,7 +102,7 @@ def test_the_program_finds_what_trying_all_finds(data):
 
 def test_what_is_paid_already_is_used_for_nothing():
     fresh = site(charging_unit=3600.0, mean=300.0)
-    held = msgspec.structs.replace(fresh, held=(Held(10, 3600.0),))
+    held = msgspec.structs.replace(fresh, held=(HeldSlots(10, 3600.0),))
     assert cheapest(40, [fresh], 3600).cost > 0
     assert cheapest(40, [held], 3600).cost == 0
 
@@ -123,7 +123,7 @@ def test_offers_that_cannot_be():
     with pytest.raises(BudgetError, match="charging unit"):
         site(charging_unit=0.0)
     with pytest.raises(BudgetError, match=r"more processors are held \(11\)"):
-        site(held=(Held(11),))
+        site(held=(HeldSlots(11),))
     with pytest.raises(BudgetError, match="no site has a processor"):
         cheapest(1, [site(processors=0)], 100)
     with pytest.raises(BudgetError, match="same name"):

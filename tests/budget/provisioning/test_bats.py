@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.site_offers import Held
+from adaptor.budget.provisioning.site_offers import HeldSlots
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
 
@@ -57,7 +57,7 @@ def test_the_rest_is_done_within_the_money(sites, tasks, share):
 
 
 def test_paid_time_is_used_for_nothing():
-    held = site(charging_unit=3600.0, mean=300.0, held=(Held(10, 3000.0),))
+    held = site(charging_unit=3600.0, mean=300.0, held=(HeldSlots(10, 3000.0),))
     plan = reevaluate(50, [held], 0.0)
     assert plan.cost == 0
     assert plan.seconds <= 3000
@@ -65,8 +65,8 @@ def test_paid_time_is_used_for_nothing():
 
 def test_expected_violation_of_the_budget_drops_dear_machines():
     sites = [
-        site("cheap", 1.0, 20, 600.0, charging_unit=3600.0, held=(Held(5, 600.0),)),
-        site("dear", 5.0, 20, 300.0, charging_unit=3600.0, held=(Held(20, 600.0),)),
+        site("cheap", 1.0, 20, 600.0, charging_unit=3600.0, held=(HeldSlots(5, 600.0),)),
+        site("dear", 5.0, 20, 300.0, charging_unit=3600.0, held=(HeldSlots(20, 600.0),)),
     ]
     rich, poor = reevaluate(400, sites, 400), reevaluate(400, sites, 80)
     assert rich.seconds < poor.seconds

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.runtime_sums import Sums
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
 from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.experiments.a2ha.buyers import PublishedBuyer
 
-TERMS = Terms(unit=3600, startup=300)
+TERMS = HostTerms(unit=3600, startup=300)
 
 
 def course(
@@ -47,8 +47,8 @@ def test_what_is_preferred_says_how_boldly_it_begins() -> None:
 
 
 def test_the_units_make_the_start_up_a_small_part() -> None:
-    assert terms_for(1, 30.0) == Terms(unit=360, startup=30.0)
-    assert terms_for(3600, 30.0) == Terms(unit=3600, startup=30.0)
+    assert terms_for(1, 30.0) == HostTerms(unit=360, startup=30.0)
+    assert terms_for(3600, 30.0) == HostTerms(unit=3600, startup=30.0)
     assert terms_for(300, 30.0).unit % 300 == 0
 
 

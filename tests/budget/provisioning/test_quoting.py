@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.quoting import (
+    SampleTerms,
     SiteSample,
-    SiteTerms,
     most_processors,
     quote,
     sample_places,
 )
 from adaptor.budget.provisioning.sampling import REPLICATED, sample_size
 
-NEAR = SiteTerms(price=10.0, charging_unit=1.0, processors=4)
-FAR = SiteTerms(price=20.0, charging_unit=1.0, processors=4)
+NEAR = SampleTerms(price=10.0, charging_unit=1.0, processors=4)
+FAR = SampleTerms(price=20.0, charging_unit=1.0, processors=4)
 
 
 @given(st.integers(1, 300), st.integers(1, 4), st.integers())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
 from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Replan, replan
-from adaptor.budget.provisioning.site_offers import Held
+from adaptor.budget.provisioning.site_offers import HeldSlots
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
 
@@ -44,7 +44,7 @@ def test_who_is_too_dear_gets_cheaper_slots():
 
 
 def test_time_that_is_paid_is_not_paid_again():
-    held = msgspec.structs.replace(NEAR, charging_unit=3600.0, held=(Held(4, 3600.0),))
+    held = msgspec.structs.replace(NEAR, charging_unit=3600.0, held=(HeldSlots(4, 3600.0),))
     tasks = 4 * 3300 / 100
     assert replan(left(tasks=tasks, budget=0.1), [held], {"near": 4}) is None
     fresh = msgspec.structs.replace(NEAR, charging_unit=3600.0)

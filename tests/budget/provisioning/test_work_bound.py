@@ -8,9 +8,9 @@ import pytest
 
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 
-HOURLY = Terms(unit=3600, startup=300)
+HOURLY = HostTerms(unit=3600, startup=300)
 
 
 def known(*values):

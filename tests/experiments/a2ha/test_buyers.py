@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation
-from adaptor.budget.provisioning.hosts import Hosts, Terms
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
     CONSERVATIVE,
@@ -20,7 +20,7 @@ from adaptor.budget.provisioning.presets import (
 )
 from adaptor.experiments.a2ha.buyers import DaemonBuyer, PublishedBuyer, verdict
 
-HOURLY = Terms(unit=3600, startup=300)
+HOURLY = HostTerms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]
 
 
@@ -237,4 +237,4 @@ def test_presets_that_cannot_be(wrong):
 @pytest.mark.parametrize("wrong", [{"unit": 60, "startup": 60}, {"unit": 60, "startup": -1}])
 def test_terms_that_leave_no_time(wrong):
     with pytest.raises(BudgetError):
-        Terms(**wrong)
+        HostTerms(**wrong)

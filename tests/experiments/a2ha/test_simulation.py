@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.budget.provisioning.hosts import Terms
+from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import CONSERVATIVE, FRUGAL, PREFERENCES, Preset
 from adaptor.experiments.a2ha.bags import HOURLY, WHOLE_HOUR, optimal_hosts
 from adaptor.experiments.a2ha.simulation import CloudRun
@@ -46,7 +46,7 @@ def test_one_host_per_task_ends_with_the_longest():
     st.none() | st.integers(1, 20),
 )
 def test_every_bag_ends_and_is_charged_for_the_time_that_it_took(preset, bag, startup, initial):
-    terms = Terms(unit=3600.0, startup=startup)
+    terms = HostTerms(unit=3600.0, startup=startup)
     run = CloudRun(bag, terms, preset, initial=initial).finish()
     assert len(run.moments) == len(bag)
     assert run.work == pytest.approx(math.fsum(bag))

@@ -11,7 +11,7 @@ from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.core_bag import CoreBag
 from adaptor.simulation.donation.kernel_bag import KernelBag
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.grid_job import Terms
+from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import Array
 
 Answer = TypeVar("Answer")
@@ -27,7 +27,7 @@ class BothBags:
         self,
         place: Processors,
         runtimes: Array,
-        terms: Terms,
+        terms: GridTerms,
         rules: DonationRules,
         allocation: Allocation,
     ) -> None:

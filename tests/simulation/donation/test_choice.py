@@ -16,7 +16,7 @@ from adaptor.donation.situation import (
     DonatedUse,
     DonationDemand,
     DonationRules,
-    DonationView,
+    DonationState,
     NodeUse,
     NodeView,
     UseNodes,
@@ -77,7 +77,7 @@ def node(lot, p) -> NodeView:
 )
 def test_the_kernel_uses_what_the_core_uses(lot, hazard, waiting, needs, allocation, useful, choose):
     rules = DonationRules(choose=choose, useful_time=float(useful))
-    view = DonationView(
+    view = DonationState(
         now=float(NOW),
         nodes=tuple(node(lot, p) for p in range(lot.shape[1])),
         rules=rules,

@@ -17,7 +17,7 @@ from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.driver import bag_of, run_donation
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import INSTANT_WORKERS, Terms, WorkerTerms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
 
@@ -30,7 +30,7 @@ rules = st.builds(
 )
 
 
-def instant_terms() -> st.SearchStrategy[Terms]:
+def instant_terms() -> st.SearchStrategy[GridTerms]:
     return terms().map(lambda terms: msgspec.structs.replace(terms, workers=INSTANT_WORKERS))
 
 
@@ -82,10 +82,10 @@ def test_processors_are_those_that_the_cluster_counts(scene):
     assert seen == pytest.approx(PROCESSORS * cluster.now - int((jobs.run * jobs.processors).sum()), abs=1e-3)
 
 
-def terms_of(**more) -> Terms:
+def terms_of(**more) -> GridTerms:
     limits = Limits(max_pending_requests=2, max_proc=PROCESSORS, max_tr=200)
     plain = {"rules": SiteRules(limits=limits), "workers": INSTANT_WORKERS, "initial_tr": 10.0}
-    return Terms(**{**plain, "heuristic": "adaptive", **more})
+    return GridTerms(**{**plain, "heuristic": "adaptive", **more})
 
 
 def one(runtimes, rows=(), allocation="transparent", make=bag_of, **more):

@@ -13,7 +13,6 @@ from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation.driver import run_donation
 from adaptor.simulation.donation.kernel_bag import KernelBag
 from adaptor.simulation.donation.processors import Processors
-from adaptor.simulation.grid_job import Terms
 from tests.simulation.donation.both_bags import BothBags
 from tests.simulation.donation.test_driver import instant_terms, one, terms_of
 from tests.simulation.grid_strategies import bags, cluster_of, scenes
@@ -124,6 +123,6 @@ def test_the_kernels_refuse_rules_that_they_do_not_know(more):
 @pytest.mark.parametrize("initial", [10.5, 0.5])
 def test_the_kernels_refuse_parts_of_seconds(initial):
     place = Processors(Simulation(jobs_from([]), PROCESSORS, "conservative"), IdleLearner())
-    terms: Terms = terms_of(initial_tr=initial)
+    terms = terms_of(initial_tr=initial)
     with pytest.raises(ValueError, match="need the core"):
         KernelBag(place, np.array([1]), terms, DonationRules(), "mixed")

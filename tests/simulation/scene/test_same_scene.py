@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.decisions.actions import Submit
+from adaptor.decisions.actions import SubmitRequest
 from tests.simulation.scene.scenes import Played, Scene, SceneBag, run_daemon, simulate, spec, two_sites
 
 
@@ -25,7 +25,7 @@ def assert_same(scene: Scene, directory: Path) -> Played:
 
 def test_two_sites_a_budget_a_deadline_and_donated_nodes(tmp_path: Path) -> None:
     played = assert_same(two_sites(), tmp_path / "state")
-    submits = [each for each in played.decided if isinstance(each.action, Submit)]
+    submits = [each for each in played.decided if isinstance(each.action, SubmitRequest)]
     assert {each.site for each in submits} == {"near", "far"}
     assert any(each.action.node for each in submits), "donated nodes are used"
     assert any("credits are left" in each.action.crafted.reason for each in submits), "a budget cuts"
@@ -67,4 +67,4 @@ def random_scene(seed: int) -> Scene:
 @pytest.mark.parametrize("seed", range(3))
 def test_any_scene(seed: int, tmp_path: Path) -> None:
     played = assert_same(random_scene(seed), tmp_path / "state")
-    assert any(isinstance(each.action, Submit) for each in played.decided)
+    assert any(isinstance(each.action, SubmitRequest) for each in played.decided)
