@@ -1,4 +1,4 @@
-"""How long a local job waits on a real Slurm whose idle nodes are lent, beside one whose are not."""
+"""How long a local job waits on a real Slurm whose idle nodes are donated, beside one whose are not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from backends.slurm.parse import parse_partitions
-from bench.lent_cluster import NODES, LentCluster, lent_cluster, until
+from bench.donating_cluster import NODES, LentCluster, donating_cluster, until
 from bench.table import Row
 from tests.clusters.slurm import available
 
@@ -21,7 +21,7 @@ def rows() -> Iterator[Row]:
     if reason:
         yield Row("a local job's wait on a real Slurm", reason)
         return
-    with lent_cluster(_DONATION) as lent:
+    with donating_cluster(_DONATION) as lent:
         pairs = [_pair(lent, lent_first=bool(number % 2)) for number in range(PAIRS)]
         yield from _table(pairs, _grace(lent))
 

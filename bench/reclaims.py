@@ -1,4 +1,4 @@
-"""How long it takes to free a lent node on which tasks run, as the scheduler's prolog has it done."""
+"""How long it takes to free a donated node on which tasks run, as the scheduler's prolog has it done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 
-from bench.lent_cluster import LentCluster, lent_cluster
+from bench.donating_cluster import LentCluster, donating_cluster
 from bench.stopwatch import seconds
 from bench.table import Row
 from tests.clusters.slurm import available
@@ -22,7 +22,7 @@ def rows() -> Iterator[Row]:
     if reason:
         yield Row("reclaims on a real Slurm", reason)
         return
-    with lent_cluster(_DONATION) as lent:
+    with donating_cluster(_DONATION) as lent:
         bag = lent.lend()
         took: list[float] = []
         for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""How a site says that its idle nodes are lent, and what is wrong with it."""
+"""How a site says that its idle nodes are donated, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def donation(text: str, site: str = SITE) -> DonationConfig:
     return found
 
 
-def test_nothing_is_lent_unless_a_site_says_so() -> None:
+def test_nothing_is_used_unless_a_site_says_so() -> None:
     assert parse_config(SITE, "f").sites["hpc"].donation is None
     assert load_config(None).sites["local"].donation is None
 

@@ -1,4 +1,4 @@
-"""A site played by the test whose idle nodes are lent: its scheduler, its nodes, and our workers there."""
+"""A site played by the test whose idle nodes are donated: its scheduler, its nodes, and our workers there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LIMITS = Limits(max_pending_requests=2, max_proc=8, max_tr=7200)
 PREEMPTIBLE = DonationConfig(mode="preemptible", partition="scavenger")
 
 
-class LendingBackend(FakeBackend):
+class DonatingBackend(FakeBackend):
     def __init__(self) -> None:
         super().__init__()
         self.known = {
@@ -50,8 +50,8 @@ class LendingBackend(FakeBackend):
         self.known[name] = msgspec.structs.replace(self.known[name], use=use, planned=planned)
 
     @property
-    def lent(self) -> dict[str, str]:
-        """The tags of the leases that run or wait, by node."""
+    def donated(self) -> dict[str, str]:
+        """The tags of the pilots that run or wait, by node."""
         return {
             order.node: order.tag
             for order in self.orders
@@ -59,17 +59,17 @@ class LendingBackend(FakeBackend):
         }
 
 
-class LendingSite(FakeSite):
+class DonatingSite(FakeSite):
     """`here` with four idle nodes of four processors."""
 
-    backend: LendingBackend
+    backend: DonatingBackend
 
     def __init__(self, directory: Path, donation: DonationConfig = PREEMPTIBLE) -> None:
         self.config = SiteConfig(
             backend="slurm", initial_tr=Duration(60), pad=Duration(10), donation=donation
         )
         super().__init__(directory)
-        self.backend = LendingBackend()
+        self.backend = DonatingBackend()
         self.state = self._state()
 
     def _state(self) -> Site:
@@ -99,13 +99,13 @@ class LendingSite(FakeSite):
         asyncio.run(step(self.state))
 
     def start(self, node: str) -> str:
-        """The lease of a node starts, and its worker takes tasks; the worker's id."""
-        tag = self.backend.lent[node]
+        """The pilot of a node starts, and its worker takes tasks; the worker's id."""
+        tag = self.backend.donated[node]
         self.backend.say(tag, JobState.RUNNING)
         return self.greet(next(each for each in self.state.memory.donated if each.tag == tag))
 
     def greet(self, pilot: Pilot) -> str:
-        """The worker of a lease calls, and takes tasks; its id."""
+        """The worker of a donated node calls, and takes tasks; its id."""
         broker, now, node = self.state.core.broker, time.time(), pilot.node
         worker = f"w-{node}"
         pilot.hello(now)

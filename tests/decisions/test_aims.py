@@ -22,7 +22,7 @@ from adaptor.reports import JobState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.budgeted_site import set_budget, steps
-from tests.daemon.donating_site import LendingSite
+from tests.daemon.donating_site import DonatingSite
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.fake_sites import FakeSites
 
@@ -136,8 +136,8 @@ def test_the_forecast_counts_what_runs(site: FakeSite) -> None:
     assert after.cost.low > before.cost.low
 
 
-def test_a_bag_that_runs_on_lent_nodes_alone_is_forecast_at_the_donated_price(tmp_path: Path) -> None:
-    site = LendingSite(tmp_path / "state")
+def test_a_bag_that_runs_on_donated_nodes_alone_is_forecast_at_the_donated_price(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
     price = msgspec.structs.replace(site.config.price, explicit=8.0, donated=2.0)
     site.config = msgspec.structs.replace(site.config, price=price)
     bag = submit(site, 40, allocation="transparent", deadline=time.time() + 9000)

@@ -1,4 +1,4 @@
-"""Lending at a site: which leases are made and ended, for whom, and what is told of it."""
+"""Donation at a site: which pilots are submitted and ended, for whom, and what is told of it."""
 
 from __future__ import annotations
 
@@ -20,52 +20,52 @@ from adaptor.protocol.messages import Leaving
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from adaptor.units import Duration
-from tests.daemon.donating_site import PREEMPTIBLE, LendingSite
+from tests.daemon.donating_site import PREEMPTIBLE, DonatingSite
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> LendingSite:
-    return LendingSite(tmp_path / "state")
+def site(tmp_path: Path) -> DonatingSite:
+    return DonatingSite(tmp_path / "state")
 
 
-def with_rules(tmp_path: Path, **rules: object) -> LendingSite:
-    return LendingSite(tmp_path / "state", msgspec.structs.replace(PREEMPTIBLE, **rules))
+def with_rules(tmp_path: Path, **rules: object) -> DonatingSite:
+    return DonatingSite(tmp_path / "state", msgspec.structs.replace(PREEMPTIBLE, **rules))
 
 
-def test_idle_nodes_are_lent_one_lease_each(site: LendingSite) -> None:
+def test_idle_nodes_are_used_one_pilot_each(site: DonatingSite) -> None:
     site.submit(100)
     site.step()
-    assert sorted(site.backend.lent) == ["n1", "n2", "n3", "n4"]
+    assert sorted(site.backend.donated) == ["n1", "n2", "n3", "n4"]
     assert {(order.request.p, order.request.tr) for order in site.backend.orders} == {(4, 7200)}
 
 
-def test_no_more_are_lent_than_the_tasks_need(site: LendingSite) -> None:
+def test_no_more_are_used_than_the_tasks_need(site: DonatingSite) -> None:
     site.submit(5)
     site.step()
-    assert len(site.backend.lent) == 2
+    assert len(site.backend.donated) == 2
     site.step()
-    assert len(site.backend.lent) == 2, "their workers are on their way"
+    assert len(site.backend.donated) == 2, "their workers are on their way"
 
 
-def test_nothing_is_lent_for_a_bag_that_only_wants_formal_requests(site: LendingSite) -> None:
+def test_nothing_is_used_for_a_bag_that_only_wants_formal_requests(site: DonatingSite) -> None:
     site.submit(100, "explicit")
     site.step()
-    assert not site.backend.lent
+    assert not site.backend.donated
     assert site.backend.orders
     assert not site.backend.asked_beside
 
 
-def test_a_transparent_bag_makes_no_formal_request(site: LendingSite) -> None:
+def test_a_transparent_bag_makes_no_formal_request(site: DonatingSite) -> None:
     site.submit(100)
     for _ in range(3):
         site.step()
     assert all(order.node for order in site.backend.orders)
 
 
-def test_formal_requests_of_a_mixed_bag_are_for_what_leases_do_not_take(site: LendingSite) -> None:
+def test_formal_requests_of_a_mixed_bag_are_for_what_pilots_do_not_take(site: DonatingSite) -> None:
     site.submit(16, "mixed")
     site.step()
-    assert len(site.backend.lent) == 4
+    assert len(site.backend.donated) == 4
     assert [order for order in site.backend.orders if not order.node] == []
     site.submit(3, "mixed")
     site.step()
@@ -73,7 +73,7 @@ def test_formal_requests_of_a_mixed_bag_are_for_what_leases_do_not_take(site: Le
     assert sum(formal) == 3
 
 
-def test_leases_do_not_count_among_the_pending_requests(site: LendingSite) -> None:
+def test_pilots_do_not_count_among_the_pending_requests(site: DonatingSite) -> None:
     site.submit(16, "transparent")
     site.step()
     site.submit(8, "explicit")
@@ -81,16 +81,16 @@ def test_leases_do_not_count_among_the_pending_requests(site: LendingSite) -> No
     assert [order for order in site.backend.orders if not order.node]
 
 
-def test_a_node_that_is_taken_goes_and_its_tasks_wait_again(site: LendingSite) -> None:
+def test_a_node_that_is_taken_goes_and_its_tasks_wait_again(site: DonatingSite) -> None:
     bag = site.submit(16)
     site.step()
     worker = site.start("n1")
     assert site.holding(worker) == 4
     site.leave(worker, Leaving.SIGNAL)
-    site.backend.say(site.backend.lent["n1"], JobState.PREEMPTED)
+    site.backend.say(site.backend.donated["n1"], JobState.PREEMPTED)
     site.backend.set("n1", NodeUse.TAKEN)
     site.step()
-    assert "n1" not in site.backend.lent
+    assert "n1" not in site.backend.donated
     assert site.states().count("preempted") == 1
     rows = site.journal.connection.execute(
         "SELECT charged, state FROM task WHERE bag = ? AND attempts > 0", (bag,)
@@ -99,7 +99,7 @@ def test_a_node_that_is_taken_goes_and_its_tasks_wait_again(site: LendingSite) -
     assert set(rows) == {(0, "waiting")}
 
 
-def test_the_scheduler_preempts_with_its_own_grace_time(site: LendingSite) -> None:
+def test_the_scheduler_preempts_with_its_own_grace_time(site: DonatingSite) -> None:
     site.submit(16)
     site.step()
     site.start("n1")
@@ -109,7 +109,9 @@ def test_the_scheduler_preempts_with_its_own_grace_time(site: LendingSite) -> No
     assert site.backend.cancelled == []
 
 
-def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_are(site: LendingSite) -> None:
+def test_a_step_goes_through_the_workers_a_few_times_however_many_pilots(
+    site: DonatingSite,
+) -> None:
     class Counted(dict[str, Worker]):
         looks = 0
 
@@ -126,7 +128,7 @@ def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_a
         }
         site.submit(4 * nodes + 4)
         site.step()
-        for node in list(site.backend.lent):
+        for node in list(site.backend.donated):
             if f"w-{node}" not in state.workers:
                 site.start(node)
         site.step()
@@ -136,21 +138,21 @@ def test_a_step_goes_through_the_workers_a_few_times_however_many_leases_there_a
     assert looks[0] == looks[1]
 
 
-def test_a_node_that_was_just_given_back_is_not_lent_again_at_once(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+def test_a_node_that_was_just_given_back_is_not_donated_again_at_once(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.submit(16)
     site.step()
     site.leave(site.start("n1"), Leaving.SIGNAL)
-    site.backend.say(site.backend.lent["n1"], JobState.PREEMPTED)
+    site.backend.say(site.backend.donated["n1"], JobState.PREEMPTED)
     site.step()
-    assert "n1" not in site.backend.lent, "the local job is not seen there yet"
+    assert "n1" not in site.backend.donated, "the local job is not seen there yet"
     monkeypatch.setattr(lender, "_HANDOVER", 0.0)
     site.step()
-    assert "n1" in site.backend.lent
+    assert "n1" in site.backend.donated
 
 
-def test_local_jobs_do_not_wait_for_tasks_that_ignore_sigterm(site: LendingSite) -> None:
+def test_local_jobs_do_not_wait_for_tasks_that_ignore_sigterm(site: DonatingSite) -> None:
     site.submit(4)
     site.step()
     (lease,) = site.state.memory.donated
@@ -158,10 +160,10 @@ def test_local_jobs_do_not_wait_for_tasks_that_ignore_sigterm(site: LendingSite)
 
 
 def test_agents_are_told_to_leave_when_a_local_job_is_there(tmp_path: Path) -> None:
-    site = LendingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
     site.submit(16)
     site.step()
-    job = site.backend.reports[site.backend.lent["n1"]].id
+    job = site.backend.reports[site.backend.donated["n1"]].id
     site.start("n1")
     site.backend.set("n1", NodeUse.TAKEN)
     site.step()
@@ -172,11 +174,11 @@ def test_rules_hold(tmp_path: Path) -> None:
     site = with_rules(tmp_path, max_nodes=2, reserve_nodes=1)
     site.submit(100)
     site.step()
-    assert len(site.backend.lent) == 2
+    assert len(site.backend.donated) == 2
     assert "max_nodes" in site.told("withheld")[-1]
 
 
-def test_a_node_that_is_planned_is_lent_until_then_and_no_longer(site: LendingSite) -> None:
+def test_a_node_that_is_planned_is_used_until_then_and_no_longer(site: DonatingSite) -> None:
     for number in range(1, 4):
         site.backend.set(f"n{number}", NodeUse.TAKEN)
     site.backend.set("n4", planned=time.time() + 1800)
@@ -187,7 +189,7 @@ def test_a_node_that_is_planned_is_lent_until_then_and_no_longer(site: LendingSi
     assert 1700 <= order.request.tr <= 1800
 
 
-def test_a_node_that_is_planned_soon_is_not_lent(site: LendingSite) -> None:
+def test_a_node_that_is_planned_soon_is_not_donated(site: DonatingSite) -> None:
     for number in range(1, 5):
         site.backend.set(f"n{number}", planned=time.time() + 120)
     site.submit(100)
@@ -196,14 +198,14 @@ def test_a_node_that_is_planned_soon_is_not_lent(site: LendingSite) -> None:
     assert "planned sooner" in site.told("withheld")[-1]
 
 
-def test_a_lease_is_no_longer_than_its_own_limit(tmp_path: Path) -> None:
+def test_a_pilot_is_no_longer_than_its_own_limit(tmp_path: Path) -> None:
     site = with_rules(tmp_path, max_tr=Duration(900))
     site.submit(100)
     site.step()
     assert {order.request.tr for order in site.backend.orders} == {900}
 
 
-def test_a_lease_is_too_short_for_every_task(tmp_path: Path) -> None:
+def test_a_pilot_is_too_short_for_every_task(tmp_path: Path) -> None:
     site = with_rules(tmp_path, max_tr=Duration(900))
     site.submit(10, runtimes={"here": 1000.0})
     site.step()
@@ -211,10 +213,10 @@ def test_a_lease_is_too_short_for_every_task(tmp_path: Path) -> None:
     assert "(max_tr)" in site.told("withheld")[-1]
 
 
-def test_a_lease_that_nobody_needs_any_more_is_given_back(site: LendingSite) -> None:
+def test_a_pilot_that_nobody_needs_any_more_is_given_back(site: DonatingSite) -> None:
     bag = site.submit(4)
     site.step()
-    (node,) = site.backend.lent
+    (node,) = site.backend.donated
     worker = site.start(node)
     site.state.core.broker.cancel(bag)
     site.leave(worker, Leaving.TOLD)
@@ -224,7 +226,7 @@ def test_a_lease_that_nobody_needs_any_more_is_given_back(site: LendingSite) -> 
     assert "no task is left" in site.told("withdrawn")[0]
 
 
-def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: LendingSite) -> None:
+def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: DonatingSite) -> None:
     site.submit(4)
     site.step()
     site.backend.set("n1", NodeUse.TAKEN)
@@ -239,8 +241,8 @@ def test_what_was_learned_of_idle_periods_outlives_the_daemon(site: LendingSite)
     assert site.state.memory.donation.learner.idleness == learned
 
 
-def test_a_lease_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
-    site = LendingSite(tmp_path / "state")
+def test_a_pilot_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
     site.config = msgspec.structs.replace(
         site.config, price=msgspec.structs.replace(site.config.price, explicit=1.0, donated=0.25)
     )
@@ -253,8 +255,8 @@ def test_a_lease_is_reserved_at_the_donated_price(tmp_path: Path) -> None:
     assert expected < tariff.reservation("explicit", 4, 7200) / 3
 
 
-def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
-    site = LendingSite(tmp_path / "state")
+def test_a_pilot_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
     bag = site.submit(100)
     change_budget(site.state.core, bag, 3.0)
     site.step()
@@ -268,44 +270,44 @@ def test_a_lease_is_cut_to_what_the_budget_leaves(tmp_path: Path) -> None:
     assert "credits are left" in site.told("withheld")[-1]
 
 
-def test_a_bag_without_credits_does_not_stand_in_the_way_of_others(site: LendingSite) -> None:
+def test_a_bag_without_credits_does_not_stand_in_the_way_of_others(site: DonatingSite) -> None:
     poor = site.submit(100)
     change_budget(site.state.core, poor, 0.0001)
     site.submit(8)
     site.step()
-    assert len(site.backend.lent) == 2
+    assert len(site.backend.donated) == 2
     assert all(pilot.bag is None for pilot in site.state.memory.donated)
     assert "credits are left" in site.told("withheld")[-1]
 
 
-def test_nodes_are_lent_for_those_whose_tasks_can_finish_there(site: LendingSite) -> None:
+def test_nodes_are_used_for_those_whose_tasks_can_finish_there(site: DonatingSite) -> None:
     for name in site.backend.known:
         site.backend.set(name, planned=time.time() + 1800)
     long = site.submit(100, runtimes={"here": 6000.0})
     change_budget(site.state.core, long, 1000.0)
     site.submit(8, runtimes={"here": 60.0})
     site.step()
-    assert len(site.backend.lent) == 2
+    assert len(site.backend.donated) == 2
     assert all(pilot.bag is None for pilot in site.state.memory.donated)
 
 
-def test_a_task_that_does_not_fit_into_a_node_is_not_what_it_is_lent_for(site: LendingSite) -> None:
+def test_a_task_that_does_not_fit_into_a_node_is_not_what_it_is_used_for(site: DonatingSite) -> None:
     site.submit(3, cpus=8)
     site.step()
     assert not site.backend.orders
     assert "a task needs 8 processors, and no idle node has so many" in site.told("withheld")[-1]
 
 
-def test_a_node_without_the_memory_does_not_hide_one_that_has_it(site: LendingSite) -> None:
+def test_a_node_without_the_memory_does_not_hide_one_that_has_it(site: DonatingSite) -> None:
     for name, node in site.backend.known.items():
         memory = (4 if name == "n1" else 1) << 30
         site.backend.known[name] = msgspec.structs.replace(node, memory=memory)
     site.submit(1, memory=2 << 30)
     site.step()
-    assert list(site.backend.lent) == ["n1"]
+    assert list(site.backend.donated) == ["n1"]
 
 
-def test_memory_is_counted_where_the_scheduler_tells_it(site: LendingSite) -> None:
+def test_memory_is_counted_where_the_scheduler_tells_it(site: DonatingSite) -> None:
     for name, node in site.backend.known.items():
         site.backend.known[name] = msgspec.structs.replace(node, memory=1 << 30)
     site.submit(3, memory=2 << 30)
@@ -314,7 +316,7 @@ def test_memory_is_counted_where_the_scheduler_tells_it(site: LendingSite) -> No
     assert "no idle node has the memory" in site.told("withheld")[-1]
     site.submit(3, memory=1 << 29)
     site.step()
-    assert len(site.backend.lent) == 2, "two of them fit into the memory of a node"
+    assert len(site.backend.donated) == 2, "two of them fit into the memory of a node"
 
 
 def test_hours_close(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lending where something goes wrong: schedulers, nodes, daemons and configurations."""
+"""Donation where something goes wrong: schedulers, nodes, daemons and configurations."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import Leaving, Orders, ToWorker, decode_to_worker
 from adaptor.reports import NodeReport
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
-from tests.daemon.donating_site import LendingSite
+from tests.daemon.donating_site import DonatingSite
 from tests.daemon.fake_site import FakeServer
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> LendingSite:
-    return LendingSite(tmp_path / "state")
+def site(tmp_path: Path) -> DonatingSite:
+    return DonatingSite(tmp_path / "state")
 
 
-def test_a_lease_that_is_only_suspended_is_ended(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pilot_that_is_only_suspended_is_ended(site: DonatingSite, monkeypatch: pytest.MonkeyPatch) -> None:
     site.submit(16)
     site.step()
-    job = site.backend.reports[site.backend.lent["n1"]].id
+    job = site.backend.reports[site.backend.donated["n1"]].id
     site.start("n1")
     site.step()
     site.backend.set("n1", NodeUse.TAKEN)
@@ -40,7 +40,7 @@ def test_a_lease_that_is_only_suspended_is_ended(site: LendingSite, monkeypatch:
     assert site.backend.cancelled == [job]
 
 
-def test_a_job_that_went_elsewhere_after_all_does_not_count_as_a_long_wait(site: LendingSite) -> None:
+def test_a_job_that_went_elsewhere_after_all_does_not_count_as_a_long_wait(site: DonatingSite) -> None:
     site.submit(16)
     site.step()
     site.start("n1")
@@ -55,10 +55,10 @@ def test_a_job_that_went_elsewhere_after_all_does_not_count_as_a_long_wait(site:
 
 
 @pytest.mark.parametrize("use", [NodeUse.AWAY, None])
-def test_a_node_that_goes_away_is_given_up(site: LendingSite, use: NodeUse | None) -> None:
+def test_a_node_that_goes_away_is_given_up(site: DonatingSite, use: NodeUse | None) -> None:
     site.submit(16)
     site.step()
-    job = site.backend.reports[site.backend.lent["n2"]].id
+    job = site.backend.reports[site.backend.donated["n2"]].id
     site.start("n2")
     if use is None:
         del site.backend.known["n2"]
@@ -69,21 +69,21 @@ def test_a_node_that_goes_away_is_given_up(site: LendingSite, use: NodeUse | Non
     assert "down, drained, reserved or unknown" in site.told("withdrawn")[0]
 
 
-def test_while_the_scheduler_is_silent_nothing_is_lent_or_taken_back(site: LendingSite) -> None:
+def test_while_the_scheduler_is_silent_nothing_is_used_or_taken_back(site: DonatingSite) -> None:
     site.submit(8)
     site.step()
-    lent = dict(site.backend.lent)
+    lent = dict(site.backend.donated)
     site.submit(100)
     site.backend.silent = SchedulerError("no answer")
     site.step()
     site.backend.silent = None
-    assert site.backend.lent == lent
+    assert site.backend.donated == lent
     assert site.backend.cancelled == []
     assert "does not answer" in site.told("withheld")[-1]
 
 
-def test_a_lease_that_waits_in_the_queue_is_withdrawn(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+def test_a_pilot_that_waits_in_the_queue_is_withdrawn(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.submit(4)
     site.step()
@@ -93,8 +93,8 @@ def test_a_lease_that_waits_in_the_queue_is_withdrawn(
     assert site.states()[0] == "withdrawn"
 
 
-def test_tasks_do_not_wait_for_ever_for_leases_that_never_start(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+def test_tasks_do_not_wait_for_ever_for_pilots_that_never_start(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.submit(4, "mixed")
     monkeypatch.setattr(stepping, "QUEUED_TOO_LONG", -1.0)  # the scheduler holds them back, by some limit
@@ -106,10 +106,12 @@ def test_tasks_do_not_wait_for_ever_for_leases_that_never_start(
     assert "has not started it on node" in site.told("withdrawn")[0]
 
 
-def test_a_lease_whose_worker_is_lost_is_given_up(site: LendingSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pilot_whose_worker_is_lost_is_given_up(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     site.submit(16)
     site.step()
-    job = site.backend.reports[site.backend.lent["n1"]].id
+    job = site.backend.reports[site.backend.donated["n1"]].id
     worker = site.start("n1")
     monkeypatch.setattr(stepping, "WITHOUT_WORKER", -1.0)
     site.step()
@@ -119,7 +121,7 @@ def test_a_lease_whose_worker_is_lost_is_given_up(site: LendingSite, monkeypatch
     assert site.backend.cancelled == [job]
 
 
-def test_a_node_that_cannot_be_lent_is_left_alone_for_a_while(site: LendingSite) -> None:
+def test_a_node_that_cannot_be_used_is_left_alone_for_a_while(site: DonatingSite) -> None:
     site.submit(100)
     site.backend.on_submit = SubmitRefused("no")
     site.step()
@@ -127,15 +129,15 @@ def test_a_node_that_cannot_be_lent_is_left_alone_for_a_while(site: LendingSite)
     assert len(refused) == 1
     site.backend.on_submit = None
     site.step()
-    assert refused[0] not in site.backend.lent
-    assert len(site.backend.lent) == 3
+    assert refused[0] not in site.backend.donated
+    assert len(site.backend.donated) == 3
     assert not site.state.memory.refusals.waiting(time.time()), "formal requests go on"
 
 
-def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_lent(
+def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = LendingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
     submit = site.backend.submit
 
     def one_is_dead(order: PilotOrder) -> str:
@@ -146,11 +148,11 @@ def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_lent(
     monkeypatch.setattr(site.backend, "submit", one_is_dead)
     site.submit(100)
     site.step()
-    assert sorted(site.backend.lent) == ["n1", "n2", "n3"]
+    assert sorted(site.backend.donated) == ["n1", "n2", "n3"]
     assert "n4 could not be had: n4: ssh failed" in site.told("withheld")[-1]
 
 
-def test_when_no_lease_can_be_made_they_are_not_tried_for_ever(site: LendingSite) -> None:
+def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSite) -> None:
     site.backend.known = {
         f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE) for number in range(30)
     }
@@ -162,14 +164,14 @@ def test_when_no_lease_can_be_made_they_are_not_tried_for_ever(site: LendingSite
     assert "11 donated nodes in a row could not be had (no such partition)" in site.told("withheld")[-1]
 
 
-def test_after_a_restart_the_daemon_knows_what_is_lent(site: LendingSite) -> None:
+def test_after_a_restart_the_daemon_knows_what_is_used(site: DonatingSite) -> None:
     site.submit(100)
     site.step()
-    lent = dict(site.backend.lent)
+    lent = dict(site.backend.donated)
     site.restart()
     assert {pilot.node: pilot.tag for pilot in site.state.memory.donated} == lent
     site.step()
-    assert site.backend.lent == lent
+    assert site.backend.donated == lent
 
 
 class Killed(BaseException):
@@ -177,8 +179,8 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("reached", [False, True])
-def test_a_daemon_that_is_killed_while_it_makes_a_lease(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch, reached: bool
+def test_a_daemon_that_is_killed_while_it_makes_a_pilot(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch, reached: bool
 ) -> None:
     site.submit(4)
     site.backend.on_submit = Killed()  # type: ignore[assignment]
@@ -190,18 +192,18 @@ def test_a_daemon_that_is_killed_while_it_makes_a_lease(
     site.restart()
     site.step()
     assert [pilot.node for pilot in site.state.memory.donated] == [node], "it is not lent a second time"
-    assert list(site.backend.lent) == ([node] if reached else [])
+    assert list(site.backend.donated) == ([node] if reached else [])
     site.state.memory.donated[0].submitted -= 3600
     monkeypatch.setattr(stepping, "QUEUED_TOO_LONG", 7200.0)
     site.step()
     site.step()
     assert site.states() == (["queued"] if reached else ["refused", "queued"])
-    assert len(site.backend.lent) == 1
+    assert len(site.backend.donated) == 1
 
 
 @pytest.mark.parametrize("mode", ["preemptible", "agent"])
-def test_leases_end_once_their_site_does_not_lend_in_that_way_any_more(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch, mode: str
+def test_pilots_end_once_their_site_does_not_donate_in_that_way_any_more(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     site.submit(4)
     site.step()
@@ -232,7 +234,7 @@ def test_leases_end_once_their_site_does_not_lend_in_that_way_any_more(
     assert not [id for id in site.backend.cancelled if id.startswith("agent:")]
 
 
-def test_what_nobody_has_watched_teaches_nothing(site: LendingSite) -> None:
+def test_what_nobody_has_watched_teaches_nothing(site: DonatingSite) -> None:
     bag = site.submit(4)
     site.step()
     known = site.state.memory.donation
@@ -245,14 +247,14 @@ def test_what_nobody_has_watched_teaches_nothing(site: LendingSite) -> None:
     assert bag
 
 
-def test_a_step_does_not_go_on_lending_by_an_old_look(
-    site: LendingSite, monkeypatch: pytest.MonkeyPatch
+def test_a_step_does_not_go_on_using_nodes_by_an_old_look(
+    site: DonatingSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(acting, "LONGEST", 0.0)
     site.submit(100)
     site.step()
-    assert not site.backend.lent
+    assert not site.backend.donated
     assert site.state.wake.is_set(), "the rest comes soon"
     monkeypatch.undo()
     site.step()
-    assert len(site.backend.lent) == 4
+    assert len(site.backend.donated) == 4

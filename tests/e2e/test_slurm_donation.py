@@ -26,7 +26,7 @@ def lent(lab: Lab) -> list[str]:
     return [pilot["node"] for pilot in lab.pilots() if pilot["node"] and pilot["state"] == "running"]
 
 
-def test_a_local_job_gets_lent_nodes_within_the_grace_time(slurm: ThrowawaySlurm, lab: Lab) -> None:
+def test_a_local_job_gets_donated_nodes_within_the_grace_time(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE)
     lab.bag(["#ADAPTOR allocation=transparent replicas=0", *["sleep 6"] * 48])
     lab.submit("tasks.bag")

@@ -185,7 +185,7 @@ def test_a_node_that_fell_silent_counts_like_one_that_was_taken(world: World) ->
     assert world.broker.donation_demands("site") == ()
 
 
-def test_a_restart_remembers_the_leases_and_what_was_preempted(world: World) -> None:
+def test_a_restart_remembers_the_pilots_and_what_was_preempted(world: World) -> None:
     world.submit(2)
     world.join("w", donated=node(world))
     preempt(world, "w", after=30)
@@ -199,7 +199,7 @@ def test_a_restart_remembers_the_leases_and_what_was_preempted(world: World) -> 
     assert world.broker.donation_demands("site") == before
 
 
-def test_a_bag_of_its_own_pilots_is_not_served_by_the_leases_of_others(world: World) -> None:
+def test_a_bag_of_its_own_pilots_is_not_served_by_the_pilots_of_others(world: World) -> None:
     bag = world.submit(1)
     world.broker.keep_apart(bag)
     assert not world.join("shared", donated=node(world)).running

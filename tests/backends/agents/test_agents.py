@@ -24,7 +24,7 @@ from backends.base import SchedulerError, SubmitUncertain
 from tests.node_agent.donated_nodes import TIMEOUT, DonatedNodes, lives, wait_until
 
 
-def test_a_lease_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
+def test_a_pilot_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
     order = nodes.order("n1", "exec sleep 1000")
     id = nodes.agents.start(order)
     assert is_agent(id)
@@ -57,7 +57,7 @@ def test_a_worker_that_leaves_by_itself(
     assert reason in nodes.report(tag).reason
 
 
-def test_a_lease_does_not_outlast_its_time(nodes: DonatedNodes) -> None:
+def test_a_pilot_does_not_outlast_its_time(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done", tr=1)
     wait_until(lambda: nodes.report(tag).end is not None, "it has ended")
     assert (nodes.report(tag).state, nodes.report(tag).reason) == (JobState.WALLTIME, "its time limit of 1 s")

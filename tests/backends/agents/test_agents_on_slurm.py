@@ -108,7 +108,7 @@ def test_a_local_job_finds_its_nodes_free(hooked: ThrowawaySlurm, lent: DonatedN
     lent.reclaim("n3")
 
 
-def test_a_node_that_is_not_lent_starts_its_job(
+def test_a_node_that_is_not_donated_starts_its_job(
     hooked: ThrowawaySlurm, lent: DonatedNodes, folder: Path
 ) -> None:
     seen = job(hooked, folder, "n2", [(os.getpid(), start_ticks(os.getpid()))])

@@ -80,7 +80,7 @@ def test_each_ends_its_own(both: tuple[Backend, Scheduler, DonatedNodes]) -> Non
     assert scheduler.asked == [("cancel", "4711")]
 
 
-def test_the_scheduler_knows_nothing_of_leases(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
+def test_the_scheduler_knows_nothing_of_pilots(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
     backend, scheduler, _ = both
     assert [node.name for node in backend.nodes(["agent:n1:t.1", "4711"])] == ["n1"]
     assert scheduler.asked == [("nodes", "4711")]

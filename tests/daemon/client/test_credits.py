@@ -10,11 +10,11 @@ import pytest
 from adaptor.bag_spec import BagSpec
 from adaptor.daemon.client.credits import budget_writer
 from adaptor.errors import UsageError
-from tests.daemon.donating_site import LendingSite
+from tests.daemon.donating_site import DonatingSite
 
 
-def test_a_bag_that_only_uses_lent_nodes_needs_only_their_price(tmp_path: Path) -> None:
-    site = LendingSite(tmp_path / "state")
+def test_a_bag_that_only_uses_donated_nodes_needs_only_their_price(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
     price = msgspec.structs.replace(site.config.price, explicit=100.0, donated=1.0)
     site.config = msgspec.structs.replace(site.config, price=price)
     site.restart()

@@ -16,9 +16,9 @@ from adaptor.model import Limits
 from adaptor.reports import JobState
 from adaptor.units import Duration
 from backends.base import SubmitRefused
-from tests.daemon import donating_site as lending_site
+from tests.daemon import donating_site
 from tests.daemon.budgeted_site import in_every_past, set_budget, told_of
-from tests.daemon.donating_site import LendingSite
+from tests.daemon.donating_site import DonatingSite
 
 Event = st.sampled_from(["step", "start", "end", "take", "idle", "kill", "price", "back", "refuse", "raise"])
 
@@ -28,7 +28,7 @@ class Machine:
 
     def __init__(self, folder: Path, budgets: list[float]) -> None:
         self.set_back = 0.0
-        self.site = LendingSite(folder / "state")
+        self.site = DonatingSite(folder / "state")
         self._price(2)
         self.site.restart()
         allocations = ("mixed", "transparent", "explicit")
@@ -90,13 +90,13 @@ class Machine:
     budgets=st.lists(st.floats(0.05, 6), min_size=1, max_size=3),
     events=st.lists(st.tuples(Event, st.integers(0, 9)), max_size=30),
 )
-def test_never_above_budget_with_leases_crashes_new_prices_and_a_clock_set_back(
+def test_never_above_budget_with_pilots_crashes_new_prices_and_a_clock_set_back(
     budgets: list[float], events: list[tuple[str, int]]
 ) -> None:
     now = time.time
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(lending_site, "LIMITS", Limits(max_pending_requests=2, max_proc=4, max_tr=7200)),
+        mock.patch.object(donating_site, "LIMITS", Limits(max_pending_requests=2, max_proc=4, max_tr=7200)),
     ):
         machine = Machine(Path(folder), budgets)
 

@@ -41,7 +41,7 @@ class LentCluster:
 
 
 @contextlib.contextmanager
-def lent_cluster(donation: str) -> Iterator[LentCluster]:
+def donating_cluster(donation: str) -> Iterator[LentCluster]:
     """`donation`: that part of the site's configuration; `{folder}` stands for a folder that is removed."""
     with ThrowawaySlurm() as slurm:
         told = donation.replace("{folder}", str(slurm.root))
