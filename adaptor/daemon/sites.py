@@ -17,7 +17,7 @@ from backends.registry import backend_type
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
-    """The site's scheduler, and agents on its idle nodes where the configuration lends them so."""
+    """The site's scheduler, with agents on its idle nodes if the configuration donates them so."""
     machine = machine or make_machine(config)
     scheduler = backend_type(config.backend).make(name, config, state, machine)
     if config.donation is None or config.donation.mode != "agent":

@@ -36,8 +36,8 @@ HEARTBEAT = 5.0
 """Seconds between a worker's reports, at most."""
 PATIENCE = 300.0
 """Seconds that an idle worker waits for a silent daemon."""
-_PATIENCE_WHEN_LENT = 60.0
-"""The same on a lent node: nobody could take it back for a rule's sake meanwhile."""
+_PATIENCE_ON_DONATED_NODES = 60.0
+"""The same on a donated node, which nobody could free meanwhile."""
 _ROUND_TRIPS = 6
 """So many are waited for before a worker is lost, besides the timeout, where messages take long."""
 
@@ -136,7 +136,7 @@ class WorkerEndpoint:
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),
             grace_time=site.grace_of(pilot),
-            patience=_PATIENCE_WHEN_LENT if pilot.node else PATIENCE,
+            patience=_PATIENCE_ON_DONATED_NODES if pilot.node else PATIENCE,
             acknowledged=[result.key for result in hello.unacknowledged],
         )
 

@@ -39,7 +39,7 @@ class Pilot:
         self.bag = bag
         """The only one that it serves; None: all that share their pilots."""
         self.node = node
-        """The node that it lends; empty: it is a formal request."""
+        """Its donated node; empty: it is a formal request."""
         self.request = request
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
