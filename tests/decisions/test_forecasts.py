@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.estimation.forecast import Estimate, Forecast
+from adaptor.budget.estimation.estimate import Estimate
+from adaptor.budget.estimation.forecast import Forecast
 from adaptor.decisions import forecasts
 from adaptor.decisions.forecasts import INTERVAL, OLD, SPACING, forecast_of
 from adaptor.decisions.memory import Memory

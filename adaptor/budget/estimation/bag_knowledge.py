@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -10,6 +9,24 @@ import msgspec
 from adaptor.budget.accounting.credits import MILLION, in_credits
 from adaptor.budget.accounting.entries import Reserved
 from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """The time for which a pilot holds its slots; epoch seconds."""
+
+    slots: int
+    """Tasks of the bag that it can run at the same time."""
+    start: float
+    """When it started, or is predicted to start."""
+    end: float
+    """At the latest."""
+    unit: float
+    """Its charging unit, seconds."""
+    rate: float
+    """Credits per second of a slot."""
+    running: bool
+    paid_until: float
+    """Up to when it is charged already; its start while it is queued."""
 
 
 class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,19 +41,23 @@ class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     running: Sequence[float]
     """Seconds for which the running tasks have run."""
     waiting: int
-    slots: int
-    """Tasks that the pilots in the system can run at the same time."""
-    starts: float
-    """When the first of them starts, epoch seconds."""
+    pilots: Sequence[Window] = ()
+    """The pilots in the system, queued and running."""
     charged: float
     """Credits so far, begun charging units of running pilots included."""
-    paid: float = 0.0
-    """Seconds of slots that are charged already and still to come."""
     rate: float
-    """Credits per second of a slot."""
+    """Credits per second of a slot that is still to be asked for."""
     unit: float
-    """The charging unit, seconds."""
+    """The charging unit of such a slot, seconds."""
     startup: float
+    """Seconds from the start of a pilot until its first task starts, at most."""
+    most: int | None = None
+    """Slots that the bag can hold at the same time, at most; None: not known."""
+
+    @property
+    def slots(self) -> int:
+        """Tasks that the pilots in the system can run at the same time."""
+        return sum(each.slots for each in self.pilots)
 
 
 class PilotKnowledge(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +80,25 @@ class PilotKnowledge(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         return self.reserved.tariff.charge(self.reserved.kind, self.reserved.p, now - self.started)
 
-    def paid(self, now: float) -> float:
-        """Seconds of slots that are left of the charging unit that has begun."""
-        if self.started is None or self.reserved is None:
-            return 0.0
-        elapsed = now - self.started
-        until = min(self.reserved.tariff.charged_seconds(elapsed), self.granted)
-        return self.slots * max(0.0, until - elapsed)
+    def window(self, now: float, rate: float, unit: float) -> Window:
+        """`rate` (credits per second of a slot) and `unit` are for a pilot without a reservation."""
+        start = self.started or max(now, self.predicted_start or now)
+        if self.reserved is not None:
+            tariff, kind = self.reserved.tariff, self.reserved.kind
+            price = self.reserved.p * tariff.price(kind) / MILLION / HOUR
+            rate, unit = price / max(1, self.slots), float(tariff.charging_unit)
+        paid = start
+        if self.started is not None and self.reserved is not None:
+            paid += self.reserved.tariff.charged_seconds(now - start)
+        return Window(
+            slots=self.slots,
+            start=start,
+            end=start + self.granted,
+            unit=unit,
+            rate=rate,
+            running=self.started is not None,
+            paid_until=paid,
+        )
 
 
 class BagTasks(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +124,7 @@ def bag_knowledge(
     kind: Allocation,
     startup: float,
     now: float,
+    most: int | None = None,
 ) -> BagKnowledge:
     """What is known of a bag now.
 
@@ -98,8 +132,10 @@ def bag_knowledge(
         used: millionths of a credit that the bag's ended pilots were charged.
         tariffs: of the sites at which it may run, at least one; the cheapest counts.
         startup: seconds from the start of a pilot until its first task starts, at most.
+        most: slots that the bag can hold at the same time.
     """
-    price, unit = min((each.price(kind), each.charging_unit) for each in tariffs)
+    price, charging_unit = min((each.price(kind), each.charging_unit) for each in tariffs)
+    rate, unit = tasks.processors * price / MILLION / HOUR, float(charging_unit)
     return BagKnowledge(
         now=now,
         tasks=tasks.total,
@@ -107,21 +143,15 @@ def bag_knowledge(
         every=tasks.every,
         running=[max(0.0, now - start) for start in tasks.started],
         waiting=max(0, tasks.total - tasks.done - len(tasks.started)),
-        slots=sum(each.slots for each in pilots),
-        starts=_first_start(pilots, now),
+        pilots=[each.window(now, rate, unit) for each in pilots if each.slots],
         charged=charged_so_far(used, pilots, now),
-        paid=sum(each.paid(now) for each in pilots),
-        rate=tasks.processors * price / MILLION / HOUR,
-        unit=float(unit),
+        rate=rate,
+        unit=unit,
         startup=startup,
+        most=most,
     )
 
 
 def charged_so_far(used: int, pilots: Iterable[PilotKnowledge], now: float) -> float:
     """Credits for what has ended, and for what runs as if it ended now."""
     return in_credits(used + sum(each.charged(now) for each in pilots))
-
-
-def _first_start(pilots: Iterable[PilotKnowledge], now: float) -> float:
-    starts = (each.started or each.predicted_start or now for each in pilots)
-    return min(starts, default=math.inf)

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from adaptor.budget.estimation.bag_knowledge import BagKnowledge
+from adaptor.budget.estimation.estimate import Estimate, estimate
+from adaptor.budget.estimation.pilot_course import PilotCourse, Residuals
 from adaptor.budget.estimation.remaining_work import possible_rests
 
 FIRST = 30
 """Finished tasks before a forecast is worth its name."""
-CONFIDENCE = 0.9
-SHARES = ((1 - CONFIDENCE) / 2, 0.5, (1 + CONFIDENCE) / 2)
-"""Of the cases below the low end, the value and the high end of an interval."""
-
-
-class Estimate(msgspec.Struct, frozen=True):
-    """A figure with the interval in which it lies with probability `CONFIDENCE`; `value` is as often too
-    high as too low."""
-
-    low: float
-    value: float
-    high: float
-
-
-def estimate(cases: Iterable[float]) -> Estimate:
-    """From cases that are equally likely."""
-    found = sorted(cases)
-    low, value, high = (found[place(found, share)] for share in SHARES)
-    return Estimate(low, value, high)
-
-
-def place(found: Sequence[float], share: float) -> int:
-    """The index up to which this share of the sorted cases lies."""
-    return min(len(found) - 1, math.ceil(share * len(found)) - 1)
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -56,11 +32,11 @@ def worth_telling(finished: int, tasks: int) -> bool:
 
 
 def forecast(known: BagKnowledge) -> Forecast:
-    """The possible rests (`possible_rests`) at the site's rate, and what is paid besides.
+    """What the possible rests (`possible_rests`) cost and when they end, on the pilots and on further ones.
 
-    Time that is paid already costs nothing more. Slots end together, in whole charging units, as those of a
-    pilot do; each waits for up to two halves of a task that run beside it, and may have to start once more.
-    At the least nothing is wasted. The end waits for the longest task, which may begin at any time.
+    The work flows through the slots of the pilots, each from its start to its end; where they have no time
+    for all of it, further pilots are asked for, sooner or later. A pilot is held until its last task ends and
+    charged in whole units. At the least nothing is wasted.
 
     Raises:
         ValueError: fewer than two tasks have finished.
@@ -71,19 +47,10 @@ def forecast(known: BagKnowledge) -> Forecast:
     if not work.high:
         at = Estimate(known.now, known.now, known.now)
         return Forecast(Estimate(known.charged, known.charged, known.charged), at, work)
-    slots = max(1, min(known.slots, known.waiting + len(known.running)))
+    course = PilotCourse(known, Residuals(known.finished), longest, work)
     draw = random.Random(1)  # noqa: S311
-    cost, ends = [], []
-    for rest in rests:
-        idle = draw.random() * 2 * rest.residual + draw.random() * known.startup
-        unpaid = rest.work / slots + idle - known.paid / slots
-        cost.append(slots * known.unit * max(0, math.ceil(unpaid / known.unit)))
-        ends.append(max(rest.work / slots + idle, draw.random() * rest.work / slots + rest.longest))
-    more = _from(max(0.0, work.low - known.paid), cost, known.charged, known.rate)
-    begin = max(known.now, known.starts)
-    return Forecast(more, _from(work.low / slots, ends, begin, 1.0) if known.slots else None, work)
-
-
-def _from(least: float, cases: Sequence[float], start: float, rate: float) -> Estimate:
-    found = estimate(cases)
-    return Estimate(start + rate * least, start + rate * found.value, start + rate * found.high)
+    cases = [course.of(rest, draw) for rest in rests]
+    cost = estimate(known.charged + each.cost for each in cases)
+    least = known.charged + known.rate * max(0.0, work.low - course.paid)
+    cost = Estimate(least, max(least, cost.value), max(least, cost.high))
+    return Forecast(cost, estimate(each.end for each in cases) if known.pilots else None, work)

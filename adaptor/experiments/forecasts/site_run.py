@@ -28,7 +28,16 @@ from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import Course, advise, terms_for
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, Withdraw
-from adaptor.model import Limits, PilotState, Preference, QueueState, Request, RunningJob, TaskState
+from adaptor.model import (
+    CraftedRequest,
+    Limits,
+    PilotState,
+    Preference,
+    QueueState,
+    Request,
+    RunningJob,
+    TaskState,
+)
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -68,8 +77,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Pilot:
-    def __init__(self, number: int, request: Request) -> None:
-        self.number, self.request = number, request
+    def __init__(self, number: int, request: Request, predicted_start: float | None) -> None:
+        self.number, self.request, self.predicted_start = number, request, predicted_start
         self.started: float | None = None
         self.useful = 0.0
         """Processor-seconds."""
@@ -316,15 +325,15 @@ class SiteRun:
         )
         for decision in plan(view):
             if isinstance(decision, Issue):
-                self._issue(decision.crafted.request)
+                self._issue(decision.crafted)
             elif isinstance(decision, Withdraw):
                 del self._pilots[decision.pilot]
                 self._ledger.settle(decision.pilot, None, self._now, {}, self._now)
         self._start_pilots()
 
-    def _issue(self, request: Request) -> None:
-        number = next(self._count)
-        self._pilots[number] = _Pilot(number, request)
+    def _issue(self, crafted: CraftedRequest) -> None:
+        number, request = next(self._count), crafted.request
+        self._pilots[number] = _Pilot(number, request, crafted.predicted_start)
         self._broker.own_pilot(number, _BAG)
         self._ledger.reserve(number, SITE, request, "explicit", {_BAG: 1.0}, self._now)
 
@@ -371,7 +380,7 @@ class SiteRun:
             PilotKnowledge(
                 slots=each.request.p,
                 started=each.started,
-                predicted_start=self._now,
+                predicted_start=each.predicted_start,
                 granted=float(each.request.tr),
                 reserved=self._ledger.open_pilots.get(each.number),
             )
@@ -391,4 +400,5 @@ class SiteRun:
             kind="explicit",
             startup=self._settings.pad,
             now=self._now,
+            most=self._settings.processors,
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,22 +59,20 @@ def test_a_task_of_several_processors_costs_all_of_them() -> None:
 def test_a_running_pilot_is_charged_for_the_unit_that_has_begun() -> None:
     found = known(pilot(started=400.0), used=MILLION)
     assert found.charged == 1.0 + 4 * 2.0
-    assert found.paid == 4 * 3000.0
-
-
-def test_what_is_paid_ends_with_the_pilot() -> None:
-    assert known(pilot(started=400.0, granted=900.0)).paid == 4 * 300.0
+    (window,) = found.pilots
+    assert (window.start, window.end, window.paid_until) == (400.0, 7600.0, 4000.0)
 
 
 def test_a_queued_pilot_has_slots_and_costs_nothing_yet() -> None:
     found = known(pilot(predicted=1500.0))
-    assert (found.slots, found.charged, found.paid, found.starts) == (4, 0.0, 0.0, 1500.0)
+    (window,) = found.pilots
+    assert (found.slots, found.charged) == (4, 0.0)
+    assert (window.start, window.paid_until, window.running) == (1500.0, 1500.0, False)
+    assert window.rate * 4 == pytest.approx(4 * 2.0 / 3600)
 
 
-def test_the_first_pilot_says_when_slots_are_there() -> None:
-    assert known(pilot(predicted=1500.0), pilot(started=700.0)).starts == 700.0
-    assert known(pilot()).starts == 1000.0
-    assert known().starts == math.inf
+def test_a_queued_pilot_starts_no_sooner_than_now() -> None:
+    assert [each.start for each in known(pilot(predicted=900.0), pilot()).pilots] == [1000.0, 1000.0]
 
 
 @given(st.lists(st.floats(0, 5000), max_size=5), st.integers(0, 10**9))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.forecast import estimate
+from adaptor.budget.estimation.estimate import estimate
 from adaptor.budget.estimation.remaining_work import DRAWS, possible_rests
 from tests.examples import examples
 
