@@ -37,6 +37,8 @@ def terms(draw: st.DrawFn) -> GridTerms:
 
 
 bags = st.one_of(
+    # Some of these are cut although they had all the time that a request can give.
+    st.lists(st.integers(MAX_TR - 8, MAX_TR - 4), min_size=1, max_size=12),
     st.lists(st.integers(1, MAX_TR - 4), min_size=1, max_size=40),
     st.tuples(st.integers(1, MAX_TR - 4), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
 )
