@@ -16,7 +16,7 @@ from adaptor.budget.estimation.bag_knowledge import (
 )
 from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
 from adaptor.decisions.memory import MadeForecast, Memory
-from adaptor.decisions.requests import slots_of
+from adaptor.decisions.requests import most_slots, slots_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
@@ -86,6 +86,7 @@ def knowledge_of(
         tariffs=[ledger.tariff(each.name) for each in allowed],
         kind="donated" if bag.spec.allocation == "transparent" else "explicit",
         startup=max(each.rules.pad for each in allowed),
+        most=sum(most_slots(each, bag.spec.cpus) for each in allowed),
         now=now,
     )
 

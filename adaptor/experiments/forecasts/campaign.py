@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.estimation.forecast import forecast
 from adaptor.experiments.forecasts.design import Cell, Row, Settings, bag_of, cells, moments, site
-from adaptor.experiments.forecasts.site_run import BEGIN, SiteRun
+from adaptor.experiments.forecasts.site_run import run_bag
 from adaptor.experiments.parallel import in_processes
 
 _AT_ONCE = 10
@@ -48,7 +48,7 @@ def run_order(cell: Cell, settings: Settings, order: int) -> list[Row]:
     """The forecasts of one bag, by the very function that `adaptor status` prints."""
     bag = bag_of(cell, settings, order)
     names = moments(len(bag))
-    outcome = SiteRun(bag, site(cell.unit), cell.prefer, list(names)).run()
+    outcome = run_bag(bag, site(cell.unit), cell.prefer, list(names))
     rows = []
     for known, moment in zip(outcome.told, names.values(), strict=False):
         found = forecast(known)
@@ -64,10 +64,10 @@ def run_order(cell: Cell, settings: Settings, order: int) -> list[Row]:
                 cost_low=found.cost.low,
                 cost_value=found.cost.value,
                 cost_high=found.cost.high,
-                end=outcome.end - BEGIN,
-                end_low=end.low - BEGIN if end else math.nan,
-                end_value=end.value - BEGIN if end else math.nan,
-                end_high=end.high - BEGIN if end else math.nan,
+                end=outcome.end,
+                end_low=end.low if end else math.nan,
+                end_value=end.value if end else math.nan,
+                end_high=end.high if end else math.nan,
             )
         )
     return rows

@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.experiments.a2ha.bags import DEMO, IMAGE, KINDS, NORMAL, OTHERS, TESTING, runtimes
-from adaptor.experiments.forecasts.site_run import SiteSettings
+from adaptor.experiments.forecasts.site_run import PaidSite
 from adaptor.model import Preference
 
 BAGS = (IMAGE, NORMAL, TESTING, DEMO, *OTHERS)
@@ -73,8 +73,8 @@ def cells() -> list[Cell]:
     return [Cell(kind.key, prefer, unit) for kind, prefer, unit in found]
 
 
-def site(unit: int) -> SiteSettings:
-    return SiteSettings(tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit))
+def site(unit: int) -> PaidSite:
+    return PaidSite(tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=unit))
 
 
 def bag_of(cell: Cell, settings: Settings, order: int) -> list[float]:

@@ -9,53 +9,53 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.experiments.forecasts.site_run import BEGIN, SiteRun, SiteSettings
+from adaptor.experiments.forecasts.site_run import PaidSite, run_bag
 from adaptor.model import Limits
 
-BY_THE_SECOND = SiteSettings(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
+BY_THE_SECOND = PaidSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
 """A processor-second costs a credit."""
 
 
 def test_one_task_is_charged_from_the_start_of_its_pilot_to_its_end():
-    found = SiteRun([100.0], BY_THE_SECOND, None, []).run()
-    assert found.end - BEGIN == BY_THE_SECOND.startup + 100
+    found = run_bag([100.0], BY_THE_SECOND, None, [])
+    assert found.end == BY_THE_SECOND.startup + 100
     assert found.cost == pytest.approx(115.0)
 
 
 def test_a_pilot_is_held_until_the_longest_of_its_tasks_ends():
-    found = SiteRun([100.0, 300.0], BY_THE_SECOND, None, []).run()
+    found = run_bag([100.0, 300.0], BY_THE_SECOND, None, [])
     assert found.cost == pytest.approx(2 * 315.0)
 
 
 def test_what_is_told_is_what_was_known_then():
-    found = SiteRun([100.0] * 64, BY_THE_SECOND, None, [32, 40]).run()
+    found = run_bag([100.0] * 64, BY_THE_SECOND, None, [32, 40])
     first = found.told[0]
     assert (len(first.finished), first.tasks) == (32, 64)
     assert first.waiting + len(first.running) == 32
     assert first.slots == 32
-    assert first.charged == pytest.approx(first.slots * (first.now - BEGIN))
+    assert first.charged == pytest.approx(first.slots * (first.now))
     assert [len(known.finished) for known in found.told] == sorted(
         len(known.finished) for known in found.told
     )
 
 
 def test_a_task_that_is_cut_runs_again_with_more_time():
-    short = SiteSettings(
+    short = PaidSite(
         tariff=BY_THE_SECOND.tariff,
         limits=Limits(max_pending_requests=2, max_proc=4, max_tr=4000),
         initial_tr=100.0,
     )
-    assert SiteRun([1000.0] * 3, short, None, []).run().end - BEGIN > 1000
+    assert run_bag([1000.0] * 3, short, None, []).end > 1000
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.floats(1, 3000), min_size=1, max_size=60),
     st.sampled_from(["cheap", "balanced", "fast", None]),
     st.sampled_from([1, 60, 3600]),
 )
 def test_every_bag_ends_and_pays_for_its_work_at_least(runtimes, prefer, unit):
-    site = SiteSettings(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=unit))
-    found = SiteRun(runtimes, site, prefer, [1]).run()
+    site = PaidSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=unit))
+    found = run_bag(runtimes, site, prefer, [])
     assert found.cost >= math.fsum(runtimes) - 1e-3
-    assert found.end - BEGIN >= max(runtimes)
+    assert found.end >= max(runtimes)
