@@ -1,4 +1,4 @@
-"""A real Slurm of four nodes whose idle nodes a real daemon lends, for measurements."""
+"""A real Slurm of four nodes whose idle nodes a real daemon uses, for measurements."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ PATIENCE = 60.0
 """Seconds after which something that should have come about is given up."""
 
 
-class LentCluster:
+class DonatingCluster:
     def __init__(self, slurm: ThrowawaySlurm, place: PrivateDaemon) -> None:
         self.slurm = slurm
         self.place = place
         self._bag = place.folder / "long.bag"
         self._bag.write_text("#ADAPTOR allocation=transparent\n" + "sleep 1000\n" * TASKS)
 
-    def lend(self) -> int:
+    def use_all(self) -> int:
         """Have tasks run on all processors of all nodes; their bag."""
         bag = int(msgspec.json.decode(self.place.adaptor("submit", str(self._bag), "--json"))["bag"])
-        self.is_lent(bag)
+        self.wait_for_tasks(bag)
         return bag
 
-    def is_lent(self, bag: int) -> None:
+    def wait_for_tasks(self, bag: int) -> None:
         """Wait until all of its tasks run."""
         until(lambda: self._running(bag) == TASKS, "tasks run on all nodes")
 
@@ -41,14 +41,14 @@ class LentCluster:
 
 
 @contextlib.contextmanager
-def donating_cluster(donation: str) -> Iterator[LentCluster]:
+def donating_cluster(donation: str) -> Iterator[DonatingCluster]:
     """`donation`: that part of the site's configuration; `{folder}` stands for a folder that is removed."""
     with ThrowawaySlurm() as slurm:
         told = donation.replace("{folder}", str(slurm.root))
         site = f"{{backend: slurm, partition: batch, poll_interval: 2, donation: {told}}}"
         with private_place(f"sites: {{hpc: {site}}}\n", slurm.env) as place:
             place.adaptor("daemon", "start")
-            yield LentCluster(slurm, place)
+            yield DonatingCluster(slurm, place)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:

@@ -35,15 +35,15 @@ def rows() -> Iterator[Row]:
 
 
 def _steps() -> Iterator[Row]:
-    for lent, busy in ((0.0, 0.0), (0.2, 0.7), (1.0, 0.0)):
-        view = _view(lent, busy)
+    for used, busy in ((0.0, 0.0), (0.2, 0.7), (1.0, 0.0)):
+        view = _view(used, busy)
         hazard = IdleLearner().hazard
         took = 1000 * median_seconds(partial(decide, view, hazard))
-        what = f"donation step, {NODES:,} nodes, {lent:.0%} lent, {busy:.0%} with local jobs"
+        what = f"donation step, {NODES:,} nodes, {used:.0%} used, {busy:.0%} with local jobs"
         yield Row(what, f"{took:.1f} ms", "10 ms")
 
 
-def _view(lent: float, busy: float) -> DonationState:
+def _view(used: float, busy: float) -> DonationState:
     draw = random.Random(1)  # noqa: S311 (not for secrets)
     # Jobs have several nodes, which come free together.
     planned = [NOW + draw.uniform(0, 86400) for _ in range(200)]
@@ -55,10 +55,10 @@ def _view(lent: float, busy: float) -> DonationState:
             NodeView(
                 name=f"n{number}",
                 processors=64,
-                use=NodeUse.TAKEN if lent <= kind < lent + busy else NodeUse.IDLE,
+                use=NodeUse.TAKEN if used <= kind < used + busy else NodeUse.IDLE,
                 since=draw.choice(freed),
                 planned=draw.choice(planned) if draw.random() < 0.5 else math.inf,
-                donated=DonatedUse(since=NOW - 60, busy=64) if kind < lent else None,
+                donated=DonatedUse(since=NOW - 60, busy=64) if kind < used else None,
             )
         )
     demands = tuple(

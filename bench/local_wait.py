@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 from backends.slurm.parse import parse_partitions
-from bench.donating_cluster import NODES, LentCluster, donating_cluster, until
+from bench.donating_cluster import NODES, DonatingCluster, donating_cluster, until
 from bench.table import Row
 from tests.clusters.slurm import available
 
@@ -16,14 +16,14 @@ _DONATION = "{mode: preemptible, partition: scavenger}"
 
 
 def rows() -> Iterator[Row]:
-    """Pairs in turn, for the machine is busier at one time than at another; every other begins lent."""
+    """Pairs in turn, as the load of the machine varies; every other pair begins with the nodes in use."""
     reason = available()
     if reason:
         yield Row("a local job's wait on a real Slurm", reason)
         return
-    with donating_cluster(_DONATION) as lent:
-        pairs = [_pair(lent, lent_first=bool(number % 2)) for number in range(PAIRS)]
-        yield from _table(pairs, _grace(lent))
+    with donating_cluster(_DONATION) as cluster:
+        pairs = [_pair(cluster, used_first=bool(number % 2)) for number in range(PAIRS)]
+        yield from _table(pairs, _grace(cluster))
 
 
 def _table(pairs: list[tuple[float, float]], grace: float) -> Iterator[Row]:
@@ -32,7 +32,7 @@ def _table(pairs: list[tuple[float, float]], grace: float) -> Iterator[Row]:
     more = [with_it - without for without, with_it in pairs]
     within = sum(each <= grace for each in more)
     yield Row(f"{what}, all idle", _words([without for without, _ in pairs]))
-    yield Row(f"{what}, all lent", _words([with_it for _, with_it in pairs]))
+    yield Row(f"{what}, all used", _words([with_it for _, with_it in pairs]))
     verdict = f"{within} of {len(pairs)} pairs within the grace time"
     yield Row(f"what donation adds, {verdict}", _words(more), f"≤ {grace:g} s")
 
@@ -42,37 +42,37 @@ def _words(seconds: list[float]) -> str:
     return f"median {statistics.median(seconds):.2f} s, 90 % {most:.2f} s"
 
 
-def _grace(lent: LentCluster) -> float:
-    """Seconds that Slurm itself gives leases to leave."""
-    partitions = parse_partitions(lent.slurm.run(["scontrol", "show", "partition", "-o"]))
+def _grace(cluster: DonatingCluster) -> float:
+    """Seconds that Slurm itself gives preempted pilots to leave."""
+    partitions = parse_partitions(cluster.slurm.run(["scontrol", "show", "partition", "-o"]))
     return next(each.grace for each in partitions if each.name == "scavenger")
 
 
-def _pair(lent: LentCluster, *, lent_first: bool) -> tuple[float, float]:
+def _pair(cluster: DonatingCluster, *, used_first: bool) -> tuple[float, float]:
     """Seconds that a local job waited without and with donation."""
-    if lent_first:
-        with_it = _wait_where_lent(lent)
-        return _wait(lent), with_it
-    return _wait(lent), _wait_where_lent(lent)
+    if used_first:
+        with_it = _wait_where_used(cluster)
+        return _wait(cluster), with_it
+    return _wait(cluster), _wait_where_used(cluster)
 
 
-def _wait_where_lent(lent: LentCluster) -> float:
-    bag = lent.lend()
-    waited = _wait(lent)
-    lent.place.adaptor("cancel", str(bag))
-    until(lambda: not lent.slurm.run(["squeue", "-h", "-p", "scavenger"]), "the leases have ended")
+def _wait_where_used(cluster: DonatingCluster) -> float:
+    bag = cluster.use_all()
+    waited = _wait(cluster)
+    cluster.place.adaptor("cancel", str(bag))
+    until(lambda: not cluster.slurm.run(["squeue", "-h", "-p", "scavenger"]), "the pilots have ended")
     return waited
 
 
-def _wait(lent: LentCluster) -> float:
+def _wait(cluster: DonatingCluster) -> float:
     """Of one local job, by its own account of when its script began."""
-    output = lent.slurm.root / "local.out"
+    output = cluster.slurm.root / "local.out"
     output.unlink(missing_ok=True)
     job = ["sbatch", "--parsable", "-p", "batch", "-N2", "--exclusive", "-t1", f"-o{output}"]
     begin = time.time()
-    id = lent.slurm.run([*job, "--wrap", "date +%s.%N; sleep 100"]).strip()
+    id = cluster.slurm.run([*job, "--wrap", "date +%s.%N; sleep 100"]).strip()
     until(lambda: output.exists() and "\n" in output.read_text(), "the local job runs")
     began = float(output.read_text())
-    lent.slurm.run(["scancel", id])
-    until(lambda: not lent.slurm.run(["squeue", "-h", "-p", "batch"]), "the local job has ended")
+    cluster.slurm.run(["scancel", id])
+    until(lambda: not cluster.slurm.run(["squeue", "-h", "-p", "batch"]), "the local job has ended")
     return began - begin
