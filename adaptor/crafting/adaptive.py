@@ -135,7 +135,9 @@ def _crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> Craft
         f"{_described(slot, situation.queue.now)} gives the best throughput"
     )
     if request.tr < situation.runtime + situation.rules.pad:
-        reason += ", and no longer request is allowed"
+        need = format_duration(situation.runtime + situation.rules.pad)
+        longest = format_duration(situation.rules.limits.max_tr)
+        reason += f"; a task may need {need}, but a request may last {longest} at most"
     return CraftedRequest(request, slot.start, tasks, reason)
 
 

@@ -11,6 +11,7 @@ from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.coverage import coverage, holds
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
+from adaptor.crafting.shape import task_slots
 from adaptor.crafting.situation import (
     CraftingSituation,
     Decision,
@@ -72,17 +73,27 @@ def _why_needless(view: PlanningView, pilot: PilotView) -> str:
     demands = [demand for demand in served if demand.waiting]
     if not demands:
         return f"no task waits ({sum(demand.running for demand in served)} running)"
-    if not any(holds(pilot, demand) for demand in demands):
+    long_enough = [demand for demand in demands if holds(pilot, demand)]
+    if not long_enough:
         shortest = min(demand.shortest for demand in demands)
         return (
             f"{format_duration(pilot.request.tr)} is too short for every waiting task: "
             f"the shortest needs {format_duration(shortest)}"
         )
-    waiting = counted(sum(demand.waiting for demand in demands), "waiting task")
-    return (
-        f"idle slots of running pilots and the pilots queued before it can take at once all that it "
-        f"could take of the {waiting}"
-    )
+    fitting = [demand for demand in long_enough if _has_slot(view.rules, pilot, demand)]
+    if not fitting:
+        narrowest = min(demand.processors_per_task for demand in long_enough)
+        return (
+            f"{counted(pilot.request.p, 'processor')} cannot run any waiting task: "
+            f"the narrowest needs {narrowest}"
+        )
+    waiting = sum(demand.waiting for demand in fitting)
+    fit = "fits" if waiting == 1 else "fit"
+    return f"the {counted(waiting, 'waiting task')} already {fit} in idle slots and earlier pilots"
+
+
+def _has_slot(rules: SiteRules, pilot: PilotView, demand: Demand) -> bool:
+    return task_slots(pilot.request.p, demand.processors_per_task, rules.granularity) > 0
 
 
 def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:

@@ -1,4 +1,4 @@
-"""Why nothing is issued although tasks wait: one sentence with the numbers, for each case."""
+"""Why a site issues no request although tasks wait: for each case, one sentence with the numbers."""
 
 from __future__ import annotations
 
@@ -10,51 +10,66 @@ from adaptor.units import counted, format_duration
 
 def no_answer(view: PlanningView) -> str:
     return (
-        f"the scheduler has not answered, so its queue is not known; nothing is issued for the "
-        f"{counted(_waiting(view), 'waiting task')} until it does"
+        f"the scheduler does not answer, so its queue is unknown: no new request for "
+        f"{counted(_waiting(view), 'waiting task')} until it answers; `adaptor site list` shows the error"
     )
 
 
 def everything_covered(view: PlanningView) -> str:
     return (
-        f"the {counted(len(view.pilots), 'pilot')} in the system ({listed(view.pilots)}) can be "
-        f"expected to take all of the {counted(_waiting(view), 'waiting task')}"
+        f"the pilots in the system ({listed(view.pilots)}) already cover "
+        f"the {counted(_waiting(view), 'waiting task')}"
     )
 
 
 def limit_reached(view: PlanningView, uncovered: int) -> str:
-    limit = view.rules.limits.max_pending_requests
+    """The limit, who uses it up, and what the user can do."""
     return (
-        f"max_pending_requests is {limit} and {listed(view.pilots)} are in the system, which leaves "
-        f"{uncovered} of {counted(_waiting(view), 'waiting task')} for later requests"
+        f"{limit_used_up(view)}: {uncovered} of {counted(_waiting(view), 'waiting task')} wait until a pilot "
+        f"ends; raise max_pending_requests if the site allows more"
     )
 
 
+def limit_used_up(view: PlanningView) -> str:
+    limit = view.rules.limits.max_pending_requests
+    return f"max_pending_requests is {limit} and used up ({listed(view.pilots)})"
+
+
 def nothing_possible(situation: CraftingSituation) -> str:
-    """Why a heuristic has crafted nothing for the remaining tasks of a situation."""
+    """Why a heuristic crafted no request for the remaining tasks of a situation."""
     shape = RequestShape.of(situation)
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
-        return f"every request that is allowed went to other tasks, {tasks} wait for the next one"
+        limit = situation.rules.limits.max_pending_requests
+        return (
+            f"max_pending_requests is {limit} and other tasks got the requests that were left: "
+            f"no request for {tasks} until a pilot ends"
+        )
     if shape.widest == 0:
-        return f"none of {tasks} fits into a request: {_too_wide(shape)}"
+        return f"no request can run {tasks}: {_too_wide(shape)}"
     least = format_duration(shape.tr_for(1, shape.rules.limits.max_tr))
     return (
-        f"no free slot of the queue has {counted(shape.unit, 'processor')} for {least}, "
-        f"which is the least that one of {tasks} needs"
+        f"the queue leaves no free slot of {counted(shape.unit, 'processor')} for {least}, the least that "
+        f"a task needs: no request for {tasks} until such a slot opens"
     )
 
 
 def _too_wide(shape: RequestShape) -> str:
-    need = counted(max(shape.unit, shape.processors_per_task), "processor")
-    if shape.unit > shape.processors_per_task:
-        need += f" (whole nodes of {shape.rules.granularity})"
-    if shape.processors_per_task > shape.rules.granularity > 1:
-        return f"it needs {need} on one node, and a node has {shape.rules.granularity}"
+    """What a task needs, what the site or its limits give, and what the user can do."""
+    node = shape.rules.granularity
+    task_exceeds_node = shape.processors_per_task > node > 1
+    if task_exceeds_node:
+        need = counted(shape.processors_per_task, "processor")
+        return f"each needs {need} on one node, but a node has {node}; submit with --cpus {node} or less"
+    need = counted(shape.unit, "processor")
+    request_exceeds_task = shape.unit > shape.processors_per_task
+    if request_exceeds_task:
+        need += f" (whole nodes of {node})"
     limit = shape.rules.limits.max_proc
     if shape.unit > limit:
-        return f"it needs {need}, but max_proc is {limit}"
-    return f"it needs {need}, but the site has {shape.site_processors} in service"
+        advice = "raise max_proc" if request_exceeds_task else "raise max_proc or submit with fewer --cpus"
+        return f"each needs {need}, but max_proc is {limit}; {advice}"
+    return f"each needs {need}, but the site has {shape.site_processors} in service; choose another site"
 
 
 def _waiting(view: PlanningView) -> int:
@@ -62,7 +77,7 @@ def _waiting(view: PlanningView) -> int:
 
 
 def listed(pilots: tuple[PilotView, ...]) -> str:
-    """`pilot 4 running, pilots 5 and 7 queued`."""
+    """The pilots by state: `pilot 4 running, pilots 5 and 7 queued`."""
     by_state: dict[PilotState, list[str]] = {}
     for pilot in pilots:
         by_state.setdefault(pilot.state, []).append(str(pilot.id))

@@ -31,8 +31,8 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
     count = min(allowed, math.ceil(remaining / slots))
     reason = (
         f"asks {request.p} × {format_duration(request.tr)}: {counted(remaining, 'remaining task')} over "
-        f"{counted(allowed, 'allowed request')}, each as long as allowed and at most "
-        f"{counted(shape.widest, 'processor')} wide"
+        f"{counted(allowed, 'allowed request')}, each of the longest time allowed and of at most "
+        f"{counted(shape.widest, 'processor')}"
     )
     most = slots * max(1, shape.rounds(request.tr))
     return [CraftedRequest(request, None, min(most, share), reason) for share in _shares(remaining, count)]

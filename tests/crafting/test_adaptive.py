@@ -161,7 +161,7 @@ def test_tasks_of_several_processors_and_whole_nodes() -> None:
 def test_an_estimate_beyond_max_tr_asks_for_all_of_it_and_says_so() -> None:
     crafted = adaptive(situation(site(4), 2, 7200, max_tr=3600))
     assert [each.request for each in crafted] == [Request(2, 3600)]
-    assert crafted[0].reason.endswith(", and no longer request is allowed")
+    assert crafted[0].reason.endswith("; a task may need 2h, but a request may last 1h at most")
 
 
 @pytest.mark.parametrize(

@@ -45,53 +45,68 @@ def test_pilots_in_every_state_of_the_system_count_towards_the_limit() -> None:
     submitting = PilotView(id=3, state=PilotState.SUBMITTING, request=Request(4, 60))
     pilots = (running(1, 4, left=100), queued(2, 4, tr=60), submitting)
     assert withheld(site(tasks(300), pilots=pilots)) == (
-        "max_pending_requests is 3 and pilot 1 running, pilot 2 queued, pilot 3 submitting are in the "
-        "system, which leaves 288 of 300 waiting tasks for later requests"
+        "max_pending_requests is 3 and used up (pilot 1 running, pilot 2 queued, pilot 3 submitting): "
+        "288 of 300 waiting tasks wait until a pilot ends; raise max_pending_requests if the site allows more"
     )
 
 
 def test_a_withdrawn_pilot_still_counts_in_this_step() -> None:
     """Two pilots that are too narrow go; there is room for one request, not for three."""
     decisions = plan(site(tasks(300, cpus=4), pilots=(queued(1, 2), queued(2, 3))))
-    assert [each.pilot for each in decisions if isinstance(each, Withdraw)] == [1, 2]
+    assert [each for each in decisions if isinstance(each, Withdraw)] == [
+        Withdraw(1, "2 processors cannot run any waiting task: the narrowest needs 4"),
+        Withdraw(2, "3 processors cannot run any waiting task: the narrowest needs 4"),
+    ]
     assert [request.p for request in requests(decisions)] == [8]
 
 
 def test_everything_covered() -> None:
     assert withheld(site(tasks(40), pilots=(queued(1, 4, tr=630),))) == (
-        "the 1 pilot in the system (pilot 1 queued) can be expected to take all of the 40 waiting tasks"
+        "the pilots in the system (pilot 1 queued) already cover the 40 waiting tasks"
     )
 
 
 def test_no_answer_of_the_scheduler() -> None:
     assert withheld(site(tasks(40), processors=None)) == (
-        "the scheduler has not answered, so its queue is not known; "
-        "nothing is issued for the 40 waiting tasks until it does"
+        "the scheduler does not answer, so its queue is unknown: "
+        "no new request for 40 waiting tasks until it answers; `adaptor site list` shows the error"
     )
 
 
 def test_a_task_wider_than_a_request() -> None:
     assert withheld(site(tasks(1, cpus=12))) == (
-        "none of 1 task fits into a request: it needs 12 processors, but max_proc is 8"
+        "no request can run 1 task: each needs 12 processors, but max_proc is 8; "
+        "raise max_proc or submit with fewer --cpus"
     )
 
 
 def test_a_task_wider_than_the_site() -> None:
     assert withheld(site(tasks(2, cpus=6), processors=4)) == (
-        "none of 2 tasks fits into a request: it needs 6 processors, but the site has 4 in service"
+        "no request can run 2 tasks: each needs 6 processors, but the site has 4 in service; "
+        "choose another site"
     )
 
 
 def test_whole_nodes_larger_than_a_request() -> None:
     assert withheld(site(tasks(2), rules=msgspec.structs.replace(RULES, granularity=16))) == (
-        "none of 2 tasks fits into a request: it needs 16 processors (whole nodes of 16), but max_proc is 8"
+        "no request can run 2 tasks: each needs 16 processors (whole nodes of 16), but max_proc is 8; "
+        "raise max_proc"
+    )
+
+
+def test_a_task_wider_than_a_node() -> None:
+    rules = SiteRules(limits=Limits(max_pending_requests=1, max_proc=64, max_tr=600), granularity=8)
+    assert withheld(site(tasks(2, cpus=12), rules=rules)) == (
+        "no request can run 2 tasks: each needs 12 processors on one node, but a node has 8; "
+        "submit with --cpus 8 or less"
     )
 
 
 def test_no_free_slot() -> None:
     full = QueueState(now=1000, processors=4, running=(RunningJob("a", 4, float("inf")),))
     assert withheld(msgspec.structs.replace(site(tasks(2)), queue=full)) == (
-        "no free slot of the queue has 1 processor for 2m, which is the least that one of 2 tasks needs"
+        "the queue leaves no free slot of 1 processor for 2m, the least that a task needs: "
+        "no request for 2 tasks until such a slot opens"
     )
 
 
@@ -111,8 +126,7 @@ def test_a_needless_pilot_is_withdrawn_with_its_reason() -> None:
     withdrawal, held_back = plan(site(tasks(4), pilots=(queued(1, 4), queued(2, 4))))
     assert withdrawal == Withdraw(
         2,
-        "idle slots of running pilots and the pilots queued before it can take at once all that it "
-        "could take of the 4 waiting tasks",
+        "the 4 waiting tasks already fit in idle slots and earlier pilots",
     )
     assert isinstance(held_back, Withhold)
 
@@ -134,7 +148,10 @@ def test_the_demand_with_the_least_coverage_goes_first() -> None:
     assert isinstance(decisions[0], Issue)
     assert decisions[0].demand.processors_per_task == 4
     assert decisions[1:] == [
-        Withhold("every request that is allowed went to other tasks, 240 tasks wait for the next one")
+        Withhold(
+            "max_pending_requests is 3 and other tasks got the requests that were left: "
+            "no request for 240 tasks until a pilot ends"
+        )
     ]
 
 

@@ -71,7 +71,7 @@ def test_it_says_what_it_expects_and_why() -> None:
     assert {each.predicted_start for each in crafted} == {None}
     assert crafted[0].reason == (
         "asks 34 × 1h: 100 remaining tasks over 3 allowed requests, "
-        "each as long as allowed and at most 64 processors wide"
+        "each of the longest time allowed and of at most 64 processors"
     )
 
 

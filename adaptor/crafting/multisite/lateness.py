@@ -1,4 +1,4 @@
-"""Queued pilots that are much later than predicted, and whether to take one back. Pure."""
+"""Queued pilots that are much later than predicted, and when to withdraw one. Pure."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from adaptor.model import PilotState
 from adaptor.units import format_duration
 
 TOLERATED = 300.0
-"""Seconds by which any pilot may be late."""
+"""Seconds of lateness that never cause a withdrawal."""
 CLEARLY = 0.5
-"""The others count as clearly sooner if they take at most this share of the time."""
+"""The other sites are clearly sooner if they need at most this share of the time."""
 
 
 def latest(pilots: Iterable[PilotView], now: float) -> PilotView | None:
-    """The pilot that is the most late of those that have waited more than twice as long as predicted."""
+    """The latest pilot of those that have waited for more than twice the predicted time; None: no such."""
     late = [pilot for pilot in pilots if lateness(pilot, now) > max(TOLERATED, _predicted_wait(pilot))]
     return max(late, key=lambda pilot: (lateness(pilot, now), pilot.id), default=None)
 
 
 def lateness(pilot: PilotView, now: float) -> float:
-    """Seconds since a queued pilot should have started; 0 for others."""
+    """Seconds since the predicted start of a queued pilot; 0 for any other pilot."""
     if pilot.state is not PilotState.QUEUED or pilot.predicted_start is None:
         return 0.0
     return max(0.0, now - pilot.predicted_start)
 
 
 def why_taken_back(pilot: PilotView, elsewhere: Level, now: float) -> str:
-    """Why the other sites shall have the tasks of a late pilot; empty: they shall not.
+    """Why the other sites should run the tasks of a late pilot; empty: they should not.
 
-    Nobody knows when a late pilot starts. It is taken to wait as long again as it is late already, so
-    whoever waits and whoever changes at that point loses at most as much time as was lost before (the
-    rule of the ski rental problem). The others must be clearly sooner than that, by half: with what is
-    then learned of this site's lateness (`WaitLearner.gave_up`) the tasks do not come back to it at once.
+    The start of a late pilot is unknown. This rule assumes that the pilot waits for its present lateness
+    once more, so both choices lose at most as much time as the pilot lost so far (the rule of the ski
+    rental problem). The other sites must be clearly sooner, by half: the withdrawal teaches the lateness
+    of this site (`WaitLearner.gave_up`), and so the tasks do not return to it at once.
     """
     late = lateness(pilot, now)
     here, there = late + pilot.request.tr, elsewhere.finish - now
@@ -42,7 +42,7 @@ def why_taken_back(pilot: PilotView, elsewhere: Level, now: float) -> str:
         return ""
     sites = " and ".join(name for name, tasks in sorted(elsewhere.shares.items()) if tasks)
     return (
-        f"it should have started {format_duration(late)} ago, and {sites} can have its tasks done in "
+        f"it should have started {format_duration(late)} ago; {sites} can finish its tasks in "
         f"{format_duration(there)}"
     )
 

@@ -1,4 +1,4 @@
-"""The sentences that say why a site gets so many of the waiting tasks."""
+"""Why a site gets its number of the waiting tasks: for each case, one sentence with the numbers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.refusal import listed, no_answer
+from adaptor.crafting.refusal import limit_used_up, no_answer
 from adaptor.crafting.situation import PilotView, PlanningView
 from adaptor.units import counted, format_duration
 
 
 class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
-    """A site's share of the waiting tasks, among those of the others."""
+    """The tasks that one site gets, beside those of the other sites."""
 
     site: str
     waiting: int
     uncovered: int
-    """Those that no pilot is expected to take."""
+    """Waiting tasks that no pilot in the system covers."""
     shares: dict[str, int]
+    """Tasks by site."""
     seconds: float
-    """Until all that is shared out is expected to be finished."""
+    """Seconds until the last task of all shares is expected to end."""
     first: float
-    """Seconds until a task could be finished here; may be `math.inf`."""
+    """Seconds until a first task could end here; may be `math.inf`."""
     late: float
-    """Seconds by which requests start later here than predicted."""
+    """Seconds by which requests here start later than predicted."""
 
     @property
     def mine(self) -> int:
@@ -37,20 +38,17 @@ class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def others(self) -> str:
-        """`near gets 280, pilots in the system have 20`."""
+        """What the others get: `near gets 280, pilots in the system cover 20`."""
         later, covered = self.uncovered - sum(self.shares.values()), self.waiting - self.uncovered
         parts = [f"{name} gets {tasks}" for name, tasks in self.shares.items() if name != self.site]
-        parts += [f"pilots in the system have {covered}"] * bool(covered)
-        parts += [f"{later} are left for later requests"] * bool(later)
+        parts += [f"pilots in the system cover {covered}"] * bool(covered)
+        parts += [f"{later} stay for later requests"] * bool(later)
         return ", ".join(parts)
 
 
 def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
     where = ", ".join(f"{len(each)} at {name}" for name, each in pilots.items())
-    return (
-        f"the pilots in the system ({where}) can be expected to take all of the "
-        f"{counted(waiting, 'waiting task')}"
-    )
+    return f"the pilots in the system ({where}) already cover the {counted(waiting, 'waiting task')}"
 
 
 def why_some(portion: SitePortion) -> str:
@@ -66,11 +64,10 @@ def why_none(portion: SitePortion, view: PlanningView, closed: str) -> str:
         return no_answer(view)
     limit = view.rules.limits.max_pending_requests
     if len(view.pilots) >= limit:
-        there = f"max_pending_requests is {limit} and {listed(view.pilots)} are in the system"
-        return f"{portion.gets}: {there}; {portion.others}"
+        return f"{portion.gets}: {limit_used_up(view)}; {portion.others}"
     if math.isinf(portion.first):
-        return f"{portion.gets}: no free slot here is wide and long enough for one; {portion.others}"
+        return f"{portion.gets}: no free slot here is wide and long enough for a task; {portion.others}"
     return (
-        f"{portion.gets}: here the first could be done in {format_duration(portion.first)}, elsewhere all of "
-        f"them in {format_duration(portion.seconds)}; {portion.others}"
+        f"{portion.gets}: a first task could be done here in {format_duration(portion.first)}, all of them "
+        f"elsewhere in {format_duration(portion.seconds)}; {portion.others}"
     )

@@ -152,22 +152,21 @@ def test_the_reasons() -> None:
     )
     assert reasons(site(), site(waits=learned(540)))[1].endswith("; requests start 9m late here")
     assert reasons(site(), site(busy_for=7200))[1] == (
-        "gets none of 400 waiting tasks: here the first could be done in 2h 1m, "
-        "elsewhere all of them in 25m; near gets 400"
+        "gets none of 400 waiting tasks: a first task could be done here in 2h 1m, "
+        "all of them elsewhere in 25m; near gets 400"
     )
     assert reasons(site(requests=0), site(max_proc=4, requests=1, max_tr=600))[1] == (
-        "gets 40 of 400 waiting tasks: all can be done in 1h 40m "
-        "if near gets 0, 360 are left for later requests"
+        "gets 40 of 400 waiting tasks: all can be done in 1h 40m if near gets 0, 360 stay for later requests"
     )
     assert reasons(site(), site(closed="its scheduler does not answer"))[1] == (
         "gets none of 400 waiting tasks: its scheduler does not answer; near gets 400"
     )
     assert reasons(site(), site(busy_for=math.inf))[1] == (
-        "gets none of 400 waiting tasks: no free slot here is wide and long enough for one; near gets 400"
+        "gets none of 400 waiting tasks: no free slot here is wide and long enough for a task; near gets 400"
     )
     covered = site(pilots=(queued(1, 16, tr=3600),))
     assert reasons(site(), covered)[0] == (
-        "the pilots in the system (0 at near, 1 at far) can be expected to take all of the 400 waiting tasks"
+        "the pilots in the system (0 at near, 1 at far) already cover the 400 waiting tasks"
     )
 
 
@@ -175,8 +174,8 @@ def test_the_limit_is_named_with_its_pilots() -> None:
     pilot = msgspec.structs.replace(queued(3, 1, tr=60), predicted_start=NOW + 36_000)
     full = site(requests=1, pilots=(pilot,))
     assert reasons(site(), full)[1] == (
-        "gets none of 400 waiting tasks: max_pending_requests is 1 and pilot 3 queued are in the system; "
-        "near gets 399, pilots in the system have 1"
+        "gets none of 400 waiting tasks: max_pending_requests is 1 and used up (pilot 3 queued); "
+        "near gets 399, pilots in the system cover 1"
     )
 
 
@@ -184,7 +183,7 @@ def test_a_pilot_much_later_than_predicted_is_taken_back_where_another_site_is_s
     far = site(busy_for=7200, pilots=(late_pilot(1800, waited=2000),))
     part = divide({"near": site(), "far": far}, (bag(160),))["far"]
     assert part.late == {
-        7: "it should have started 30m ago, and near can have its tasks done in 10m"
+        7: "it should have started 30m ago; near can finish its tasks in 10m"
     }  # fmt: skip
 
 
