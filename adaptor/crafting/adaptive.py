@@ -1,4 +1,4 @@
-"""The adaptive heuristic: the set of free slots with the best throughput, no larger than needed."""
+"""The adaptive heuristic: the set of free slots with the best throughput, cut to what the tasks need."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import counted, format_duration
 
 BETTER = 1 + 1e-9
-"""A throughput improves only by more than floating point does by itself."""
+"""A throughput must improve by this factor: smaller differences are rounding errors."""
 
 
 def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
     """Algorithm 2 of De Rose et al. 2008, §4.3.1, repeated while requests are allowed and tasks remain.
 
-    Where the paper is silent:
+    Where the paper is silent, we chose:
 
-    - Its throughput ("the ratio between the number of finished tasks and the requested turn-around
-      time") is taken per request; the worst request is the one with the least.
-    - Free slots are all maximal rectangles of the profile. They overlap, so the chosen set must fit
-      together: the next first slot is the first of what the chosen ones leave, an exchange counts with
-      what the others leave, and a slot that is wider than maxProc may take several requests.
-    - The repetition goes on beside the requests that are already crafted.
+    - The throughput ("the ratio between the number of finished tasks and the requested turn-around
+      time") is that of one request; the worst request has the least throughput.
+    - Free slots are all maximal rectangles of the profile. They overlap, so the chosen requests must
+      fit together: the first slot is searched in the profile without the chosen requests, an exchange
+      uses only processors that the other chosen requests leave free, and a slot wider than maxProc may
+      hold several requests.
+    - Each repetition plans around the requests that are already crafted.
 
-    Returns an empty list where not even one task fits into a request or a free slot.
+    Returns an empty list if no task fits in any request or free slot.
     """
     profile = availability(situation.queue)
     work = Work(
@@ -61,7 +62,7 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
 
 
 def _shares(chosen: list[Candidate], remaining: int) -> list[int]:
-    """The tasks that each is expected to finish: what it can, but one at least is left for the others."""
+    """By request, the tasks that it is expected to finish; at least one stays for each later request."""
     shares: list[int] = []
     for others, each in zip(reversed(range(len(chosen))), chosen, strict=True):
         shares.append(min(each.tasks, remaining - others))
@@ -70,7 +71,7 @@ def _shares(chosen: list[Candidate], remaining: int) -> list[int]:
 
 
 def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
-    """The first `allowed` possible requests in order of their start; they are taken from `left`."""
+    """The first `allowed` possible requests by start; takes their processors from `left`."""
     chosen: list[Candidate] = []
     while len(chosen) < allowed:
         possible = (work.candidate(slot, slot.processors) for slot in left.free_slots())
@@ -87,10 +88,10 @@ def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
 def _exchange_worst(
     free_slots: list[FreeSlot], left: Profile, work: Work, chosen: list[Candidate]
 ) -> list[Candidate]:
-    """Put each slot in the place of the worst chosen request where that improves the throughput.
+    """Exchange the worst chosen request for one in another slot while that improves the throughput.
 
-    `left` is the profile without the chosen requests. Every exchange raises the sum of throughputs, so
-    this ends.
+    `left` is the profile without the processors of the chosen requests. Every exchange raises the sum
+    of the throughputs, so the loop ends.
     """
     worst = _worst(chosen)
     _give(left, worst)
@@ -105,7 +106,7 @@ def _exchange_worst(
 
 
 def _improvement(slot: FreeSlot, left: Profile, work: Work, worst: Candidate) -> Candidate | None:
-    """A request in this slot, beside the other chosen ones, with more throughput than the worst."""
+    """A request in this slot that fits beside the others and has more throughput than the worst; or None."""
     whole = work.candidate(slot, slot.processors)
     if whole is None or whole.throughput <= worst.throughput * BETTER:
         return None

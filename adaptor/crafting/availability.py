@@ -1,4 +1,4 @@
-"""From the state of the queue to its plan: when each job starts, and what is free beside them all."""
+"""From the queue state to a schedule: the start of each job, and the processors that stay free."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState
 
 OVERRUN = 60.0
-"""Seconds that a job is taken to go on that runs past its limit: schedulers end jobs by the minute."""
+"""Seconds that a job beyond its time limit is assumed to go on: schedulers end jobs by the minute."""
 
 
 class PlannedQueue(QueueState, frozen=True, kw_only=True):
-    """The state of a queue whose scheduler tells its whole plan at once, instead of job by job.
+    """The queue state of a scheduler that reports its whole plan at once, instead of job by job.
 
-    `running` and `pending` are what the plan does not hold yet.
+    `running` and `pending` are the jobs that the plan does not contain yet.
     """
 
     plan: tuple[tuple[float, int], ...]
-    """`(time, processors free from then on)` by time, the first one now, neighbours different."""
+    """`(epoch seconds, processors free from then on)` in order of time, from now on; neighbours differ."""
 
 
 class Schedule(msgspec.Struct, frozen=True):
-    """What is planned at a site."""
+    """The planned schedule of a site."""
 
     profile: Profile
-    """What is free beside all running and planned jobs."""
+    """The processors that running and planned jobs leave free."""
     starts: dict[str, float]
-    """Planned start of each pending job, by id; `math.inf` for one that never starts as things are."""
+    """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
 
 
 def availability(queue: QueueState) -> Profile:
@@ -40,10 +40,10 @@ def availability(queue: QueueState) -> Profile:
 def schedule(queue: QueueState) -> Schedule:
     """Plan the queue by conservative backfilling (De Rose §2): a job gets the first hole it fits.
 
-    Running jobs hold their processors until their limit. Pending jobs that the scheduler has planned
-    hold theirs from the planned start on (from now on where that is past); where this contradicts our
-    count of processors, nothing is free. The others follow in the order of the queue, each as early as
-    it can start without delaying one before it. One that is larger than the site is left out.
+    Running jobs hold their processors until their time limit. Pending jobs with a start planned by the
+    scheduler hold theirs from that start on (from now on if it is past); where such plans need more
+    processors than the site has, none are free. The other jobs follow in queue order, each as early as
+    possible without delaying an earlier one. A job larger than the site gets no start.
     """
     now = queue.now
     holds = [(now, job.end if job.end > now else now + OVERRUN, job.processors) for job in queue.running]
@@ -58,7 +58,7 @@ def schedule(queue: QueueState) -> Schedule:
 
 
 def _beside(queue: QueueState, holds: list[tuple[float, float, int]]) -> Profile:
-    """What is free beside the holds and what the scheduler's own plan holds."""
+    """The profile that the holds and the scheduler's own plan leave free."""
     if not isinstance(queue, PlannedQueue):
         return Profile.holding(queue.now, queue.processors, holds)
     if not holds:
@@ -78,8 +78,8 @@ def _held_by_plan(queue: PlannedQueue) -> list[tuple[float, float, int]]:
 def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]) -> None:
     """Plan jobs in this order, each at its earliest start.
 
-    While jobs are added the profile only sinks, so a job never starts before one of the same shape
-    that was planned earlier: the search goes on from there.
+    Each planned job only lowers the profile, so a job never starts before an earlier job of the same
+    shape: the search continues from that job's start.
     """
     reached: dict[tuple[int, float], float] = {}
     for job in jobs:

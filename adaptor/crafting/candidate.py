@@ -1,4 +1,4 @@
-"""A possible request: a free slot of the queue, and what a request in it would achieve."""
+"""Possible requests: each a free slot of the queue with the throughput of a request in it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from adaptor.model import FreeSlot, Request
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """A request in a free slot, which its reason names."""
+    """A possible request in a free slot."""
 
     slot: FreeSlot
     request: Request
     slots: int
     """Tasks that run at the same time."""
     rounds: int
-    """Tasks that each of these slots runs after each other."""
+    """Tasks that each of these slots runs one after another."""
     throughput: float
-    """Finished tasks per second of the requested turn-around time, waiting included (De Rose §4.3)."""
+    """Finished tasks per second of turn-around time, the wait in the queue included (De Rose §4.3)."""
 
     @property
     def merit(self) -> tuple[float, float]:
-        """What makes one candidate better than another: throughput, then an earlier start."""
+        """Larger is better: throughput, then an earlier start."""
         return self.throughput, -self.slot.start
 
     @property
@@ -32,18 +32,17 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """What candidates are made for: tasks of one shape that remain at an instant."""
+    """The remaining tasks of one shape, for which candidates are made."""
 
     shape: RequestShape
     now: float
     remaining: int
 
     def candidate(self, slot: FreeSlot, processors: int) -> Candidate | None:
-        """The request with the best throughput in a slot of which so many processors may be used.
+        """The request with the best throughput on up to `processors` of a free slot; None: none fits.
 
-        That is the widest that has a task for every slot, with as many rounds as fit and the remaining
-        tasks need. Where the runtime is more than maxTr allows, a request of maxTr is the best there
-        is. None where nothing fits.
+        It is the widest request with a task for every task slot, with as many rounds as fit and the
+        remaining tasks need. If the runtime exceeds maxTr, it is a request of maxTr.
         """
         shape = self.shape
         p = min(shape.widest, shape.fit(processors), shape.processors_for(self.remaining))
@@ -57,7 +56,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         return self.shaped(slot, p, max(1, min(rounds, -(-self.remaining // slots))))
 
     def shaped(self, slot: FreeSlot, p: int, rounds: int) -> Candidate:
-        """The request of p processors for so many rounds."""
+        """The request of p processors for `rounds` rounds."""
         slots = self.shape.slots(p)
         tr = self.shape.tr_for(rounds, self.shape.longest_tr(slot.duration))
         finished = min(self.remaining, slots * rounds)
@@ -70,10 +69,10 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def candidate_within(self, slot: FreeSlot, profile: Profile) -> Candidate | None:
-        """As `candidate`, with what the profile still has free during the request.
+        """As `candidate`, on the processors that the profile has free during the whole request.
 
-        Fewer processors may need more rounds and so more time, in which less may be free: shrink until
-        the request fits.
+        Fewer processors may need more rounds and thus more time, in which still fewer may be free: shrink
+        until the request fits.
         """
         processors = slot.processors
         while candidate := self.candidate(slot, processors):

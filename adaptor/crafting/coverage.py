@@ -1,4 +1,4 @@
-"""Which waiting tasks the pilots in the system are expected to take, and which pilots nobody needs."""
+"""Which waiting tasks the pilots in the system cover, and which queued pilots are needless."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from adaptor.model import PilotState
 
 
 class PilotCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """What the pilots in the system mean for the waiting tasks."""
+    """How the pilots in the system cover the waiting tasks."""
 
     uncovered: list[int]
-    """By demand (or group): waiting tasks that no pilot is expected to take."""
+    """By demand (or group): waiting tasks that no pilot covers."""
     needless: list[int]
-    """Queued pilots whose every slot would find no task that it could take."""
+    """Ids of queued pilots that would find no task for any of their slots."""
 
 
 def coverage(view: PlanningView) -> PilotCoverage:
-    """Hand the tasks of the demands of a site that is alone to its pilots (see `joint_coverage`)."""
+    """Assign the waiting tasks of a single site to its pilots (see `joint_coverage`)."""
     return joint_coverage({"": view}, [TaskGroup(demand.waiting, {"": demand}) for demand in view.demands])
 
 
 def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> PilotCoverage:
-    """Hand the waiting tasks to the pilots of all sites, each to those of sites at which it may run.
+    """Assign the waiting tasks to the pilots of the sites at which they may run.
 
-    Each task slot of a queued pilot is expected to take `⌊(tr − pad) / runtime⌋` tasks, at least one,
-    so that a pilot keeps its place when the estimate has grown; but none if it is too short for the
-    shortest waiting task, since no worker would start one in it. An idle slot of a running pilot takes
-    `⌊time left / runtime⌋`. One that runs a task takes `⌈time left / runtime⌉ − 1`: what is left of the
-    current round is not known, and a request too many costs more than one that is made a little later.
-    A pilot that can serve several groups serves those with the largest uncovered share first.
+    A task slot of a queued pilot covers `⌊(tr − pad) / runtime⌋` tasks, and at least one, so that a
+    pilot keeps its place when the estimate grows. It covers none if the pilot is too short for the
+    shortest waiting task, since no worker would start a task there. An idle slot of a running pilot
+    covers `⌊time left / runtime⌋`, a busy slot `⌈time left / runtime⌉ − 1`: the rest of the current
+    round is unknown, and one request too many costs more than one request a little later. A pilot that
+    can serve several groups serves those with the largest uncovered share first.
 
-    A queued pilot is needless when the idle slots of running pilots and the slots of the queued ones
-    before it (in order of issue) can take every waiting task at once. That does not depend on how many
-    rounds are expected, so a small change of an estimate withdraws nothing.
+    A queued pilot is needless if the idle slots of running pilots and the slots of earlier queued
+    pilots (in order of issue) can hold every waiting task at once. That does not depend on the number
+    of rounds, so a small change of an estimate withdraws no pilot.
     """
     return PilotCoverage(
-        uncovered=_Handout(views, groups).run(math.inf).waiting,
-        needless=_Handout(views, groups).run(1).untouched,
+        uncovered=_Assignment(views, groups).run(math.inf).waiting,
+        needless=_Assignment(views, groups).run(1).untouched,
     )
 
 
-class _Handout:
+class _Assignment:
     """One pass over the pilots, running ones first, then the others in order of issue."""
 
     def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
@@ -60,8 +60,8 @@ class _Handout:
         self.waiting = [group.waiting for group in groups]
         self.untouched: list[int] = []
 
-    def run(self, most_rounds: float) -> _Handout:
-        """Give each slot at most so many tasks."""
+    def run(self, most_rounds: float) -> _Assignment:
+        """Assign at most `most_rounds` tasks to each slot."""
         for name, view, pilot in sorted(self._pilots, key=lambda each: (_waits(each[2]), each[2].id)):
             if pilot.state is PilotState.RUNNING:
                 self._run(name, view, pilot, most_rounds)
@@ -80,7 +80,7 @@ class _Handout:
         self._fill(1.0 - idle, self.waiting, _times(slots, later))
 
     def _queue(self, site: str, rules: SiteRules, pilot: PilotView, most_rounds: float) -> bool:
-        """Whether some task needs the pilot."""
+        """Assign tasks to a queued pilot; True if it got any."""
         rounds = [
             min(most_rounds, max(1, rounds_within(pilot.request.tr, demand.runtime, rules.pad)))
             if demand and holds(pilot, demand)
@@ -90,7 +90,7 @@ class _Handout:
         return self._fill(1.0, self.waiting, _times(self._slots(site, rules, pilot), rounds)) < 1.0
 
     def _slots(self, site: str, rules: SiteRules, pilot: PilotView) -> list[float]:
-        """By group: tasks that run in the pilot at the same time, on the workers that are still there."""
+        """By group: tasks that run in the pilot at the same time, on the workers that are still connected."""
         there = pilot.processors if pilot.state is PilotState.RUNNING else None
         processors = pilot.request.p if there is None else there
         return [
@@ -101,9 +101,9 @@ class _Handout:
         ]
 
     def _fill(self, share: float, open_tasks: list[int], capacities: list[float]) -> float:
-        """Hand open tasks to what is left of a pilot; the share of it that is left then.
+        """Assign open tasks to the free share of a pilot; returns the share that stays free.
 
-        `capacities` are the tasks of each group that the whole pilot could take.
+        `capacities`: by group, the tasks that the whole pilot could hold.
         """
         for index in sorted(range(len(capacities)), key=self._uncovered_share, reverse=True):
             taken = math.floor(min(open_tasks[index], share * capacities[index] + TINY))
@@ -117,7 +117,7 @@ class _Handout:
 
 
 def holds(pilot: PilotView, demand: Demand) -> bool:
-    """Whether the pilot serves these tasks, and is long enough for the shortest that waits."""
+    """True if the pilot serves these tasks and is long enough for the shortest waiting one."""
     return pilot.bag == demand.bag and pilot.request.tr >= demand.shortest
 
 

@@ -1,4 +1,4 @@
-"""How long a bag's tasks run: the estimate behind tr, learned from finished and from cut tasks."""
+"""The runtime of a bag's tasks, the estimate behind tr: learned from finished and from cut tasks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Set
 import msgspec
 
 SHORTEST = 1.0
-"""Seconds; the least estimate, so that a task of no time at all does not ask for endless rounds."""
+"""Seconds, the least estimate: an estimate of 0 would plan an infinite number of rounds."""
 NEARLY = 0.95
-"""A task that had this share of a time is taken to have had that time: ending a pilot takes some of it."""
+"""A task that ran for this share of a time counts as having had all of it: ending a pilot takes the rest."""
 MOST = 0.75
-"""The share that counts where the whole was promised: starting a pilot may take more than the pad."""
+"""The same share where the pilot was planned for the longest time: its start may take more than the pad."""
 
 
 class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a `RuntimeLearner` knows; a journal of attempts is enough to rebuild it."""
+    """The state of a `RuntimeLearner`, in seconds; the attempts in the journal suffice to rebuild it."""
 
     finished: int = 0
     total: float = 0.0
@@ -25,30 +25,33 @@ class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     longest: float = 0.0
     """The longest runtime of a finished task."""
     not_enough: float = 0.0
-    """The longest time that was not enough for a task."""
+    """The longest time after which a task was still unfinished."""
     cut: dict[int, float] = {}
-    """By unfinished task whose pilot's time was up: the seconds that it ran, at the most."""
+    """By unfinished task that was cut at its pilot's end: its longest run."""
 
 
 class RuntimeLearner:
-    """The learning of the task runtime for one bag at one site (De Rose et al. 2008, §4.3.1).
+    """Learns the task runtime of one bag at one site (De Rose et al. 2008, §4.3.1).
 
     "The adaptive heuristic makes an initial estimate (based on a default time). If tasks could be
     successfully finished in this time, the estimated runtime will be the runtime of the longest task.
     If the requested time is not enough to run tasks, the estimated task runtime will be the requested
     time multiplied by an integer factor."
 
-    The paper does not say how the two go together in a mixed bag. Here the time that was not enough
-    counts for the whole bag until a task has finished that ran at least as long; from then on the
-    estimate is the longest finished task again, and only the tasks that were cut themselves need more.
-    All times are seconds; memory is used for cut tasks only.
+    The paper does not say how the two rules combine in a mixed bag. Here a time that was not enough
+    raises the estimate of the whole bag until a task that ran at least as long has finished. From then
+    on the estimate is the longest finished task again, and only the cut tasks themselves need more.
+    All times are seconds. Memory grows with the number of cut tasks only.
     """
 
     def __init__(
         self, *, initial: float, factor: int, longest: float, learned: LearnedRuntimes | None = None
     ) -> None:
-        """`initial` is the estimate before anything is known, `longest` the longest task that the site
-        can run (maxTr less the pad).
+        """Args:
+            initial: the estimate before the first task has finished.
+            factor: multiplies a time that was not enough.
+            longest: the longest task that a request of the site can hold (maxTr less the pad).
+            learned: what an earlier learner knew.
 
         Raises:
             ValueError: the factor is not an integer of 2 or more.
@@ -64,7 +67,7 @@ class RuntimeLearner:
 
     @property
     def learned(self) -> LearnedRuntimes:
-        """What is known now, to go on from later."""
+        """The present state, for another learner to continue from."""
         return LearnedRuntimes(
             finished=self._finished,
             total=self._total,
@@ -75,11 +78,11 @@ class RuntimeLearner:
         )
 
     def suppose(self, estimate: float) -> None:
-        """What is known of the bag at another site stands in for the default, until a task finishes here."""
+        """Replace the initial estimate, for example by that of another site, until a task finishes here."""
         self._initial = estimate
 
     def finished(self, runtime: float, task: int | None = None) -> None:
-        """A task finished after so many seconds; name it, so that an earlier cut of it is forgotten."""
+        """Learn from a finished task; given its number, forget its earlier cuts too."""
         self._finished += 1
         self._total += runtime
         self._squares += runtime * runtime
@@ -88,63 +91,69 @@ class RuntimeLearner:
             self.forget(task)
 
     def finished_together(self, count: int, total: float, squares: float, longest: float) -> None:
-        """As `finished` for so many tasks, from the sums of their runtimes and of the squares of them."""
+        """As `finished` for `count` tasks, from the sums of their runtimes and of the squared runtimes."""
         self._finished += count
         self._total += total
         self._squares += squares
         self._longest = max(self._longest, longest)
 
     def cut(self, task: int, ran: float) -> None:
-        """A task had run for so many seconds, unfinished, when its pilot's time was up.
+        """Learn that a task was still unfinished after `ran` seconds, when its pilot ended.
 
-        One that was promised the longest possible time, after an earlier cut, and had most of it has
-        had all that the site can give.
+        After an earlier cut, the pilot may have been planned for the longest possible task. If the task
+        then had most of that time, it counts as having had all of it.
         """
         before = self._cut.get(task, 0.0)
-        if self._factor * before >= self._possible and ran >= MOST * self._possible:
+        planned_for_longest = self._factor * before >= self._possible
+        had_most = ran >= MOST * self._possible
+        if planned_for_longest and had_most:
             ran = max(ran, self._possible)
         self._cut[task] = max(ran, before)
         self._not_enough = max(self._not_enough, ran)
 
     def forget(self, task: int) -> None:
-        """The task will not run again: its cuts count no longer, unless they are all that is known."""
+        """Forget the cuts of a task that will not run again, unless nothing else is known of the bag."""
         ran = self._cut.pop(task, 0.0)
-        if self._finished and self._longest < ran == self._not_enough:
+        was_longest_cut = ran == self._not_enough
+        outlasts_finished_tasks = ran > self._longest
+        if self._finished and was_longest_cut and outlasts_finished_tasks:
             self._not_enough = max(self._cut.values(), default=0.0)
 
     @property
     def estimate(self) -> float:
-        """The estimated runtime of a task of which nothing is known."""
+        """The estimated runtime of a task that was never cut."""
         known = self._longest if self._finished else self._initial
-        if self._not_enough > self._longest and self._not_enough >= NEARLY * known:
+        outlasts_finished_tasks = self._not_enough > self._longest
+        had_the_estimate = self._not_enough >= NEARLY * known
+        if outlasts_finished_tasks and had_the_estimate:
             known = self._factor * max(self._not_enough, known)
         return self._within(known)
 
     def estimate_of(self, task: int) -> float:
-        """The estimated runtime of one task: more than it had when it was cut."""
+        """The estimated runtime of one task, its own cuts included."""
         return max(self.estimate, self.needed_by(task))
 
     def needed_by(self, task: int) -> float:
-        """What the task's own cuts say that it needs at least, whatever is known of the others."""
+        """The least runtime that follows from the task's own cuts alone."""
         return self._within(self._factor * self._cut.get(task, 0.0))
 
     @property
     def cut_tasks(self) -> Set[int]:
-        """Unfinished tasks whose pilot's time was up: only these need more than `estimate`."""
+        """Unfinished tasks that a pilot's end cut: only these may need more than `estimate`."""
         return self._cut.keys()
 
     def hopeless(self, task: int) -> bool:
-        """Whether the task was cut although it had (nearly) the longest time that the site allows."""
+        """True if the task was cut after (nearly) the longest time that the site allows."""
         return self._cut.get(task, 0.0) >= NEARLY * self._possible
 
     @property
     def mean(self) -> float | None:
-        """Mean runtime of the finished tasks; None before the first."""
+        """Mean runtime of the finished tasks in seconds; None before the first."""
         return self._total / self._finished if self._finished else None
 
     @property
     def deviation(self) -> float | None:
-        """Standard deviation of the finished tasks' runtimes (of a sample); None before the second."""
+        """Sample standard deviation of the finished tasks' runtimes in seconds; None before the second."""
         if self._finished < 2:
             return None
         spread = self._squares - self._total * self._total / self._finished

@@ -1,4 +1,4 @@
-"""The last step of Algorithm 2: no more processors and no more time than the remaining tasks need."""
+"""The last step of Algorithm 2: cut processors and time to what the remaining tasks need."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ def optimize(chosen: list[Candidate], work: Work) -> list[Candidate]:
     """`optimize(Chosen, numRemainingTasks)` of De Rose et al. 2008, Algorithm 2.
 
     "If the chosen set provides more processors than the number of tasks, requests in the chosen set
-    will be issued with fewer processors" (§4.3.1). The paper says no more. Here the worst requests, by
-    throughput, give up processors first; then every tr is cut to the instant at which all remaining
-    tasks are finished, as they are handed out eagerly to whichever slot is free. A request that would
-    get no task at all is dropped.
+    will be issued with fewer processors" (§4.3.1). The paper says no more. Here the requests with the
+    least throughput lose processors first. Then every tr is cut to the instant at which all remaining
+    tasks are finished, if each free slot gets the next task at once. A request without a task is dropped.
     """
     return _less_time(_fewer_processors(chosen, work), work)
 
 
 def _fewer_processors(chosen: list[Candidate], work: Work) -> list[Candidate]:
-    """At most one slot per remaining task (up to a whole node where only those are given)."""
+    """At most one slot per remaining task (rounded up to whole nodes where the site allocates those)."""
     excess = sum(each.slots for each in chosen) - work.remaining
     kept: list[Candidate] = []
     for each in sorted(chosen, key=lambda each: each.merit):
@@ -37,7 +36,7 @@ def _fewer_processors(chosen: list[Candidate], work: Work) -> list[Candidate]:
 
 
 def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
-    """Only the rounds that it takes to finish all remaining tasks at the earliest possible instant."""
+    """Keep only the rounds needed to finish all remaining tasks at the earliest possible instant."""
     if sum(each.tasks for each in chosen) <= work.remaining:
         return chosen
     finish = _finish_of_all(chosen, work)
@@ -55,7 +54,7 @@ def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
 
 
 def _finish_of_all(chosen: list[Candidate], work: Work) -> float:
-    """The first instant by which the chosen requests have finished the remaining tasks, by bisection."""
+    """The first instant at which the chosen requests have finished the remaining tasks, by bisection."""
     early, late = work.now, max(_end_of_round(each, each.rounds, work) for each in chosen)
     while late - early > 1e-3:
         middle = (early + late) / 2
@@ -72,6 +71,6 @@ def _end_of_round(each: Candidate, rounds: int, work: Work) -> float:
 
 
 def _rounds_until(time: float, each: Candidate, work: Work) -> int:
-    """Rounds of a request that have ended by an instant."""
+    """Rounds of a request that have ended at `time`."""
     busy = time - each.slot.start - work.shape.rules.pad
     return max(0, min(each.rounds, math.floor((busy + TINY) / work.shape.runtime)))

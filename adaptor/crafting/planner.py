@@ -1,4 +1,4 @@
-"""One planning step of a site: which requests to issue, withhold or take back. Pure."""
+"""One planning step of a site: which requests to issue, withhold or withdraw. Pure."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 from adaptor.units import counted, format_duration
 
 HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive}
-"""By the name that a site's configuration gives them."""
+"""The heuristics by their names in a site's configuration."""
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
-    """What to do now at a site: withdrawals first, then requests in order of urgency.
+    """The decisions for a site: withdrawals first, then requests in order of urgency.
 
-    Requests are issued for the waiting tasks that no pilot in the system is expected to take (see
-    `coverage`); where several sites serve the same bags, for the site's part of them (`part`, by demand:
-    see `adaptor.crafting.multisite`). The three limits hold whatever happens; a pilot that is withdrawn in
-    this step still counts. Where nothing is issued for tasks that wait, a `Withhold` says why.
+    The step issues requests for the waiting tasks that no pilot in the system covers (see `coverage`). If
+    several sites serve the same bags, `part` names this site's part of those tasks, by demand (see
+    `adaptor.crafting.multisite`). The three limits always hold; a pilot that this step withdraws still
+    counts. If tasks wait and the step issues no request for them, a `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
-    handed_out = part or coverage(view)
-    decisions: list[Decision] = [*_withdrawals(view, handed_out.needless)]
+    cover = part or coverage(view)
+    decisions: list[Decision] = [*_withdrawals(view, cover.needless)]
     if part is not None:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not any(demand.waiting for demand in view.demands):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
-    if not any(handed_out.uncovered):
+    if not any(cover.uncovered):
         return [*decisions, Withhold(part.reason if part else everything_covered(view))]
     in_system = sum(pilot.state.in_system for pilot in view.pilots)
     allowed = view.rules.limits.max_pending_requests - in_system
     if allowed <= 0:
-        return [*decisions, Withhold(limit_reached(view, sum(handed_out.uncovered)))]
-    return [*decisions, *_requests(view, view.queue, handed_out.uncovered, allowed)]
+        return [*decisions, Withhold(limit_reached(view, sum(cover.uncovered)))]
+    return [*decisions, *_requests(view, view.queue, cover.uncovered, allowed)]
 
 
 def _withdrawals(view: PlanningView, needless: list[int]) -> list[Withdraw]:
@@ -97,10 +97,11 @@ def _has_slot(rules: SiteRules, pilot: PilotView, demand: Demand) -> bool:
 
 
 def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
-    """The demands in turn, the one with the largest uncovered share first.
+    """Craft requests for each demand in turn, the largest uncovered share first.
 
-    Each gets an equal part of the requests that are still allowed, so every one gets its first before
-    another gets its second; what one leaves goes to the next. Each sees the requests crafted before it.
+    Each demand gets an equal part of the requests that are still allowed, so every demand gets its first
+    request before another one gets its second. Requests that one demand leaves go to the next. The queue
+    of each demand contains the requests crafted before it.
     """
     decisions: list[Decision] = []
     urgent = sorted(
@@ -122,7 +123,7 @@ def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allow
 
 
 def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:
-    """The first requests that are together within the processors that may be asked for."""
+    """The first requests whose sum of processors is within `demand.most`."""
     if demand.most is None:
         return crafted
     kept: list[CraftedRequest] = []
@@ -136,7 +137,7 @@ def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedReques
 
 
 def _rules(view: PlanningView, demand: Demand) -> SiteRules:
-    """The site's rules, with no request wider or longer than what may be asked for."""
+    """The site's rules with the demand's own bounds on p and tr."""
     limits = view.rules.limits
     if demand.most is not None:
         limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
@@ -159,9 +160,10 @@ def _situation(
 
 
 def _with_submitting(queue: QueueState, pilots: Iterable[PilotView]) -> QueueState:
-    """The queue with the requests of which we do not know whether the scheduler shows them yet.
+    """The queue plus the requests that are being submitted, which the scheduler may not show yet.
 
-    One that it shows already counts twice, so that a slot is missed rather than asked for twice.
+    If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
+    requests the same slot twice.
     """
     return _with_pending(
         queue,

@@ -1,7 +1,7 @@
 """The availability profile: free processors over time, as a step function.
 
-The structure behind conservative backfilling (De Rose §2; Mu'alem & Feitelson 2001). It is cheap to
-copy, to change and to ask, because plans are tried out on copies of it.
+The data structure of conservative backfilling (De Rose §2; Mu'alem & Feitelson 2001). Copies, changes and
+queries are cheap, because heuristics try plans on copies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from adaptor.model import FreeSlot
 
 
 class Profile:
-    """Free processors from `start` on; times in seconds, the last step lasts for ever.
+    """Free processors from `start` on; times in epoch seconds. The last step never ends.
 
     Step i reaches from `_times[i]` to `_times[i + 1]` and has `_free[i]` processors; neighbours differ.
     """
@@ -29,7 +29,7 @@ class Profile:
     def holding(cls, start: float, processors: int, holds: Iterable[tuple[float, float, int]]) -> Profile:
         """The profile of a site on which each hold `(begin, end, processors)` takes its processors.
 
-        Where the holds want more than there is (the scheduler knows better), nothing is free.
+        Where the holds exceed the processors (the scheduler knows better), none are free.
         """
         changes: dict[float, int] = {start: 0}
         for begin, end, held in holds:
@@ -53,7 +53,7 @@ class Profile:
 
     @classmethod
     def of_steps(cls, steps: Sequence[tuple[float, int]]) -> Profile:
-        """The profile of `(time, free processors from then on)`, by time, neighbours different."""
+        """The profile of `(time, free processors from then on)`, in order of time; neighbours must differ."""
         profile = cls.__new__(cls)
         profile._times = [time for time, _ in steps]
         profile._free = [free for _, free in steps]
@@ -74,7 +74,7 @@ class Profile:
         return twin
 
     def free_at(self, time: float) -> int:
-        """Free processors at an instant (before the start: those at the start)."""
+        """Free processors at `time` (before the start: those at the start)."""
         return self._free[max(0, bisect_right(self._times, time) - 1)]
 
     def minimum(self, start: float, end: float) -> int:
@@ -84,7 +84,7 @@ class Profile:
         return min(self._free[first:last])
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
-        """When so many processors are first free for so long; `math.inf` where that is never."""
+        """The first time at which `processors` are free for `duration` seconds; `math.inf`: never."""
         times, free = self._times, self._free
         count = len(times)
         index = max(0, bisect_right(times, not_before) - 1)
@@ -102,10 +102,10 @@ class Profile:
         return math.inf
 
     def take(self, start: float, duration: float, processors: int) -> None:
-        """Use processors during [start, start + duration).
+        """Occupy processors during [start, start + duration).
 
         Raises:
-            ValueError: so many are not free then; nothing is changed.
+            ValueError: fewer are free then; the profile stays unchanged.
         """
         least = self.minimum(start, start + duration)
         if least < processors:
@@ -117,9 +117,9 @@ class Profile:
         self._change(start, start + duration, processors)
 
     def free_slots(self) -> list[FreeSlot]:
-        """All maximal rectangles under the profile, by start, at the same start the widest first.
+        """All maximal rectangles under the profile, by start; of those with the same start the widest first.
 
-        They overlap. One sweep with a stack of the rectangles that are still open: O(n), then a sort.
+        They overlap. One sweep over the steps with a stack of open rectangles, O(n), then a sort.
         """
         slots: list[FreeSlot] = []
         open_slots: list[tuple[float, int]] = []
@@ -146,7 +146,7 @@ class Profile:
         self._join(first)
 
     def _split(self, time: float) -> int:
-        """The index of the step that begins at `time`, made where there is none."""
+        """The index of the step that begins at `time`; inserts the step if it is missing."""
         index = bisect_left(self._times, time)
         if index == len(self._times) or self._times[index] != time:
             self._times.insert(index, time)
@@ -154,6 +154,6 @@ class Profile:
         return index
 
     def _join(self, index: int) -> None:
-        """Make one step of two neighbours that do not differ."""
+        """Merge a step with its predecessor if both have the same free processors."""
         if 0 < index < len(self._times) and self._free[index] == self._free[index - 1]:
             del self._times[index], self._free[index]

@@ -1,4 +1,4 @@
-"""Which requests are possible for tasks of one kind at a site: the arithmetic of p, tr, slots and rounds."""
+"""The possible requests for tasks of one kind at a site: the arithmetic of p, tr, slots and rounds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.units import round_down, round_up
 
 TINY = 1e-6
-"""Seconds, and shares, that come from floating point alone."""
+"""Differences in seconds or shares below this are rounding errors."""
 
 
 def task_slots(processors: int, processors_per_task: int, granularity: int = 1) -> int:
-    """Tasks that run at the same time on so many processors; a task never spans two whole nodes."""
+    """Tasks that run at the same time on `processors`; a task never spans two nodes."""
     if processors_per_task >= granularity:
         return processors // processors_per_task
     nodes, rest = divmod(processors, granularity)
@@ -22,12 +22,12 @@ def task_slots(processors: int, processors_per_task: int, granularity: int = 1) 
 
 
 def rounds_within(seconds: float, runtime: float, pad: float) -> int:
-    """Tasks that one slot can run after each other in so many seconds of a pilot."""
+    """Tasks that one slot can run one after another in `seconds` of a pilot."""
     return max(0, math.floor((seconds - pad + TINY) / runtime))
 
 
 class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests for tasks of this many processors and seconds, at a site with these rules."""
+    """The possible requests for tasks of one size and runtime, at a site with these rules."""
 
     rules: SiteRules
     site_processors: int
@@ -45,36 +45,36 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unit(self) -> int:
-        """p is a multiple of it: whole nodes where only those are given, else whole tasks."""
+        """p is a multiple of it: whole nodes where the site allocates whole nodes, else whole tasks."""
         if self.processors_per_task <= self.rules.granularity:
             return self.rules.granularity
         return math.lcm(self.processors_per_task, self.rules.granularity)
 
     @property
     def widest(self) -> int:
-        """The largest possible p; 0 where not even one task fits."""
+        """The largest possible p; 0 if no task fits."""
         if self.processors_per_task > self.rules.granularity > 1:
-            return 0  # a task lies on one node
+            return 0  # a task runs on one node
         return self.fit(min(self.rules.limits.max_proc, self.site_processors))
 
     def fit(self, processors: int) -> int:
-        """The largest p within so many processors."""
+        """The largest valid p up to `processors`."""
         return processors // self.unit * self.unit
 
     def slots(self, processors: int) -> int:
-        """Tasks that run at the same time in a request of so many processors."""
+        """Tasks that run at the same time in a request of p = `processors`."""
         return task_slots(processors, self.processors_per_task, self.rules.granularity)
 
     def processors_for(self, tasks: int) -> int:
-        """The least p on which so many tasks run at the same time, the limits aside."""
+        """The least p on which `tasks` run at the same time, regardless of the limits."""
         return math.ceil(tasks / self.slots(self.unit)) * self.unit
 
     def rounds(self, tr: float) -> int:
-        """Tasks that each slot of a request of tr can run after each other."""
+        """Tasks that each slot of a request can run one after another in tr seconds."""
         return rounds_within(tr, self.runtime, self.rules.pad)
 
     def longest_tr(self, duration: float) -> int:
-        """The largest tr for a free slot of so many seconds (may be `math.inf`)."""
+        """The largest tr for a free slot of `duration` seconds (may be `math.inf`)."""
         max_tr = self.rules.limits.max_tr
         usable = duration - self.rules.slot_margin
         if usable >= round_up(max_tr, self.rules.time_resolution):
@@ -82,6 +82,6 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         return min(max_tr, max(0, round_down(usable + TINY, self.rules.time_resolution)))
 
     def tr_for(self, rounds: int, longest: int) -> int:
-        """The tr in which each slot runs so many tasks, in the scheduler's resolution, at most `longest`."""
+        """The tr in which each slot runs `rounds` tasks, in the scheduler's resolution, at most `longest`."""
         needed = rounds * self.runtime + self.rules.pad
         return min(longest, round_up(needed - TINY, self.rules.time_resolution))

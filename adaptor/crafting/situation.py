@@ -1,4 +1,4 @@
-"""What a heuristic is told, and what the planner is told. Frozen types, no behaviour."""
+"""The inputs and decisions of the planner, and the input of a heuristic. Frozen types, no behaviour."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Reques
 
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How requests are shaped at a site."""
+    """The rules for the shape of requests at a site. Times in seconds."""
 
     limits: Limits
     time_resolution: int = 1
     """`tr` is a multiple of it (Slurm: 60)."""
     slot_margin: int = 0
-    """Seconds by which a request must be shorter than a free slot to be started in it."""
+    """The scheduler starts a request in a free slot that is longer by this margin (seconds)."""
     pad: float = 0.0
-    """Seconds of a pilot that no task can use: start-up and the end of its tasks."""
+    """Seconds of a pilot without tasks: its start-up, and its last seconds."""
     granularity: int = 1
-    """`p` is a multiple of it: the processors of a node where only whole nodes are given."""
+    """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
 
 
 class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a heuristic decides on (De Rose §4.3)."""
+    """All that a heuristic may look at (De Rose §4.3)."""
 
     queue: QueueState
     rules: SiteRules
     in_system: int
     """Own requests queued or running: the paper's actualPendingRequests."""
     remaining_tasks: int
-    """Tasks that no request in the system is expected to take."""
+    """Waiting tasks that no request in the system covers."""
     runtime: float
     """The estimated task runtime in seconds (§4.3.1)."""
     processors_per_task: int = 1
@@ -45,7 +45,7 @@ Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
 class PilotView(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot in the system, as the planner sees it."""
+    """A pilot in the system, as the planner sees it. Times are epoch seconds."""
 
     id: int
     state: PilotState
@@ -53,15 +53,15 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None = None
     """Epoch seconds; None while it is queued."""
     ends: float | None = None
-    """When a running pilot ends at the latest."""
+    """The latest end of a running pilot."""
     processors: int | None = None
-    """Processors whose workers are still there; None while that is not known."""
+    """Processors of the workers that are still connected; None: unknown."""
     submitted: float | None = None
     """Epoch seconds."""
     predicted_start: float | None = None
-    """As it was forecast when the request was crafted; None where that does not look at the queue."""
+    """The predicted start when the request was crafted; None: the heuristic ignores the queue."""
     bag: int | None = None
-    """The only bag that it serves; None: all that have no pilots of their own."""
+    """The only bag that it serves; None: all bags that share pilots."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,21 +70,21 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     processors_per_task: int = 1
     memory_per_task: int | None = None
     waiting: int = 0
-    """Tasks that no worker holds."""
+    """Tasks without a worker."""
     running: int = 0
-    """Tasks that some worker holds."""
+    """Tasks that a worker holds."""
     runtime: float
     """The estimated runtime in seconds of the longest of the waiting tasks."""
     shortest: float = 0.0
     """The estimated runtime in seconds of the shortest of the waiting tasks."""
     bag: int | None = None
-    """Their bag, where it has pilots of its own; None: bags that share theirs."""
+    """Their bag, if it has its own pilots; None: bags that share pilots."""
     most: int | None = None
-    """Processors that may be asked for now; None: as many as the limits allow."""
+    """The most processors to request now; None: only the site's limits apply."""
     why_most: str = ""
-    """Why no more than `most`, in one sentence with the numbers."""
+    """Why not more than `most`, in one sentence with the numbers."""
     longest: int | None = None
-    """Seconds that a request may be long now, beside max_tr: what begins after a deadline is of no use."""
+    """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
 
 
 class TaskGroup(msgspec.Struct, frozen=True):
@@ -92,20 +92,20 @@ class TaskGroup(msgspec.Struct, frozen=True):
 
     waiting: int
     at: dict[str, Demand]
-    """As each of these sites sees them, by its name; `running` counts those that run there."""
+    """By site at which they may run: the demand there; its `running` counts the tasks running there."""
 
 
 class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
-    """All that one planning step of one site decides on."""
+    """All that one planning step of one site may look at."""
 
     now: float
     queue: QueueState | None
-    """None while the scheduler does not answer: nothing is issued then."""
+    """None while the scheduler does not answer: the step then issues no request."""
     rules: SiteRules
     heuristic: str
     """A key of `adaptor.crafting.planner.HEURISTICS`."""
     pilots: tuple[PilotView, ...] = ()
-    """Those in the system."""
+    """The pilots in the system."""
     demands: tuple[Demand, ...] = ()
 
 
@@ -117,14 +117,14 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 class Withdraw(msgspec.Struct, frozen=True):
-    """Take a queued pilot back."""
+    """Cancel a queued pilot."""
 
     pilot: int
     reason: str
 
 
 class Withhold(msgspec.Struct, frozen=True):
-    """Nothing is issued for now although tasks wait."""
+    """Issue no request now, although tasks wait."""
 
     reason: str
 

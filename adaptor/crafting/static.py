@@ -1,4 +1,4 @@
-"""The static heuristic: requests of a fixed shape, whatever the queue looks like."""
+"""The static heuristic: requests of a fixed shape, independent of the queue."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from adaptor.units import counted, format_duration
 def static(situation: CraftingSituation) -> list[CraftedRequest]:
     """Algorithm 1 of De Rose et al. 2008, §4.3.1.
 
-    Each allowed request asks for `min(maxProc, ⌈remainingTasks / allowedRequests⌉)` processors during
-    maxTr. The paper's tasks have one processor each; with more, the quotient counts tasks and p is a
-    whole number of tasks (and of nodes, where only whole nodes are given). The paper leaves open what
-    happens when rounding up leaves no task for the last of the requests: those are not issued.
+    Each allowed request asks for `min(maxProc, ⌈remainingTasks / allowedRequests⌉)` processors for
+    maxTr. The paper's tasks have one processor each. For tasks of several processors the quotient counts
+    tasks, and p is a whole number of tasks (and of nodes, where the site allocates whole nodes). Where
+    rounding up leaves no task for the last requests, a case that the paper leaves open, we drop them.
 
-    Returns an empty list where not even one task fits into a request.
+    Returns an empty list if no task fits in a request.
     """
     shape = RequestShape.of(situation)
     allowed, remaining = situation.allowed_requests, situation.remaining_tasks
@@ -39,6 +39,6 @@ def static(situation: CraftingSituation) -> list[CraftedRequest]:
 
 
 def _shares(tasks: int, requests: int) -> list[int]:
-    """The tasks as evenly divided as they can be, the larger shares first."""
+    """Divide the tasks evenly; shares differ by one at most, larger ones first."""
     share, rest = divmod(tasks, requests)
     return [share + (index < rest) for index in range(requests)]

@@ -37,7 +37,7 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
     if not any(bags):
         return []
     expected = {name: _as_if_it_answered(status) for name, status in statuses.items()}
-    covered = joint_coverage({name: each.reckoned for name, each in expected.items()}, snapshot.groups)
+    covered = joint_coverage({name: each.counted_view for name, each in expected.items()}, snapshot.groups)
     found = [
         _question(snapshot, expected, bag, group, uncovered)
         for bag, group, uncovered in zip(bags, snapshot.groups, covered.uncovered, strict=True)

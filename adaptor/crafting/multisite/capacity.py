@@ -1,4 +1,4 @@
-"""How many tasks a site could have finished by any instant, with requests that it does not have yet."""
+"""How many tasks a site could finish until any instant with requests that it may still make."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from adaptor.units import round_up
 
 
 class Strip(msgspec.Struct, frozen=True):
-    """Whole units of processors that are free together; strips never overlap."""
+    """`units` whole units of processors, free for `duration` seconds from `start`; strips never overlap."""
 
     start: float
     duration: float
@@ -21,10 +21,10 @@ class Strip(msgspec.Struct, frozen=True):
 
 
 def strips(steps: list[tuple[float, int]]) -> list[Strip]:
-    """The area under `(time, units from then on)`, cut into level strips, each as long as it can be."""
+    """Cut the area under `(time, units from then on)` into horizontal strips of maximal length."""
     found: list[Strip] = []
     open_strips: list[tuple[float, int]] = []
-    """`(start, height of the upper edge)`, higher and higher."""
+    """`(start, height of the upper edge)`, in order of height."""
     for time, units in [*steps, (math.inf, 0)]:
         start = time
         while open_strips and open_strips[-1][1] > units:
@@ -37,12 +37,12 @@ def strips(steps: list[tuple[float, int]]) -> list[Strip]:
 
 
 class Capacity:
-    """The tasks of one shape that a site could have finished, as a function of time.
+    """The tasks of one shape that a site could finish, as a function of time.
 
-    Each strip of the availability profile that is long enough for a request runs tasks one after the
-    other: requests of maxTr, back to back, and a last shorter one, each of which loses the pad. Every
-    request starts later than the profile says by what the site's requests have been late. No more
-    processors are used at any instant than the requests allowed by then may have.
+    Each strip of the availability profile that is long enough for a request runs tasks one after another:
+    requests of maxTr, back to back, and a last shorter one, each of which loses the pad. Every request
+    starts `delay` seconds later than the profile says. The processors in use at an instant never exceed
+    those of the requests allowed until then.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class Capacity:
         whole_tr: bool = False,
     ) -> None:
         """Args:
-        now: no request starts before it, though the profile may be older.
-        requests: that may be made now.
-        ends: when the requests in the system end, each of which lets another one be made.
+        now: epoch seconds; no request starts earlier, though the profile may be older.
+        requests: the number of requests allowed now.
+        ends: the ends of the requests in the system; each end allows another request.
         delay: seconds by which requests start later than planned.
-        whole_tr: every request is as long as allowed, whatever the free slot (the static heuristic).
+        whole_tr: every request lasts maxTr, independent of the free slot (the static heuristic).
         """
         self._shape = shape
         limits = shape.rules.limits
@@ -74,18 +74,18 @@ class Capacity:
             if full or rest
         ]
         self.total = self._by(math.inf)
-        """Tasks that it can finish at all; may be `math.inf`."""
+        """Tasks that it can ever finish; may be `math.inf`."""
         first_round = min(self._longest, shape.rules.pad + shape.runtime)
         self.first = min((begin for begin, _, _, _ in self._strips), default=math.inf) + first_round
-        """When the first task could be finished; `math.inf` where that is never."""
+        """The earliest end of a first task (epoch seconds); `math.inf`: never."""
 
     @property
     def openings(self) -> list[tuple[float, int]]:
-        """`(instant, tasks that can run at the same time from then on)` in order, on top of one another."""
+        """`(instant, further tasks that can run at the same time from then on)`, in order of time."""
         return sorted((begin, tasks) for begin, tasks, _, _ in self._strips)
 
     def by(self, time: float) -> int:
-        """Tasks that could be finished by then (not for `math.inf`: see `total`)."""
+        """Tasks that could be finished until `time` (for `math.inf` see `total`)."""
         return int(self._by(time))
 
     def _by(self, time: float) -> float:
@@ -96,7 +96,7 @@ class Capacity:
         )
 
     def _requests_in(self, duration: float, whole_tr: bool) -> tuple[float, int]:
-        """How many requests of maxTr fit one after the other, and the rounds of a last, shorter one."""
+        """The number of requests of maxTr that fit in a row, and the rounds of a last, shorter one."""
         usable = duration - self._shape.rules.slot_margin
         if math.isinf(usable):
             return math.inf, 0
@@ -106,7 +106,7 @@ class Capacity:
         return full, self._shape.rounds(self._shape.longest_tr(duration - full * self._longest))
 
     def _rounds(self, elapsed: float, full: float, rest: int) -> float:
-        """Tasks that one slot has finished so many seconds after the begin of its strip."""
+        """Tasks that one slot has finished `elapsed` seconds after the start of its strip."""
         if math.isinf(elapsed):
             return full * self._most_rounds + rest
         over = min(full, elapsed // self._longest)

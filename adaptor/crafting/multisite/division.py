@@ -1,27 +1,24 @@
-"""Several sites serve the same bags: which of the waiting tasks each of them asks processors for. Pure.
+"""Divide the waiting tasks among several sites that serve the same bags. Pure.
 
-Each site plans alone (`adaptor.crafting.planner`), so if every one of them planned for all waiting
-tasks, each task would be asked for once per site. One division of all sites at an instant prevents that:
+Each site plans alone (`adaptor.crafting.planner`). If every site planned for all waiting tasks, each task
+would be requested once per site. One division for all sites at an instant prevents that:
 
-1. The pilots in the system cover what they can be expected to take, wherever they are (`coverage`). A
-   task that a pilot queued at one site covers is not asked for at another.
-2. What is uncovered is divided so that all sites would be finished with it at the same time
-   (`levelling`), given what each could do with requests that it may still make (`capacity`): the free
-   slots of its queue, now and planned, its limits, how late its requests have been starting (`waits`),
-   and how long the tasks run there.
-3. A site that does not answer, or at which requests fail, gets nothing new. When it has been silent for
-   a while, its queued pilots no longer cover anything, and of the running ones only what is still
-   heard of: a site that fails slows the bag down and stops nothing. When it comes back, the pilots that
-   are too many are needless and withdrawn.
-4. A queued pilot that is much later than predicted is taken back if the others could have its tasks
-   done clearly sooner (`lateness`).
+1. The pilots in the system cover waiting tasks, at whatever site they are (`coverage`). No site requests
+   processors for a task that a pilot of another site covers.
+2. The uncovered tasks are divided so that all sites would finish at the same time (`levelling`). The
+   capacity of a site (`capacity`) follows from the free slots of its queue, now and planned, its limits,
+   the lateness of its requests (`waits`) and the task runtime there.
+3. A site that does not answer, or that refuses requests, gets no new tasks. After a longer silence its
+   queued pilots cover no tasks, and its running pilots only as far as their workers send messages. So a
+   failing site slows the bag down but does not stop it. When the site returns, surplus pilots are
+   needless and withdrawn.
+4. A queued pilot that is much later than predicted is withdrawn if the other sites could finish its tasks
+   clearly sooner (`lateness`).
+5. A bag with a cost or a deadline comes with target shares (`target_shares`). Tasks beyond a site's
+   capacity stay for later requests.
 
-5. A bag that is to be done for a cost or by a time comes with a wish where its tasks shall run (`wish`).
-   What a site cannot do of that stays for later requests.
-
-What a site can do includes the requests that it may make once its pilots end. Of what it could have
-done in time it asks for no more than its limits let it have now; the rest stays for those later requests,
-rather than to go to a site that would take longer.
+The capacity includes requests that a site may make when its pilots end. A site requests only what its
+limits allow now; the rest of its share stays for those later requests instead of a slower site.
 """
 
 from __future__ import annotations
@@ -43,15 +40,19 @@ from adaptor.crafting.situation import Demand, TaskGroup
 def divide(
     sites: Mapping[str, SiteStatus],
     groups: Sequence[TaskGroup],
-    wishes: Mapping[int, TargetShares] | None = None,
+    targets: Mapping[int, TargetShares] | None = None,
 ) -> dict[str, SitePart]:
-    """The part of every site, in one decision.
+    """The parts of all sites, in one decision.
 
-    The uncovered tasks of a group are in the parts of sites at which it may run, each once at most.
-    `wishes`, by bag with pilots of its own: where its tasks shall run; all others are levelled.
+    Each uncovered task is in the part of at most one site, at which it may run.
+
+    Args:
+        sites: by name.
+        groups: the tasks to divide.
+        targets: by bag with its own pilots: its target shares; all other bags are levelled.
     """
-    covered = joint_coverage({name: each.reckoned for name, each in sites.items()}, groups)
-    work = _Work(sites, groups, covered.uncovered, wishes or {})
+    covered = joint_coverage({name: each.counted_view for name, each in sites.items()}, groups)
+    work = _Work(sites, groups, covered.uncovered, targets or {})
     levels = work.divided()
     return {
         name: SitePart(
@@ -65,7 +66,7 @@ def divide(
 
 
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
-    """The part with its groups put together as the site's own demands are: by the shape of the tasks."""
+    """The part with its tasks summed up by the site's own demands instead of by group."""
     shapes = [_shape_of(demand) for demand in demands]
     uncovered = [0] * len(demands)
     for group, tasks in zip(groups, part.uncovered, strict=True):
@@ -79,28 +80,29 @@ def _shape_of(demand: Demand) -> tuple[int, int | None, int | None]:
 
 
 class _Work:
-    """The uncovered tasks on their way to the sites."""
+    """One division: the uncovered tasks, and the requests that each site may still make."""
 
     def __init__(
         self,
         sites: Mapping[str, SiteStatus],
         groups: Sequence[TaskGroup],
         uncovered: list[int],
-        wishes: Mapping[int, TargetShares],
+        targets: Mapping[int, TargetShares],
     ) -> None:
         self._sites = sites
-        self._wishes = [_wish_of(group, wishes) for group in groups]
+        self._targets = [_target_of(group, targets) for group in groups]
         self._groups = groups
         self._uncovered = uncovered
         self._now = max((site.view.now for site in sites.values()), default=0.0)
         self._allowed = {name: site.allowed for name, site in sites.items()}
         self._first: dict[str, float] = {}
-        """When a task could be finished at a site with a new request."""
+        """By site: the earliest end of a task in a new request (epoch seconds)."""
 
     def divided(self) -> list[Level]:
-        """By group. The one with the largest uncovered share comes first, as when each site plans.
+        """The shares by group. The group with the largest uncovered share goes first, as in the planner.
 
-        Each gets an equal part of the requests that a site may still make; what it leaves goes to the next.
+        Each group gets an equal part of the requests that a site may still make; the next group gets the
+        rest.
         """
         levels = [Level({}, self._now) for _ in self._groups]
         order = sorted(
@@ -112,17 +114,17 @@ class _Work:
         return levels
 
     def _level(self, index: int, order: list[int]) -> Level:
-        """Divide one group, the first in this order, and take off the requests that it needs now."""
+        """Divide the first group of `order` and subtract the requests that it needs now."""
         at = {name: demand for name, demand in self._groups[index].at.items() if name in self._sites}
         requests = {name: self._requests(name, order) for name in at}
         capacities = {
             name: self._sites[name].capacity(demand, requests[name], self._now) for name, demand in at.items()
         }
-        wish = self._wishes[index]
-        if wish is None:
+        target = self._targets[index]
+        if target is None:
             found = level(capacities, self._uncovered[index], self._now)
         else:
-            found = granted(wish, capacities, self._uncovered[index], self._now)
+            found = granted(target, capacities, self._uncovered[index], self._now)
         shares = {}
         for name, demand in at.items():
             most = self._sites[name].most(demand)
@@ -132,12 +134,12 @@ class _Work:
         return msgspec.structs.replace(found, shares=shares)
 
     def _requests(self, name: str, order: list[int]) -> int:
-        """The first group's part of the requests that the site may still make."""
+        """The requests that the site may still make, divided by the groups that follow."""
         turns = sum(name in self._groups[index].at for index in order)
         return math.ceil(self._allowed[name] / turns)
 
     def late(self, name: str) -> dict[int, str]:
-        """The pilot of a site that waits in vain while the other sites could do its tasks: one at a time."""
+        """At most one late pilot whose tasks the other sites could finish clearly sooner, with the reason."""
         pilot = latest(self._sites[name].view.pilots, self._now)
         if pilot is None:
             return {}
@@ -152,7 +154,7 @@ class _Work:
         return {}
 
     def _elsewhere(self, name: str, group: TaskGroup, tasks: int) -> Level:
-        """So many tasks divided among the other sites."""
+        """`tasks` divided among the other sites."""
         others = {
             other: self._sites[other].capacity(demand, self._allowed[other], self._now)
             for other, demand in group.at.items()
@@ -165,17 +167,17 @@ class _Work:
         waiting = sum(self._groups[index].waiting for index in mine)
         uncovered = sum(self._uncovered[index] for index in mine)
         if not uncovered:
-            pilots = {each: standing.reckoned.pilots for each, standing in self._sites.items()}
+            pilots = {each: status.counted_view.pilots for each, status in self._sites.items()}
             return why_covered(pilots, waiting)
-        if wished := [wish.reason for index in mine if (wish := self._wished(index)) is not None]:
-            return "; ".join([self._portion(name, levels, mine).gets, *wished])
+        if targeted := [target.reason for index in mine if (target := self._target(index)) is not None]:
+            return "; ".join([self._portion(name, levels, mine).gets, *targeted])
         portion = self._portion(name, levels, mine)
         site = self._sites[name]
         return why_some(portion) if portion.mine else why_none(portion, site.view, site.closed)
 
-    def _wished(self, index: int) -> TargetShares | None:
-        """What is wished of a group of which tasks are to be divided."""
-        return self._wishes[index] if self._uncovered[index] else None
+    def _target(self, index: int) -> TargetShares | None:
+        """The target shares of a group that has uncovered tasks; else None."""
+        return self._targets[index] if self._uncovered[index] else None
 
     def _portion(self, name: str, levels: list[Level], mine: list[int]) -> SitePortion:
         site = self._sites[name]
@@ -194,7 +196,7 @@ class _Work:
         )
 
 
-def _wish_of(group: TaskGroup, wishes: Mapping[int, TargetShares]) -> TargetShares | None:
-    """Tasks of one group either share pilots or are of one bag."""
+def _target_of(group: TaskGroup, targets: Mapping[int, TargetShares]) -> TargetShares | None:
+    """The target shares of a group: its tasks either share pilots or belong to one bag."""
     bag = next((demand.bag for demand in group.at.values()), None)
-    return None if bag is None else wishes.get(bag)
+    return None if bag is None else targets.get(bag)

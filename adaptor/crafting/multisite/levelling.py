@@ -1,4 +1,4 @@
-"""Dividing tasks among sites so that all of them are expected to be finished at the same time."""
+"""Divide tasks among sites so that all sites are expected to finish at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PRECISE = 1e-3
 
 
 class Level(msgspec.Struct, frozen=True):
-    """Tasks by site, and the instant at which the last of them is expected to be finished."""
+    """Tasks by site, and the expected end of the last of them (epoch seconds)."""
 
     shares: dict[str, int]
     finish: float
@@ -24,13 +24,13 @@ class Level(msgspec.Struct, frozen=True):
 
 
 def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
-    """Pour the tasks over the capacities, as water finds its level.
+    """Divide the tasks so that the last one ends as early as possible.
 
-    That is the same as giving one task after the other to whichever site could finish it first, which
-    minimises the time of the last one (each site's tasks are alike). Found by bisection over the time;
-    of what is finished at that very instant each site gets a part in proportion to what it could do then.
-    The shares sum up to `tasks`, or to what the sites can finish at all where that is less. A site whose
-    capacity grows at any instant never gets less for it.
+    The result equals assigning one task after another to the site that could finish it first (the tasks
+    of a site are alike). Bisection over time finds the common finish. Tasks that end at that very instant
+    go to the sites in proportion to the tasks that each could finish then. The shares sum up to `tasks`,
+    or to all that the sites can ever finish if that is less. A site never gets fewer tasks because its
+    capacity grew.
     """
     target = int(min(tasks, sum(each.total for each in capacities.values())))
     if target <= 0:
@@ -52,7 +52,7 @@ def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
 
 
 def _in_proportion(weights: Mapping[str, int], number: int) -> dict[str, int]:
-    """So many, at most their sum, divided by D'Hondt's method: a larger weight never gets less for it."""
+    """Divide `number` (at most the sum of weights) by D'Hondt's method: monotone in each weight."""
     total = max(1, sum(weights.values()))
     parts = {name: number * weight // total for name, weight in weights.items()}
     for _ in range(number - sum(parts.values())):

@@ -1,4 +1,4 @@
-"""One site as the division reckons with it at an instant, and what the division leaves to it."""
+"""The input of the division for one site, and its result for that site."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ NO_ANSWER = "its scheduler does not answer"
 
 
 class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a site."""
+    """A site at the instant of the division."""
 
     view: PlanningView
-    """With the queue as last seen; its demands are not looked at."""
+    """With the queue as last read; the division ignores its demands."""
     free: Profile | None = None
-    """What is free beside all jobs, our own included; None while that is not known."""
+    """The processors that all jobs leave free, own pilots included; None: unknown."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     closed: str = ""
-    """Why no request may be made there now; empty: it may."""
+    """Why the site must not get requests now; empty: it may."""
     lost: bool = False
-    """Silent for so long that its pilots are reckoned with no more but for the workers that are heard of."""
+    """Silent for too long: only workers that still send messages count, no other pilots."""
 
     @property
-    def reckoned(self) -> PlanningView:
-        """The site with the pilots that still count."""
+    def counted_view(self) -> PlanningView:
+        """The view with the pilots that still count."""
         if not self.lost:
             return self.view
         running = [pilot for pilot in self.view.pilots if pilot.state is PilotState.RUNNING]
@@ -38,14 +38,14 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def allowed(self) -> int:
-        """Requests that may be made now."""
+        """The number of requests allowed now."""
         if self.closed or self.lost or self.free is None or self.view.queue is None:
             return 0
         in_system = sum(pilot.state.in_system for pilot in self.view.pilots)
         return max(0, self.view.rules.limits.max_pending_requests - in_system)
 
     def capacity(self, demand: Demand, requests: int, now: float) -> Capacity:
-        """What the site could do for a demand, if it may make so many requests now."""
+        """What the site could do for a demand if it may make `requests` now."""
         shape = self.shape(demand)
         return Capacity(
             self.free or Profile(now, 0),
@@ -66,7 +66,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def most(self, demand: Demand) -> int:
-        """Tasks that one request can hold at the most."""
+        """The most tasks that one request can hold."""
         shape = self.shape(demand)
         return shape.slots(shape.widest) * max(1, shape.rounds(shape.rules.limits.max_tr))
 
@@ -76,12 +76,12 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         return shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr))
 
     def delay(self, processors: int, now: float) -> float:
-        """What requests of this width have been late there, or those that wait now, where that is more."""
+        """Expected lateness of a request of this width (seconds): learned or present, the larger one."""
         waiting = max((lateness(pilot, now) for pilot in self.view.pilots), default=0.0)
         return max(waiting, self.waits.lateness(processors, now))
 
     def _ends(self, now: float) -> list[float]:
-        """When pilots end and others may take their place; at no time where the site is not to be used."""
+        """The ends of the pilots, each of which allows another request; none if the site gets no requests."""
         if self.closed or self.lost:
             return []
         return [
@@ -91,13 +91,13 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SitePart(msgspec.Struct, frozen=True, kw_only=True):
-    """What the division leaves to one site."""
+    """The result of the division for one site."""
 
     uncovered: list[int]
-    """By group: the tasks that the site asks processors for."""
+    """By group: the tasks for which the site requests processors."""
     needless: list[int]
-    """Pilots that find no task, of any site."""
+    """Ids of pilots without a task, at any site."""
     late: dict[int, str]
-    """Queued pilots of the site to take back because of their lateness, with the reason."""
+    """By id: the site's queued pilots to withdraw because they are late, with the reason."""
     reason: str
-    """Why so many tasks, in one sentence with the numbers."""
+    """Why the site gets these tasks, in one sentence with the numbers."""

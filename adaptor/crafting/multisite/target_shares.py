@@ -1,4 +1,4 @@
-"""Where the tasks of a bag shall run, as somebody decided who knows of costs and deadlines. Pure."""
+"""Target task shares per site, computed elsewhere from cost and deadline. Pure."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class TargetShares(msgspec.Struct, frozen=True, kw_only=True):
 
     shares: dict[str, int]
     seconds: float
-    """From now until all of them are expected to be done; may be `math.inf`."""
+    """Seconds from now until the last task is expected to end; may be `math.inf`."""
     reason: str
-    """In one sentence with the numbers."""
+    """Why these shares, in one sentence with the numbers."""
 
 
-def granted(wish: TargetShares, capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
-    """The wish as far as the sites can do it, and no more than these tasks.
+def granted(target: TargetShares, capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
+    """The target shares, limited to `tasks` and to the capacity of each site.
 
-    What a site cannot do goes to no other: the next wish will say where it shall go.
+    Tasks beyond a site's capacity go to no other site: the next target shares will assign them.
     """
     shares = {}
     for name, capacity in capacities.items():
-        shares[name] = int(min(tasks, wish.shares.get(name, 0), capacity.total))
+        shares[name] = int(min(tasks, target.shares.get(name, 0), capacity.total))
         tasks -= shares[name]
-    return Level(shares, now + wish.seconds)
+    return Level(shares, now + target.seconds)

@@ -240,7 +240,7 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
 ) -> None:
     sites, groups = drawn
     parts = divide(sites, groups)
-    left = joint_coverage({name: each.reckoned for name, each in sites.items()}, groups).uncovered
+    left = joint_coverage({name: each.counted_view for name, each in sites.items()}, groups).uncovered
     for index, group in enumerate(groups):
         assert sum(part.uncovered[index] for part in parts.values()) <= left[index] <= group.waiting
     for name, each in sites.items():
