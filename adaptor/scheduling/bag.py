@@ -1,6 +1,6 @@
-"""One bag in memory: which of its tasks wait, which are held by workers, which have ended.
+"""One bag in memory: which of its tasks wait, which tasks workers hold, which tasks have ended.
 
-Small on purpose: a waiting task costs a few bytes, its command stays in the journal until leased.
+A waiting task costs a few bytes of memory: its command stays in the journal until a worker gets the task.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STATES = list(TaskState)
 
 
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
-    """A bag in numbers, as the journal keeps it."""
+    """The counts of a bag that the journal keeps."""
 
     waiting: int
     leased: int
@@ -40,19 +40,19 @@ class Bag:
         self.total = total
         self.waiting: deque[int] = deque()
         self.live: dict[int, set[int]] = {}
-        """Attempts that workers hold, by task."""
+        """By task: the attempts that workers hold."""
         self.adrift: dict[int, set[int]] = {}
-        """Attempts that count no longer but whose worker may still tell how they ended, by task."""
+        """By task: the attempts that the broker gave up but whose worker may still report a result."""
         self.charged: dict[int, int] = {}
-        """Failures of their own, by task."""
+        """By task: its own failures."""
         self.preempted: dict[int, Preempted] = {}
-        """By unfinished task: its donated nodes that were taken while it ran."""
+        """By unfinished task: its runs that ended because the donated node was taken."""
         self.retried = 0
-        """Failed attempts that were tried again."""
+        """Failed attempts that caused a retry."""
         self.runtime = 0.0
-        """Seconds that the done tasks took, in sum."""
+        """The sum of the runtimes of done tasks, seconds."""
         self.squares = 0.0
-        """The sum of their squares."""
+        """The sum of the squared runtimes."""
         self.first_done: float | None = None
         self._states = bytearray(total)
         self._attempts = array("H", bytes(2 * total))
@@ -60,11 +60,11 @@ class Bag:
         self._counts[TaskState.WAITING] = total
 
     def fill(self) -> None:
-        """Put all tasks into the queue (a new bag)."""
+        """Queue all tasks (of a new bag)."""
         self.waiting.extend(range(self.total))
 
     def restore(self, task: int, state: TaskState, attempts: int, charged: int) -> None:
-        """Set what the journal says of one task; tasks come in the order in which they wait."""
+        """Set one task's state from the journal; call it in the order in which the tasks wait."""
         self._set(task, state)
         self._attempts[task] = attempts
         if charged:
@@ -76,7 +76,7 @@ class Bag:
         return _STATES[self._states[task]]
 
     def attempts(self, task: int) -> int:
-        """How many attempts of the task there have been."""
+        """The number of attempts of the task so far."""
         return self._attempts[task]
 
     def count(self, state: TaskState) -> int:
@@ -91,7 +91,7 @@ class Bag:
         return not self._counts[TaskState.WAITING] and not self._counts[TaskState.LEASED]
 
     def lease(self, task: int) -> int:
-        """Give out a waiting task (already off the queue) or a replica; the new attempt's number."""
+        """Lease a waiting task (already off the queue) or a replica; returns the new attempt's number."""
         if self.state(task) is TaskState.WAITING:
             self._move(task, TaskState.LEASED)
         self._attempts[task] += 1
@@ -100,7 +100,7 @@ class Bag:
         return attempt
 
     def revive(self, task: int, attempt: int) -> None:
-        """An attempt that was given up turns out to run still."""
+        """Count an attempt as live again: the broker gave it up, but it still runs."""
         if self.state(task) is TaskState.WAITING:
             self.waiting.remove(task)
             self._move(task, TaskState.LEASED)
@@ -108,16 +108,16 @@ class Bag:
         self.live.setdefault(task, set()).add(attempt)
 
     def expects(self, task: int, attempt: int) -> bool:
-        """Whether the end of this attempt is still to be told; a second telling is not expected."""
+        """True until the end of this attempt was processed; a repeated report is not expected."""
         return attempt in self.live.get(task, ()) or attempt in self.adrift.get(task, ())
 
     def release(self, task: int, attempt: int) -> None:
-        """An attempt is over, whatever came of it."""
+        """Forget an attempt that has ended."""
         _discard(self.live, task, attempt)
         _discard(self.adrift, task, attempt)
 
     def set_adrift(self, task: int, attempt: int) -> None:
-        """An attempt is given up; it may have a result all the same."""
+        """Give an attempt up; its worker may still report a result."""
         _discard(self.live, task, attempt)
         self.adrift.setdefault(task, set()).add(attempt)
 
@@ -128,7 +128,7 @@ class Bag:
         return task
 
     def put_back(self, task: int, *, first: bool) -> None:
-        """A task without live attempts waits again, at the head of the queue or at its end."""
+        """Queue a task without live attempts again, at the head or at the end."""
         self._move(task, TaskState.WAITING)
         if first:
             self.waiting.appendleft(task)
@@ -136,7 +136,7 @@ class Bag:
             self.waiting.append(task)
 
     def charge(self, task: int) -> bool:
-        """Count a failure of the task's own; whether it may be tried again."""
+        """Count a failure of the task itself; returns True if it may run again."""
         self.charged[task] = self.charged.get(task, 0) + 1
         again = self.charged[task] <= self.spec.retries
         self.retried += again
@@ -146,7 +146,7 @@ class Bag:
         return self.preempted.get(task, NEVER_PREEMPTED)
 
     def preempt(self, task: int, ran: float) -> None:
-        """The donated node of a task was taken after so many seconds."""
+        """Count a run of `ran` seconds that ended because the donated node was taken."""
         self.preempted[task] = self.preempted_of(task).again(ran)
 
     def credit(self, wall: float, at: float) -> None:
@@ -156,7 +156,7 @@ class Bag:
         self.first_done = at if self.first_done is None else min(at, self.first_done)
 
     def end(self, task: int, state: TaskState) -> set[int]:
-        """The task has ended; returns its other live attempts, which are of no use now."""
+        """Set the task's final state; returns its other live attempts, which are now useless."""
         if self.state(task) is TaskState.WAITING:
             self.waiting.remove(task)
         self._move(task, state)
@@ -175,7 +175,7 @@ class Bag:
         return unfinished
 
     def retry(self) -> list[int]:
-        """Put failed and cancelled tasks back, with fresh retries; returns their numbers."""
+        """Queue failed and cancelled tasks again, with all their retries; returns their numbers."""
         again = [
             task
             for task in range(self.total)
@@ -187,13 +187,13 @@ class Bag:
         return again
 
     def fits(self, processors: int, memory: int) -> bool:
-        """Whether one of its tasks fits into so many processors and bytes."""
+        """True if one task fits into these processors and bytes of memory."""
         return self.spec.cpus <= processors and (self.spec.memory or 0) <= memory
 
     def _move(self, task: int, state: TaskState) -> None:
         old = self.state(task)
         if state not in TASK_TRANSITIONS[old]:
-            raise ValueError(f"bag {self.id}, task {task}: {old.value} does not become {state.value}")
+            raise ValueError(f"bag {self.id}, task {task}: {old.value} cannot become {state.value}")
         self._set(task, state)
 
     def _set(self, task: int, state: TaskState) -> None:

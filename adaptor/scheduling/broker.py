@@ -1,7 +1,7 @@
 """The broker: workers pull the tasks of all bags (De Rose §4.3, Fig. 2). Pure.
 
-Each call collects what has changed, for the journal, and what the workers are to be told; `drain`
-hands both over, and the daemon sends only after it has written.
+Each call collects changes for the journal and orders for the workers. `drain` returns both; the daemon
+writes the changes first, then sends the orders. Times are epoch seconds.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from adaptor.scheduling.tail_replication import stop_unpaid_copies
 from adaptor.scheduling.workers import Worker
 
 LEASE_TIMEOUT = 15.0
-"""Seconds after which a lease that the worker does not mention is asked about."""
+"""Seconds after which the broker asks about a lease that the worker does not report."""
 _ROUND_TRIPS = 6
-"""So many are waited for besides, where messages take long: a lease on its way is not a lost one."""
+"""Round trips added to that timeout, since a lease in a slow message is not lost."""
 
 
 ALL_ENDED = "all tasks have ended"
-"""Why a worker is told to leave when no unfinished task may run in its pilot."""
+"""The reason in the order to leave, when no unfinished task may run in a worker's pilot."""
 
 
 class Broker:
@@ -38,7 +38,7 @@ class Broker:
         self.state = SchedulingState(sites)
 
     def drain(self) -> tuple[Changes, dict[str, DraftOrders]]:
-        """What has changed since the last call, and orders by worker id."""
+        """The changes since the last call, and the orders by worker id."""
         changes, self.state.changes = self.state.changes, Changes()
         touched, self.state.touched = self.state.touched, {}
         changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
@@ -53,7 +53,7 @@ class Broker:
         dispatch(self.state, now)
 
     def cancel(self, bag_id: int) -> int:
-        """Cancel a bag's unfinished tasks and end their attempts; returns how many tasks."""
+        """Cancel a bag's unfinished tasks and abort their attempts; returns the number of tasks."""
         bag = self.state.bags.get(bag_id)
         if bag is None:
             return 0
@@ -68,7 +68,7 @@ class Broker:
         return len(cancelled)
 
     def retry(self, bag: Bag, now: float) -> int:
-        """Put a bag's failed and cancelled tasks back with fresh retries; returns how many."""
+        """Queue a bag's failed and cancelled tasks again with all retries; returns their number."""
         bag = self.state.bags.get(bag.id, bag)
         again = bag.retry()
         for task in again:
@@ -78,51 +78,51 @@ class Broker:
         return len(again)
 
     def demands(self, site: str) -> tuple[Demand, ...]:
-        """What the planner of a site has to find processors for, by shape of task."""
+        """The tasks for which a site's planner needs processors, by shape of task."""
         return demands_of(self.state, site)
 
     def groups(self) -> tuple[TaskGroup, ...]:
-        """What has to be divided among the sites: the tasks by their shape and the sites they may run at."""
+        """The tasks to divide among the sites, by shape and by the sites at which they may run."""
         return groups_of(self.state)
 
     def sharers(self, site: str, demand: Demand) -> dict[int, float]:
-        """The bags whose waiting tasks make a demand, and how many each has."""
+        """By bag: the number of its waiting tasks in a demand."""
         return sharers_of(self.state, site, demand)
 
     def keep_apart(self, bag: int) -> None:
-        """From now on a bag runs in pilots of its own only, since it pays for itself."""
+        """Run a bag only in its own pilots from now on, because it pays for itself."""
         self.state.alone.add(bag)
 
     def own_pilot(self, pilot: int, bag: int) -> None:
-        """A pilot serves this bag alone."""
+        """Let a pilot serve only this bag."""
         self.state.owners[pilot] = bag
 
     def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
-        """What may be started on donated nodes of a site, by bag or by bags that share their pilots."""
+        """The waiting tasks that may start on donated nodes of a site, by bag."""
         return donation_demands(self.state, site)
 
     def use_node(self, pilot: int, node: DonatedNode) -> None:
-        """A pilot runs on a donated node, or what is known of that node has changed."""
+        """Set or update the donated node on which a pilot runs."""
         self.state.donated[pilot] = node
 
     def learn_hazard(self, site: str, hazard: Hazard) -> None:
-        """How long the nodes of a site stay idle."""
+        """Set the hazard of a site: for how long its nodes stay idle."""
         self.state.hazards[site] = hazard
 
     def forget_pilot(self, pilot: int) -> None:
-        """It has ended, and all that it left behind was heard."""
+        """Forget a pilot that has ended and whose results have all arrived."""
         self.state.donated.pop(pilot, None)
         self.state.owners.pop(pilot, None)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:
-        """How a pilot that serves one bag is charged; None: it has ended."""
+        """Set the charging of a pilot that serves one bag; None: the pilot has ended."""
         if meter is None:
             self.state.meters.pop(pilot, None)
         elif pilot in self.state.owners:
             self.state.meters[pilot] = meter
 
     def starts(self, bag: int) -> list[float]:
-        """When the tasks of a bag that run were started, as far as workers have said so."""
+        """The first starts of a bag's running tasks, as reported by workers (epoch seconds)."""
         first: dict[int, float] = {}
         for worker in self.state.workers.values():
             for key, held in worker.held.items():
@@ -131,7 +131,7 @@ class Broker:
         return list(first.values())
 
     def started(self, bag: int) -> int:
-        """Tasks of a bag that run; a worker may hold others in reserve."""
+        """The number of running tasks of a bag, without those that workers hold in reserve."""
         tasks = {
             key.task
             for worker in self.state.workers.values()
@@ -141,31 +141,31 @@ class Broker:
         return len(tasks)
 
     def set_longest(self, site: str, longest: float) -> None:
-        """The site leaves less time for a task than was thought."""
+        """Correct the longest task of a site, seconds."""
         self.state.set_longest(site, longest)
 
     @property
     def busy(self) -> bool:
-        """Whether any task is unfinished."""
+        """True if any task is unfinished."""
         return any(not bag.ended for bag in self.state.bags.values())
 
     def has_work_for(self, site: str) -> bool:
-        """Whether an unfinished task may run at this site."""
+        """True if an unfinished task may run at this site."""
         return any(not bag.ended and self.state.concerns(bag, site) for bag in self.state.bags.values())
 
     def has_waiting(self, site: str) -> bool:
-        """Whether a task waits that may run at this site."""
+        """True if a waiting task may run at this site."""
         return any(bag.waiting and self.state.concerns(bag, site) for bag in self.state.bags.values())
 
     def has_work_in(self, pilot: int, site: str) -> bool:
-        """Whether an unfinished task may run in a pilot."""
+        """True if an unfinished task may run in a pilot."""
         bags = self.state.bags.values()
         return any(not bag.ended and self.state.serves_in(pilot, site, bag) for bag in bags)
 
     # --- workers -------------------------------------------------------------------------------
 
     def hello(self, id: str, hello: Hello, site: str, now: float) -> None:
-        """A worker is there, new or known from before; its word on what it holds is the truth."""
+        """Process the Hello of a new or known worker: its list of held attempts replaces ours."""
         believed = self._take_over(id, hello, site, now)
         worker = self.state.workers[id]
         holding = set(hello.holding) | {result.key for result in hello.unacknowledged}
@@ -178,7 +178,7 @@ class Broker:
         self._settle_all(worker, hello.unacknowledged, now)
 
     def _take_over(self, id: str, hello: Hello, site: str, now: float) -> set[AttemptKey]:
-        """Enter the worker, with the leases that it is believed to hold."""
+        """Enter the worker with the leases known so far; returns those."""
         known = self.state.workers.get(id)
         worker = Worker(
             id,
@@ -195,7 +195,7 @@ class Broker:
         return set(worker.held)
 
     def report(self, id: str, report: Report, now: float) -> None:
-        """Results, starts and free processors; a worker that nobody knows is asked to say Hello."""
+        """Process results, starts and free processors; ask an unknown worker to say Hello."""
         worker = self.state.workers.get(id)
         orders = self.state.orders.of(id)  # every report is answered
         if worker is None or worker.awaited:
@@ -212,7 +212,7 @@ class Broker:
         feed(self.state, worker, now)
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
-        """A worker leaves; what it still holds goes back into the queue. Returns it if it was known."""
+        """Process a Goodbye: queue the worker's tasks again. Returns the worker; None: unknown."""
         worker = self.state.workers.get(id)
         if worker is None:
             self.state.orders.of(id).acknowledged.extend(result.key for result in results)
@@ -223,14 +223,14 @@ class Broker:
         return worker
 
     def lost(self, id: str, outcome: AttemptOutcome, at: float, now: float) -> None:
-        """A worker is gone without a word, at the time `at`; what it held is given up as `outcome`."""
+        """Remove a worker that was lost at time `at`; its attempts end as `outcome`."""
         worker = self.state.workers.get(id)
         if worker is not None:
             self._remove(worker, outcome, at)
             dispatch(self.state, now)
 
     def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:
-        """Results that a worker wrote down before it left because nobody acknowledged them."""
+        """Process unacknowledged results that a worker wrote to a file before it left."""
         nobody = Worker(
             "", pilot=pilot, site=site, node="", processors=0, memory=0, deadline=float("inf"), seen=now
         )
@@ -240,7 +240,7 @@ class Broker:
         dispatch(self.state, now)
 
     def silent(self, since: float) -> list[Worker]:
-        """Workers that have not been heard of after `since`."""
+        """Workers without a message after `since`."""
         return [worker for worker in self.state.workers.values() if worker.seen < since]
 
     def of_pilot(self, pilot: int) -> list[Worker]:
@@ -253,7 +253,7 @@ class Broker:
         self.state.orders.of(worker).leave = why
 
     def send_home(self, site: str) -> None:
-        """Workers of a site for which no task is left leave at once, rather than after their idle time."""
+        """Order workers of a site without tasks to leave at once, instead of after their idle time."""
         for worker in self.of_site(site):
             if not self.has_work_in(worker.pilot, site):
                 self.tell_to_leave(worker.id, ALL_ENDED)
@@ -272,7 +272,7 @@ class Broker:
             self.state.orders.of(worker.id).acknowledged.append(result.key)
 
     def _misses_leases(self, worker: Worker, report: Report, now: float) -> bool:
-        """Whether a heartbeat names fewer leases than were sent long ago: a message was lost."""
+        """True if a heartbeat names fewer leases than we sent before the timeout: a message was lost."""
         timeout = LEASE_TIMEOUT + _ROUND_TRIPS * 2 * self.state.sites[worker.site].latency
         old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
         return old > len(report.load) + report.queued

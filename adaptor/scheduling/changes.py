@@ -1,4 +1,4 @@
-"""What a step of the broker changed, to be written into the journal in one transaction."""
+"""The changes of one broker step, which the journal writes in one transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from adaptor.scheduling.bag import Tally
 
 
 class AttemptStart(msgspec.Struct, frozen=True):
-    """An attempt was leased to a worker."""
+    """A worker got an attempt. Times in epoch seconds."""
 
     key: AttemptKey
     pilot: int
@@ -20,7 +20,7 @@ class AttemptStart(msgspec.Struct, frozen=True):
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt is over."""
+    """An attempt has ended. Instants in epoch seconds, durations in seconds, memory in bytes."""
 
     key: AttemptKey
     outcome: AttemptOutcome
@@ -33,11 +33,11 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     signal: int | None = None
     error: str | None = None
     pilot: int | None = None
-    """Where its worker told the end; None: nobody told it."""
+    """The pilot whose worker reported the end; None: no worker reported it."""
 
 
 class AttemptRevived(msgspec.Struct, frozen=True):
-    """An attempt that was given up turns out to run still."""
+    """An attempt still runs although the broker had given it up."""
 
     key: AttemptKey
 
@@ -56,16 +56,16 @@ class TaskChange(msgspec.Struct, frozen=True):
     result: int | None
     """The attempt whose end is the task's result."""
     error: str | None = None
-    """Why the task failed, where the attempt's own end does not say it."""
+    """Why the task failed, if the end of the attempt does not say it."""
 
 
 class Changes(msgspec.Struct):
-    """In the order in which they happened."""
+    """All changes of one step, in the order in which they happened."""
 
     attempts: list[AttemptChange] = []
     tasks: list[TaskChange] = []
     tallies: dict[int, Tally] = {}
-    """The bags whose numbers changed."""
+    """By bag whose counts changed: the new counts."""
 
     def __bool__(self) -> bool:
         return bool(self.attempts or self.tasks or self.tallies)

@@ -1,4 +1,4 @@
-"""What the broker's bags ask of the sites: tasks by shape, with the runtimes that were learned."""
+"""The demand of the broker's bags at the sites: tasks by shape, with the learned runtimes."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from adaptor.scheduling.donated_nodes import donation_demand
 from adaptor.scheduling.state import SchedulingState
 
 _Shape = tuple[int, int | None, int | None]
-"""Processors and memory of a task; its bag, where that has pilots of its own."""
+"""Processors and memory of a task, and its bag if that has its own pilots."""
 
 
 class BagDonationDemand(msgspec.Struct, frozen=True):
-    """Tasks of one bag that may be started on donated nodes."""
+    """Tasks of one bag that may start on donated nodes."""
 
     bag: int
     memory_per_task: int | None
     """Bytes."""
     own: bool
-    """Whether the bag runs in pilots of its own only."""
+    """True if the bag runs only in its own pilots."""
     wanted: DonationDemand
 
 
 def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDemand, ...]:
-    """What waits and may be started on donated nodes of a site, by bag."""
+    """The waiting tasks that may start on donated nodes of a site, by bag."""
     return tuple(
         BagDonationDemand(bag.id, bag.spec.memory, bag.id in state.alone, wanted)
         for bag in _unfinished(state)
@@ -39,7 +39,7 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
 
 
 def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
-    """What formal requests are wanted for: all unfinished bags that may run at a site, by shape of task."""
+    """The demand for formal requests at a site: all unfinished bags that may run there, by shape of task."""
     by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
     for bag in _formal(state):
         if bag.spec.allows(site):
@@ -69,12 +69,12 @@ def _unfinished(state: SchedulingState) -> Iterable[Bag]:
 
 
 def _formal(state: SchedulingState) -> Iterable[Bag]:
-    """Those whose tasks may run in formal requests."""
+    """The unfinished bags whose tasks may run in formal requests."""
     return (bag for bag in _unfinished(state) if bag.spec.allocation != "transparent")
 
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
-    """The bags whose waiting tasks make a demand, and how many each has."""
+    """By bag: the number of its waiting tasks in a demand."""
     shape = demand.processors_per_task, demand.memory_per_task, demand.bag
     waiting = {
         bag.id: float(bag.count(TaskState.WAITING))
@@ -93,7 +93,7 @@ def _waiting(bags: list[Bag]) -> int:
 
 
 def _running(state: SchedulingState, site: str, bags: list[Bag]) -> int:
-    """Tasks that workers of this site hold, replicas counted too."""
+    """Tasks that workers of this site hold, replicas included."""
     return sum(state.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
 
 
@@ -112,7 +112,7 @@ def _demand(state: SchedulingState, site: str, bags: list[Bag], running: int) ->
 
 
 def _estimates(state: SchedulingState, bag: Bag, site: str) -> list[float]:
-    """The estimated runtimes of a bag's waiting tasks, each once; of any task where none waits."""
+    """The different estimated runtimes of a bag's waiting tasks; without waiting tasks, that of any task."""
     learner = state.learner(bag.id, site)
     odd = [task for task in learner.cut_tasks | bag.preempted.keys() if bag.state(task) is TaskState.WAITING]
     estimates = [state.estimate_of(bag, site, task) for task in odd]

@@ -1,4 +1,4 @@
-"""A bag in numbers, as decisions on requests and credits see it. Pure."""
+"""The facts about a bag that decisions on requests and credits use. Pure."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from adaptor.scheduling.state import SchedulingState
 
 
 class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a bag's runtimes at one site."""
+    """What the runtime learner knows of a bag at one site."""
 
     learned: LearnedRuntimes
     mean: float | None
-    """Seconds; None before the first task has finished there."""
+    """Mean runtime in seconds; None before the first task has finished there."""
     estimate: float
-    """Seconds that a task of which nothing is known is taken to need."""
+    """The estimated runtime of a task that was never cut, seconds."""
 
 
 class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A bag that has pilots of its own, at an instant. Times are epoch seconds, durations seconds."""
+    """A bag with its own pilots, at one instant. Times are epoch seconds, durations seconds."""
 
     id: int
     spec: BagSpec
     tasks: int
-    """Those that have a result or may still have one."""
+    """Tasks that have a result or may still get one."""
     waiting: int
     finished: int
     total: float
-    """Runtimes of the finished tasks, in sum."""
+    """The sum of the runtimes of finished tasks."""
     squares: float
-    """Their squares, in sum."""
+    """The sum of the squared runtimes."""
     starts: tuple[float, ...]
-    """By running task: when its first attempt began."""
+    """By running task: the start of its first attempt."""
     attempts: dict[str, tuple[float, ...]]
-    """By site: when each running attempt there began, replicas too."""
+    """By site: the start of each running attempt there, replicas included."""
     learned: dict[str, LearnedAt]
     """By each site at which the bag may run."""
     runtimes: tuple[float, ...]
-    """Of the finished tasks, one in `every`."""
+    """A sample of the finished tasks: one runtime in `every`."""
     every: int
 
     def elapsed(self, site: str, now: float) -> list[float]:
-        """For how many seconds each attempt at a site has run."""
+        """Seconds since the start of each running attempt at a site."""
         return [max(0.0, now - start) for start in self.attempts.get(site, ())]
 
 
@@ -70,7 +70,7 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
 
 
 def _running(state: SchedulingState, bag: int) -> tuple[dict[int, float], dict[str, list[float]]]:
-    """By task the first start, and by site the starts of all attempts, as far as workers have told them."""
+    """By task the first start, and by site the starts of all attempts, as reported by workers."""
     first: dict[int, float] = {}
     attempts: dict[str, list[float]] = {}
     for worker in state.workers.values():

@@ -1,7 +1,8 @@
 """Which waiting task goes to which worker: eager scheduling with fair shares between bags.
 
-Eager: a worker with room is given the next task at once (De Rose §1). Leasing ahead keeps a short
-reserve of tasks with the worker, so that no slot waits for a round trip.
+Eager: a worker with free processors gets the next task at once (De Rose §1). Each worker also holds a short
+reserve of tasks, so that no slot waits for a round trip. When no task waits, idle workers get unstarted
+tasks back from other workers, then replicas of running tasks: the first result of a task wins.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
 RESERVE_LIMIT = 256
-"""Leases held in reserve, at most."""
+"""The most leases that a worker holds in reserve."""
 _PAUSE = 0.1
 """Seconds between two searches for tasks to replicate, for each hundred workers."""
 
 
 def dispatch(state: SchedulingState, now: float) -> None:
-    """Offer what waits to every worker that has room."""
+    """Lease waiting tasks to every worker with free processors."""
     for worker in list(state.workers.values()):
         if not worker.awaited and worker.free_processors > 0:
             feed(state, worker, now)
 
 
 def feed(state: SchedulingState, worker: Worker, now: float) -> None:
-    """Give a worker what fits into its free processors, then its reserve."""
+    """Lease tasks to a worker: first for its free processors, then for its reserve."""
     while _lease_next(state, worker, worker.free_processors, worker.free_memory, now):
         pass
     bags = _waiting_bags(state, worker)
@@ -49,7 +50,7 @@ def _waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
 
 
 def _lease_next(state: SchedulingState, worker: Worker, processors: int, memory: int, now: float) -> bool:
-    """Lease one task of the bag that holds the fewest processors here (the older one where equal)."""
+    """Lease one task of the bag that holds the fewest processors at this site (of equals, the older bag)."""
     bags = _waiting_bags(state, worker)
     bags.sort(key=lambda bag: (state.shares[bag.id, worker.site], bag.id))
     for bag in bags:
@@ -67,9 +68,9 @@ def _lease_next(state: SchedulingState, worker: Worker, processors: int, memory:
 def _take_fitting(state: SchedulingState, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
     """Take the first waiting task that can finish before the pilot ends: (task, seconds it needs).
 
-    In a pilot of a formal request, tasks that are held for it go first: the others may run on donated
-    nodes too. Only tasks that were cut or preempted before need more than the others, so only those are
-    looked past.
+    In a pilot of a formal request, tasks held for formal requests (`fitting.held`) go first, since the
+    other tasks may run on donated nodes too. Only tasks that were cut or preempted need more time than the
+    others, so the search ends after as many tasks as there are of those.
     """
     if worker.pilot in state.donated:
         return take_for_donated(state, bag, worker, now)
@@ -87,7 +88,7 @@ def _take_fitting(state: SchedulingState, bag: Bag, worker: Worker, now: float) 
 
 
 def _keep_for(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
-    """Whether this worker is kept for a bag that holds nothing and needs more than is free."""
+    """True if this worker must keep its free processors for a bag that holds none here and needs more."""
     if state.shares[bag.id, worker.site] or not bag.fits(worker.processors, worker.memory):
         return False
     keeper = state.reserved.get(bag.id)
@@ -97,10 +98,10 @@ def _keep_for(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
 
 
 def _reserve(state: SchedulingState, bag: Bag, worker: Worker) -> int:
-    """How many leases a worker should hold beyond those that it runs.
+    """The number of leases that a worker should hold beyond its running tasks.
 
-    Enough for the site's `reserve` seconds of work and at least one, but never more than half of its fair
-    part of what waits (guided self-scheduling), so that the end of a bag does not sit in one worker's queue.
+    Enough for the site's `reserve` seconds of work and at least one, but at most half of the worker's fair
+    part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
     """
     mean = state.learner(bag.id, worker.site).mean
     terms = state.sites[worker.site]
@@ -114,9 +115,9 @@ def _reserve(state: SchedulingState, bag: Bag, worker: Worker) -> int:
 
 
 def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
-    """Use an idle worker at the end of a bag: call unstarted tasks back for it, else replicate running ones.
+    """Use an idle worker when no task waits: call unstarted tasks back for it, else replicate running ones.
 
-    Its processors are already paid for, and the first result of a task wins (De Rose §1).
+    Its processors are already paid for (De Rose §1).
     """
     if _call_back(state, worker):
         return
@@ -129,26 +130,26 @@ def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
 
 
 def _call_back(state: SchedulingState, idle: Worker) -> bool:
-    """Ask other workers for half of what they hold unstarted; whether any was asked for."""
+    """Ask other workers to return half of their unstarted tasks; True if it asked for any."""
     asked = False
     for other in state.workers.values():
         if other is idle or other.awaited or other.site != idle.site:
             continue
         unstarted = [key for key in other.unstarted if not other.held[key].give_back_sent]
         for key in unstarted[len(unstarted) // 2 :]:
-            if other.queued and _could_have(state, idle, key):
+            if other.queued and _could_run(state, idle, key):
                 other.held[key].give_back_sent = asked = True
                 state.orders.of(other.id).give_back.append(key)
     return asked
 
 
-def _could_have(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
+def _could_run(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
     bag = state.bags.get(key.bag)
     return bag is not None and bag.spec.cpus <= idle.free_processors and state.serves(idle, bag)
 
 
 def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
-    """Each idle worker calls for a look with every report, and one goes over all workers (1000: 20 ms)."""
+    """True if the last search is old enough: each search visits all workers (1000 workers: 20 ms)."""
     last = state.looked.get(bag.id)
     if last is not None and 0 <= now - last < len(state.workers) // 100 * _PAUSE:
         return False

@@ -1,4 +1,4 @@
-"""What the broker wants each worker told; the daemon sends it once the journal has the changes."""
+"""The broker's orders for the workers; the daemon sends them after the journal has written the changes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from adaptor.protocol.messages import AttemptKey
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """A lease to be sent; the daemon adds the command from the journal."""
+    """A lease to send; the daemon adds the command from the journal."""
 
     key: AttemptKey
     needs: float
-    """Seconds that must be left of the pilot when it starts."""
+    """Seconds that the pilot must have left when the task starts."""
 
 
 class DraftOrders(msgspec.Struct):
-    """Orders for one worker."""
+    """The orders for one worker that the daemon has not sent yet."""
 
     acknowledged: list[AttemptKey] = []
     grants: list[Grant] = []
@@ -27,7 +27,7 @@ class DraftOrders(msgspec.Struct):
 
 
 class PendingOrders:
-    """Orders by worker id."""
+    """The orders that the daemon has not sent yet, by worker id."""
 
     def __init__(self) -> None:
         self._drafts: dict[str, DraftOrders] = {}

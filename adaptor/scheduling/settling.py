@@ -1,7 +1,7 @@
-"""What the end of an attempt means for its task: a result, a charged retry, or neither.
+"""The consequence of an attempt's end for its task: a result, a charged retry, or neither.
 
-Only the task's own failure is charged. A lost worker, the walltime, a preemption or a cancel puts
-the task back at the head of the queue. The first result wins; a later one is recorded as superseded.
+Only a failure of the task itself counts as a retry. After a lost worker, the walltime, a preemption or a
+cancel, the task returns to the head of the queue. The first result wins; a later one is superseded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration
 
 NEAR_THE_END = 15.0
-"""Seconds before its pilot's end within which an end by the worker is the walltime's doing."""
+"""A worker that ends a task within this many seconds of its pilot's end does so because of the walltime."""
 
 
 def settle(state: SchedulingState, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
-    """Take in a worker's word on one attempt; a second time it changes nothing.
+    """Process a worker's result of one attempt; a repeated result changes nothing.
 
-    `why` is given when it comes with a Goodbye.
+    `why`: the worker's reason to leave, if the result comes with a Goodbye.
     """
     key = result.key
     held = state.let_go(worker, key)
@@ -34,7 +34,7 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     elif outcome is AttemptOutcome.DONE:
-        if worker.site in state.sites:  # else the configuration no longer has it: nothing is to be learned
+        if worker.site in state.sites:  # else the site is no longer configured: no learner
             state.finished(bag, worker.site, key.task, result.wall)
         bag.credit(result.wall, result.started + result.wall)
         state.end_task(bag, key, TaskState.DONE)
@@ -49,7 +49,7 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
 def give_up(
     state: SchedulingState, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, now: float
 ) -> None:
-    """An attempt is over and its worker did not say how."""
+    """End an attempt for which no worker reported a result."""
     held = state.let_go(worker, key)
     bag = state.bags.get(key.bag)
     if bag is None:
@@ -103,11 +103,11 @@ def _judge(
     ended = result.started + result.wall if result.started else now
     if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
         return AttemptOutcome.WALLTIME
-    if donated and why is not None:  # by the scheduler's signal, or because we take the node back
+    if donated and why is not None:  # by the scheduler's signal, or because we leave the node
         return AttemptOutcome.PREEMPTED
     if why is Leaving.TOLD:
         return AttemptOutcome.CANCELLED
-    return AttemptOutcome.LOST  # the scheduler's word on the pilot will say more
+    return AttemptOutcome.LOST  # the pilot's final state will say more
 
 
 def _learn(
@@ -119,14 +119,14 @@ def _learn(
     held: HeldLease | None,
     why: Leaving | None,
 ) -> None:
-    """What an attempt without a result says about times."""
+    """Learn times from an attempt without a result."""
     _count_preemption(state, bag, worker, result.key, outcome, result.wall if result.started else None)
     if worker.site not in state.sites:
         return
     if outcome is AttemptOutcome.WALLTIME:
         state.learner(bag.id, worker.site).cut(result.key.task, result.wall)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
-    if outcome is AttemptOutcome.RETURNED and not asked_back:  # for want of time: do not offer it again
+    if outcome is AttemptOutcome.RETURNED and not asked_back:  # for lack of time: do not lease it there again
         worker.too_long = min(worker.too_long, state.needs(bag, worker.site, result.key.task))
 
 
@@ -138,14 +138,14 @@ def _count_preemption(
     outcome: AttemptOutcome,
     ran: float | None,
 ) -> None:
-    """A task that keeps losing its donated nodes is held in the end; a node that fell silent counts too."""
+    """Count the loss of a donated node, a silent one included: too many losses and the task is held."""
     lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
     if lost and ran is not None and worker.pilot in state.donated:
         bag.preempt(key.task, ran)
 
 
 def _charge(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
-    """The task's own failure: again, up to the bag's limit."""
+    """Charge a failure of the task itself: retry up to the bag's limit."""
     may_retry = bag.charge(key.task)
     bag.release(key.task, key.attempt)
     if not may_retry:
@@ -157,7 +157,7 @@ def _charge(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
 
 
 def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
-    """An attempt is over through no fault of the task: it waits again unless another attempt runs."""
+    """End an attempt that did not fail by itself: the task waits again unless another attempt runs."""
     bag.release(key.task, key.attempt)
     if key.task in bag.live or bag.state(key.task) is not TaskState.LEASED:
         return
@@ -168,7 +168,7 @@ def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
 
 
 def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
-    """Whether the task was cut at every site that may run it although it had all the time there is."""
+    """True if the task had all the time that a request can give, at every site that may run it."""
     return all(
         (learner := state.learners.get((bag.id, site))) is not None and learner.hopeless(task)
         for site in state.sites

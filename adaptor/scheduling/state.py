@@ -25,43 +25,43 @@ from adaptor.scheduling.orders import Grant, PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker
 
 RESERVE_SECONDS = 0.5
-"""Seconds of work that a worker holds in reserve, besides what runs while messages are on their way."""
+"""Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
 _EXPERIENCE = 2000
-"""Runtimes of a bag at a site that are kept one by one, at most."""
+"""The most runtimes of a bag at a site that the broker keeps one by one."""
 
 
 class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What learning needs to know of a site (De Rose §4.3.1)."""
+    """The facts about a site that learning and leasing need (De Rose §4.3.1)."""
 
     initial_tr: float
     growth_factor: int
     longest: float
-    """Seconds of the longest task that one request of the site can hold."""
+    """The longest task that one request of the site can hold, seconds."""
     last: float = LAST_SECONDS
-    """Seconds before its pilot's end at which a worker ends its tasks."""
+    """A worker ends its tasks this many seconds before its pilot's end."""
     latency: float = 0.0
-    """Seconds that a message between the daemon and a worker may take; next to none over a socket."""
+    """Seconds that a message between the daemon and a worker may take; about 0 over a socket."""
     reserve: float = RESERVE_SECONDS
-    """Seconds of work that a worker holds in reserve; 0: it holds only what it runs."""
+    """Seconds of work that a worker holds in reserve; 0: it holds only running tasks."""
     donation: DonationRules | None = None
-    """How its idle nodes are used; None: they are not."""
+    """The rules for the use of its idle nodes; None: no donation."""
 
 
 _NO_RULES = DonationRules()
 
 
 class Meter(msgspec.Struct, frozen=True):
-    """How a pilot is charged."""
+    """The charging of a pilot."""
 
     started: float
     """Epoch seconds."""
     unit: float
     """The charging unit, seconds."""
     spare: float
-    """Seconds before the end of a unit at which work must be over for the pilot to leave within it."""
+    """Seconds before the end of a unit at which work must end, so that the pilot leaves within the unit."""
 
     def paid_until(self, now: float) -> float:
-        """Up to when work costs nothing more, since the unit that has begun is charged whole."""
+        """Until when work is free (epoch seconds): the site charges a started unit as a whole."""
         units = math.floor(max(0.0, now - self.started) / self.unit) + 1
         return self.started + units * self.unit - self.spare
 
@@ -71,7 +71,7 @@ class PaidCopy(msgspec.Struct, frozen=True):
 
     worker: str
     until: float | None
-    """Epoch seconds up to which its place is paid; None after a restart, until its pilot has a meter."""
+    """Its slot is paid until then (epoch seconds); None after a restart, until its pilot has a meter."""
 
 
 def _new_learner(terms: SiteTerms, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
@@ -86,31 +86,31 @@ class SchedulingState:
     def __init__(self, sites: dict[str, SiteTerms]) -> None:
         self.sites = sites
         self.bags: dict[int, Bag] = {}
-        """Those with unfinished tasks, or of which a worker still holds something."""
+        """The bags with unfinished tasks or with attempts that a worker still holds."""
         self.workers: dict[str, Worker] = {}
         self.learners: dict[tuple[int, str], RuntimeLearner] = {}
         self.shares: dict[tuple[int, str], int] = defaultdict(int)
         """Processors that each bag holds at each site."""
         self.reserved: dict[int, str] = {}
-        """For a bag that holds nothing: the worker that is kept from other bags until it fits."""
+        """By bag without processors: the worker that gets no other task until one of this bag fits."""
         self.alone: set[int] = set()
-        """Bags that run in pilots of their own only, since each pays for itself."""
+        """Bags that run only in their own pilots, because each pays for itself."""
         self.owners: dict[int, int] = {}
-        """By pilot: the only bag that it serves; those that are not named serve all others."""
+        """By pilot: the only bag that it serves; all other pilots serve all other bags."""
         self.donated: dict[int, DonatedNode] = {}
-        """The donated nodes that are used, by their pilots."""
+        """By pilot: the donated node on which it runs."""
         self.hazards: dict[str, Hazard] = {}
-        """How long nodes stay idle, by site."""
+        """By site: for how long nodes stay idle."""
         self.meters: dict[int, Meter] = {}
-        """Of the pilots that serve one bag, as far as they are known to run."""
+        """By running pilot that serves one bag: its charging."""
         self.copies: dict[AttemptKey, PaidCopy] = {}
         """Replicas of bags that pay for their pilots."""
         self.looked: dict[int, float] = {}
-        """By bag: when it was last looked for tasks to replicate."""
+        """By bag: the last search for tasks to replicate (epoch seconds)."""
         self._experiences: dict[tuple[int, str], Experience] = {}
         self._samples: dict[int, RuntimeSample] = {}
         self.touched: dict[int, Bag] = {}
-        """Bags whose numbers changed since the journal was last written."""
+        """Bags whose counts changed since the last write of the journal."""
         self.changes = Changes()
         self.orders = PendingOrders()
 
@@ -134,15 +134,15 @@ class SchedulingState:
         self.note_runtime(bag.id, task, wall)
 
     def note_runtime(self, bag: int, task: int, wall: float) -> None:
-        """Keep a runtime for forecasts, whatever is known of the site."""
+        """Keep a runtime for forecasts, even of a site that is no longer configured."""
         self._samples.setdefault(bag, RuntimeSample()).add(task, wall)
 
     def sample(self, bag: int) -> RuntimeSample:
-        """Runtimes of a bag's finished tasks, at whatever site."""
+        """Runtimes of a bag's finished tasks, at all sites."""
         return self._samples.get(bag) or RuntimeSample()
 
     def experience(self, bag: Bag, site: str) -> Experience:
-        """A bag's runtimes at a site; where no task has finished there, those of the site where most have."""
+        """A bag's runtimes at a site; before the first, those of the site with the most finished tasks."""
         mine = self._experiences.get((bag.id, site))
         if mine is not None:
             return mine
@@ -153,39 +153,39 @@ class SchedulingState:
         return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
-        """Seconds that must be left of a pilot when the task starts in it."""
+        """Seconds that a pilot must have left when the task starts in it."""
         return self.estimate_of(bag, site, task) + self.sites[site].last
 
     def estimate_of(self, bag: Bag, site: str, task: int) -> float:
-        """Seconds that the task is taken to need: what ran in vain for so long needs more."""
+        """The estimated runtime of the task, seconds: not less than it ran before a preemption."""
         return max(self.learner(bag.id, site).estimate_of(task), bag.preempted_of(task).ran)
 
     def rules(self, site: str) -> DonationRules:
-        """By which idle nodes of a site are used."""
+        """The rules for the use of a site's idle nodes."""
         return self.sites[site].donation or _NO_RULES
 
     def hazard(self, site: str) -> Hazard:
         return self.hazards.get(site, UNLEARNED)
 
     def set_longest(self, site: str, longest: float) -> None:
-        """Correct the terms of a site, for what was learned there too."""
+        """Correct the longest task of a site, in its terms and in its learners."""
         terms = self.sites[site] = msgspec.structs.replace(self.sites[site], longest=longest)
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
                 self.learners[bag, site] = _new_learner(terms, learner.learned)
 
     def serves(self, worker: Worker, bag: Bag) -> bool:
-        """Whether the tasks of a bag may run there, room and time aside."""
+        """True if the tasks of a bag may run on this worker, regardless of free processors and time."""
         return self.serves_in(worker.pilot, worker.site, bag)
 
     def serves_in(self, pilot: int, site: str, bag: Bag) -> bool:
-        """Whether the tasks of a bag may run in a pilot, room and time aside."""
+        """True if the tasks of a bag may run in a pilot, regardless of free processors and time."""
         own = bag.id if bag.id in self.alone else None
         unwanted = "explicit" if pilot in self.donated else "transparent"
         return bag.spec.allows(site) and bag.spec.allocation != unwanted and self.owners.get(pilot) == own
 
     def concerns(self, bag: Bag, site: str) -> bool:
-        """Whether the tasks of a bag may run at a site."""
+        """True if the tasks of a bag may run at a site."""
         donates = self.sites[site].donation is not None
         return bag.spec.allows(site) and (donates or bag.spec.allocation != "transparent")
 
@@ -194,7 +194,7 @@ class SchedulingState:
         return sum(worker.processors for worker in self.workers.values() if worker.site == site)
 
     def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
-        """Give a task (taken from the queue, or running elsewhere) to a worker; the new attempt."""
+        """Lease a task (off the queue, or a replica) to a worker; returns the new attempt."""
         key = AttemptKey(bag.id, task, bag.lease(task))
         self.hold(worker, key, bag, now)
         self.orders.of(worker.id).grants.append(Grant(key, needs))
@@ -214,7 +214,7 @@ class SchedulingState:
         return held
 
     def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
-        """A worker holds an attempt that was given up, or that nobody remembers."""
+        """Take back or abort an attempt that a worker holds and that the broker gave up or does not know."""
         bag = self.bags.get(key.bag)
         if bag is None or bag.state(key.task).ended or not bag.expects(key.task, key.attempt):
             worker.held[key] = HeldLease(leased=now, cpus=0)
@@ -236,7 +236,7 @@ class SchedulingState:
         self.note(bag, task)
 
     def end_task(self, bag: Bag, key: AttemptKey, state: TaskState, error: str | None = None) -> None:
-        """The task's end, with this attempt's end as its result; its other attempts are aborted."""
+        """End the task with this attempt as its result, and abort its other attempts."""
         bag.release(key.task, key.attempt)
         others = bag.end(key.task, state)
         for (owner, _), learner in self.learners.items():
@@ -250,14 +250,14 @@ class SchedulingState:
                 self.abort(worker, AttemptKey(key.bag, key.task, attempt))
 
     def note(self, bag: Bag, task: int, result: int | None = None, error: str | None = None) -> None:
-        """Have the journal write the task's state."""
+        """Record the task's state for the journal."""
         charged = bag.charged.get(task, 0)
         change = TaskChange(bag.id, task, bag.state(task), bag.attempts(task), charged, result, error)
         self.changes.tasks.append(change)
         self.touched[bag.id] = bag
 
     def forget_if_over(self, bag: Bag) -> None:
-        """Drop a bag whose tasks have ended once no worker holds anything of it."""
+        """Drop a bag whose tasks have ended, once no worker holds an attempt of it."""
         if not bag.ended or bag.live or bag.id not in self.bags:
             return
         if any(key.bag == bag.id for worker in self.workers.values() for key in worker.held):
@@ -266,6 +266,6 @@ class SchedulingState:
         self.reserved.pop(bag.id, None)
         self.looked.pop(bag.id, None)
         self._samples.pop(bag.id, None)
-        for book in (self.learners, self.shares, self._experiences):
-            for key in [key for key in book if key[0] == bag.id]:
-                del book[key]
+        for table in (self.learners, self.shares, self._experiences):
+            for key in [key for key in table if key[0] == bag.id]:
+                del table[key]

@@ -1,4 +1,4 @@
-"""The workers that the broker knows, and the leases each of them holds."""
+"""The workers that the broker knows, and the leases that each of them holds."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from adaptor.protocol.messages import AttemptKey
 
 
 class HeldLease(msgspec.Struct):
-    """One lease in a worker's hands."""
+    """One lease that a worker holds."""
 
     leased: float
     """Epoch seconds."""
     cpus: int
     started: float | None = None
-    """Epoch seconds, as reported; None while it waits in the worker."""
+    """Start of the task as reported, epoch seconds; None while the task waits in the worker."""
     abort_sent: bool = False
     give_back_sent: bool = False
 
@@ -41,7 +41,7 @@ class Worker:
         self.processors = processors
         self.memory = memory
         self.deadline = deadline
-        """Epoch seconds at which its pilot ends."""
+        """The end of its pilot, epoch seconds."""
         self.seen = seen
         """Epoch seconds of its last message."""
         self.free_processors = 0
@@ -49,9 +49,9 @@ class Worker:
         self.queued = 0
         self.held: dict[AttemptKey, HeldLease] = {}
         self.too_long = float("inf")
-        """It handed back a task that needs so many seconds, for want of time."""
+        """The shortest need (seconds) of a task that the worker returned for lack of time."""
         self.awaited = False
-        """Known from the journal only: it has not said Hello since the daemon's restart."""
+        """True from a restart of the daemon until the worker says Hello: only the journal knows it."""
 
     @property
     def unstarted(self) -> list[AttemptKey]:
