@@ -58,7 +58,7 @@ class Body(msgspec.Struct, frozen=True):
         """Of one possible distribution: the share beyond the threshold; of the others mean and variance."""
         left, first, second = 1.0, 0.0, 0.0
         for each in self.steps:
-            share = left * -math.expm1(-each.hazard * _gamma(each.shape, chance))
+            share = left * -math.expm1(-each.hazard * chance.gammavariate(each.shape, 1 / each.shape))
             left -= share
             first += share * each.runtime
             second += share * each.square
@@ -103,13 +103,6 @@ def _grouped(values: Sequence[float], longer: Sequence[int]) -> list[Steps]:
         square = sum(each * each for each in some) / len(some)
         found.append(Steps(sum(some) / len(some), square, hazard, shape))
     return found
-
-
-def _gamma(shape: float, chance: random.Random) -> float:
-    """Gamma with the mean 1, by the cube of a normal number (Wilson and Hilferty 1931)."""
-    if shape < 1.5:
-        return chance.expovariate(1.0)
-    return max(0.0, 1 - 1 / (9 * shape) + chance.gauss(0.0, 1.0) / (3 * math.sqrt(shape))) ** 3
 
 
 def _crossing(

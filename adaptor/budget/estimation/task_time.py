@@ -13,7 +13,10 @@ FEW = 30
 
 
 def _normal(z: float) -> float:
-    """The standard normal distribution function."""
+    """The standard normal distribution function.
+
+    `NormalDist().cdf` adds 1 to an error function and loses all digits 8 deviations below the mean.
+    """
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 

@@ -27,8 +27,9 @@ _TIME = (
     " migration is not worth its effort. What it frees it loses with the tasks it kills, and with heavy"
     " tails its runs differ most.",
     "Random replicas gain a third of what perfect knowledge gains, or less; the slides call them less"
-    " certain, which does not show here. With the fastest budget stochastic ones gain more than half of it,"
-    " four fifths where runtimes have no heavy tail.",
+    " certain, which does not show here. With the fastest budget the slides' gain more than half of it,"
+    " four fifths where runtimes have no heavy tail. The daemon takes a late task to be late by its node, and"
+    " gains less where tasks are long by themselves.",
     "The slides expect a task to end by mean and variance. Ours looks at a bad case among the finished ones"
     " that took longer, as the bag ends with its last task and paid idle time is free.",
     "Only a faster machine that is idle and paid can help. With the minimal budget few are, so all ways are"
