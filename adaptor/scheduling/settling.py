@@ -179,6 +179,6 @@ def _hopeless(state: SchedulingState, bag: Bag, task: int) -> bool:
 def _why_hopeless(state: SchedulingState, bag: Bag) -> str:
     longest = max(terms.longest for site, terms in state.sites.items() if bag.spec.allows(site))
     return (
-        f"it ran for the {format_duration(longest)} that one request can give (max_tr less the pad) and did "
+        f"it had the {format_duration(longest)} that one request can give (max_tr less the pad) and did "
         f"not finish: it needs more time; raise max_tr or split the task"
     )

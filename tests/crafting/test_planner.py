@@ -131,6 +131,18 @@ def test_a_needless_pilot_is_withdrawn_with_its_reason() -> None:
     assert isinstance(held_back, Withhold)
 
 
+def test_a_pilot_that_is_too_short_for_every_task_says_so() -> None:
+    long = msgspec.structs.replace(tasks(4, runtime=600), shortest=600.0)
+    (withdrawal, *_) = plan(site(long, pilots=(queued(1, 4, tr=60),)))
+    assert withdrawal == Withdraw(1, "1m is too short for every waiting task: the shortest needs 10m")
+
+
+def test_a_needless_pilot_counts_only_the_tasks_that_it_could_run() -> None:
+    """Four narrow tasks fit on the first pilot; the wide one fits on neither."""
+    withdrawals = plan(site(tasks(1), tasks(9, cpus=8), pilots=(queued(1, 4), queued(2, 4))))
+    assert withdrawals[0] == Withdraw(2, "the 1 waiting task already fits in idle slots and earlier pilots")
+
+
 def test_every_demand_gets_its_first_request_before_another_gets_its_second() -> None:
     decisions = plan(site(tasks(300), tasks(2, cpus=4), tasks(20, cpus=2)))
     assert [each.demand.processors_per_task for each in decisions if isinstance(each, Issue)] == [1, 4, 2]
