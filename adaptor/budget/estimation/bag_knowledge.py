@@ -82,7 +82,9 @@ class PilotKnowledge(msgspec.Struct, frozen=True, kw_only=True):
 
     def window(self, now: float, rate: float, unit: float) -> Window:
         """`rate` (credits per second of a slot) and `unit` are for a pilot without a reservation."""
-        start = self.started or max(now, self.predicted_start or now)
+        start = self.started
+        if start is None:
+            start = now if self.predicted_start is None else max(now, self.predicted_start)
         if self.reserved is not None:
             tariff, kind = self.reserved.tariff, self.reserved.kind
             price = self.reserved.p * tariff.price(kind) / MILLION / HOUR

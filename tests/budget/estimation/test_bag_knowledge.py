@@ -79,3 +79,8 @@ def test_a_queued_pilot_starts_no_sooner_than_now() -> None:
 def test_a_bag_is_never_charged_less_than_for_what_has_ended(ages: list[float], used: int) -> None:
     pilots = [pilot(started=10_000.0 - age) for age in ages]
     assert charged_so_far(used, pilots, 10_000.0) >= used / MILLION
+
+
+def test_a_clock_may_begin_at_zero() -> None:
+    (window,) = known(pilot(started=0.0)).pilots
+    assert (window.start, window.paid_until, window.running) == (0.0, 3600.0, True)
