@@ -59,12 +59,14 @@ def _within(
     def words(value: float) -> str:
         return format_duration(value) if duration else f"{value:g}"
 
-    allowed = "anything" if math.isinf(bound.value) else f"{words(bound.value)} ({bound.source})"
+    allowed = f"{scheduler} allows {words(bound.value)} ({bound.source})"
+    if math.isinf(bound.value):
+        allowed = f"{scheduler} sets no limit"
     if configured is None:
-        return ok(f"limits.{key} is not set; {scheduler} allows {allowed}")
+        return ok(f"limits.{key} is not set; {allowed}")
     if configured > bound.value:
         return error(
-            f"limits.{key} is {words(configured)}, but {scheduler} allows {allowed}: what goes beyond is "
-            "refused or waits for ever; lower it"
+            f"limits.{key} is {words(configured)}, but {allowed}: larger requests are refused or never "
+            "start; lower it"
         )
-    return ok(f"limits.{key} is {words(configured)}; {scheduler} allows {allowed}")
+    return ok(f"limits.{key} is {words(configured)}; {allowed}")

@@ -11,7 +11,7 @@ def backend_type(name: str) -> BackendType:
     """Raises ConfigError: no such type is installed, it cannot be loaded, or it is something else."""
     found: object = load_backend(name)
     if not isinstance(found, BackendType):
-        raise ConfigError(f"what is registered as {name!r} is no object of BackendType but {found!r}")
+        raise ConfigError(f"the package registers {found!r} as backend {name!r}, which is not a BackendType")
     return found
 
 

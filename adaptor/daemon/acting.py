@@ -93,7 +93,7 @@ class _Work:
             return
         if await submit(site, action):
             return
-        self._node_problem = f"{action.node} could not be had: {donation.refusals(action.node).reason}"
+        self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
         preemptible = site.memory.settings.donation is not None and site.memory.settings.donation.preemptible
         self._no_more_nodes = preemptible or donation.failing.waiting(site.core.now())
 

@@ -8,7 +8,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.scheduling.workers import Worker
 from backends.agents.reports import is_agent
 
-_OUTDATED = "its site does not donate nodes in this way any more: `donation` of the configuration has changed"
+_OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
 
 
 async def look_at_nodes(site: Site) -> None:

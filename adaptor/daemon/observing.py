@@ -134,5 +134,5 @@ async def _cancel_strays(site: Site, reports: list[JobReport]) -> None:
         if report.tag not in known and report.state in (JobState.QUEUED, JobState.RUNNING)
     ]
     if strays:
-        site.explain("problem", f"cancelled {', '.join(strays)}: left over from a submit given up for lost")
+        site.explain("problem", f"cancelled job {', '.join(strays)}: its submit had failed as far as known")
         await site.cancel(strays)

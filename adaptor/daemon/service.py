@@ -221,7 +221,10 @@ class Service:
             return
         try:
             self.core.journal.explain(
-                self.core.now(), "", "problem", f"it can be written again after: {self.stalled}"
+                self.core.now(),
+                "",
+                "problem",
+                f"the journal can be written again; the failure was: {self.stalled}",
             )
             self.core.recover()
             self._load_pilots()

@@ -73,8 +73,8 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
             advertised = backend.advertised_limits()
         except SchedulerError as error:
             raise SchedulerError(
-                f"its limits cannot be asked: {error} (with limits.max_pending_requests, max_proc and max_tr "
-                "in the configuration nothing has to be asked)"
+                f"its limits are unknown: {error} (or set limits.max_pending_requests, max_proc and max_tr "
+                "in the configuration)"
             ) from error
     return Limits(
         max_pending_requests=given.max_pending_requests or advertised.max_pending_requests,

@@ -104,7 +104,7 @@ class _Step:
             return held_off
         names, woken, self._memory = awaited(snapshot, self._memory)
         self._actions += woken
-        return f"waits a moment for the queue of {' and '.join(sorted(names))} to be read" if names else ""
+        return f"waits until the queue of {' and '.join(sorted(names))} is read" if names else ""
 
     def _request(self) -> None:
         """The formal requests of this step, or why there are none."""

@@ -114,7 +114,7 @@ def _why_none(donation: DonationFacts, now: float) -> str:
     """Why the site uses no node for a while after failures; empty: it may."""
     for failures, what in (
         (donation.fruitless, "ended without running a task"),
-        (donation.failing, "could not be had"),
+        (donation.failing, "could not be used"),
     ):
         if failures.waiting(now):
             return _told(failures, what, now)
@@ -158,7 +158,7 @@ def _without_worker(snapshot: Snapshot) -> Iterator[End]:
     for pilot in snapshot.here.donated:
         since = pilot.without_worker_since
         if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
-            told = f"no worker of it has been heard of for {format_duration(WITHOUT_WORKER)}"
+            told = f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}"
             yield End(pilot.id, told)
 
 

@@ -27,7 +27,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     site, now = snapshot.here, snapshot.now
     for pilot in site.pilots:
         if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
-            yield Withdraw(pilot.id, f"it could never have started: {pilot.never}")
+            yield Withdraw(pilot.id, f"the scheduler would never start it: {pilot.never}")
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
@@ -37,8 +37,8 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
 
 def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:
     ran = format_duration(snapshot.now - (pilot.started or snapshot.now))
-    told = f"runs for {ran}, but no worker of it has reached the daemon; {site.unreachable_because} {left}"
-    yield Remark(pilot.id, told.strip())
+    told = f"has run for {ran}, but none of its workers has reached the daemon"
+    yield Remark(pilot.id, f"{told}; {site.unreachable_because} {left}".strip())
     if not snapshot.work:
         yield End(pilot.id, _NO_USE)
 

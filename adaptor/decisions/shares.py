@@ -30,7 +30,7 @@ def answered(memory: Memory, questions: Sequence[Question]) -> Memory:
         try:
             shares[each.bag] = AnsweredShares(each, part_tasks(each.aim, each.progress, each.offers))
         except BudgetError as error:  # the other bags have their answers
-            problem = f"where bag {each.bag} is to run cannot be weighed: {error}"
+            problem = f"the sites for bag {each.bag} cannot be compared by cost and time: {error}"
         except AdaptorError as error:  # scipy is not installed
             return msgspec.structs.replace(memory, shares={}, shares_problem=str(error))
     return msgspec.structs.replace(memory, shares=shares, shares_problem=problem)

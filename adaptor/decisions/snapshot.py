@@ -66,7 +66,7 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     fruitless: Holdoff
     """Donated nodes in a row on which no task ran."""
     failing: Holdoff
-    """Donated nodes in a row that could not be had."""
+    """Donated nodes in a row that could not be used."""
     reason: str
     """Why no more nodes were used, as last told."""
 

@@ -41,17 +41,17 @@ def admit(order: PilotOrder, machine: Machine) -> Share:
     """
     p, tr = order.request.p, order.request.tr
     if p < 1 or tr < 1:
-        raise SubmitRefused(f"{p} processors for {tr} s are no request: both must be 1 or more")
+        raise SubmitRefused(f"a request of {p} processors for {tr} s: both must be 1 or more")
     if p > machine.processors:
         raise SubmitRefused(
-            f"{p} processors are asked for, and the local site has {machine.processors}; "
+            f"{p} processors were asked for, but the local site has {machine.processors}; "
             "lower `limits.max_proc`, or raise `processors` of the site"
         )
     needed = (p // order.processors_per_task) * (order.memory_per_task or 0)
     if needed > machine.memory:
         raise SubmitRefused(
-            f"{format_size(needed)} of memory are asked for, and this machine has "
-            f"{format_size(machine.memory)}; use fewer processors or ask less memory per task"
+            f"{format_size(needed)} of memory were asked for, but this machine has "
+            f"{format_size(machine.memory)}; use fewer processors, or less memory per task (`mem`)"
         )
     held = max(p, -(-needed * machine.processors // machine.memory))  # rounded up
     return Share(held, machine.memory * held // machine.processors)

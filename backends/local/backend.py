@@ -62,7 +62,7 @@ class LocalBackend:
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """Never asked: a configuration with `donation` for a local site is refused."""
-        raise SchedulerError("the local site is one machine that nobody else schedules: it donates no nodes")
+        raise SchedulerError("the local site is this machine alone: it has no nodes to donate")
 
     def submit(self, order: PilotOrder) -> str:
         """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""

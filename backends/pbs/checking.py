@@ -30,8 +30,8 @@ def check_queue(terms: Terms) -> Iterator[Finding]:
         yield warning(f"queue {name} has no node in service at the moment")
     if site.queue.routes_to:
         yield warning(
-            f"queue {name} only leads to {', '.join(site.queue.routes_to)}, and PBS drops without a word "
-            "what none of them takes: name one of them as `partition` if you may use it"
+            f"queue {name} routes to {', '.join(site.queue.routes_to)}, and PBS drops without a message "
+            "what none of them accepts: name one of them as `partition` if you may use it"
         )
 
 
@@ -40,7 +40,7 @@ def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
     if nodes.exclusive and not site.whole_nodes:
         yield error(
             f"the nodes of queue {nodes.queue.name} are given whole only: set `whole_nodes: true` and "
-            f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
+            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
         )
     yield from check_sizes(site, set(nodes.sizes.values()), nodes.usual_size)
 

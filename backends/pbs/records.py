@@ -43,7 +43,7 @@ def parse_dsv(text: str, head: str) -> list[Record]:
 
 def _record(line: str, head: str) -> Record:
     if not line.startswith(head):
-        raise SchedulerError(f"PBS printed a line that we do not understand: {line[:200]!r}")
+        raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
     id, *fields = (match[1] for match in _FIELD.finditer(line[len(head) :]))
     pairs = (field.partition("=") for field in fields)
     return Record(id, {name: _plain(value) for name, is_pair, value in pairs if is_pair})
@@ -81,7 +81,7 @@ def parse_long(text: str, head: str, indent: str = " {4,5}") -> list[Record]:
             records.append(Record(line[len(head) :].strip(), {}))
             name = ""
         elif line.strip() and not records:
-            raise SchedulerError(f"PBS printed a line that we do not understand: {line[:200]!r}")
+            raise SchedulerError(f"PBS printed a line that the adaptor cannot read: {line[:200]!r}")
         elif line.strip() and name:
             records[-1].values[name] += "\n" + line
     return records

@@ -66,7 +66,7 @@ def _qos(line: str) -> tuple[str, Allowance]:
 def _split(line: str, fields: int) -> list[str]:
     words = line.split("|")
     if len(words) != fields:
-        raise SchedulerError(f"sacctmgr printed a line that we do not understand: {line[:200]!r}")
+        raise SchedulerError(f"sacctmgr printed a line that the adaptor cannot read: {line[:200]!r}")
     return words
 
 

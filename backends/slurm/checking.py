@@ -30,7 +30,7 @@ def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
     if nodes.exclusive and not site.whole_nodes:
         yield error(
             f"partition {nodes.partition} gives only whole nodes: set `whole_nodes: true` and "
-            f"`processors_per_node: {nodes.usual_size}`, or processors that nobody asked for stay idle"
+            f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
         )
     yield from check_sizes(site, {node.processors for node in nodes.nodes.values()}, nodes.usual_size)
 
@@ -60,8 +60,8 @@ def check_scheduler(settings: dict[str, str]) -> Iterator[Finding]:
         )
     if "jobs" in settings.get("PrivateData", "none"):
         yield warning(
-            "Slurm hides the jobs of others here (PrivateData=jobs): processors in use count as in use "
-            "for ever, and planned jobs are not seen"
+            "Slurm hides the jobs of others here (PrivateData=jobs): when their processors become free and "
+            "which jobs are planned is unknown"
         )
 
 
@@ -71,8 +71,8 @@ def check_record(questions: Questions) -> Iterator[Finding]:
         questions.accounting_since("now-1hours")
     except SchedulerError as problem:
         yield warning(
-            f"sacct does not answer ({problem}): pilots that end while the daemon is away for longer than "
-            "MinJobAge count as vanished"
+            f"sacct does not answer ({problem}): if no daemon runs for longer than MinJobAge, pilots that "
+            "end meanwhile count as vanished"
         )
     else:
         yield ok("sacct answers")
@@ -91,4 +91,4 @@ def check_submit(commands: Commands, site: SiteConfig) -> Iterator[Finding]:
     if answer.status:
         yield error(f"Slurm would refuse even the smallest request: {answer.complaint}")
     else:
-        yield ok("Slurm takes requests")
+        yield ok("Slurm would accept a request (sbatch --test-only)")

@@ -101,7 +101,7 @@ def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Ro
 
 
 def _not_understood(command: str, line: str) -> str:
-    return f"{command} printed a line that we do not understand: {line[:200]!r}"
+    return f"{command} printed a line that the adaptor cannot read: {line[:200]!r}"
 
 
 def _queue_row(line: str) -> QueueRow:

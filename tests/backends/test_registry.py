@@ -37,7 +37,7 @@ def test_a_job_of_the_local_site_outlives_its_limit_by_its_grace_time() -> None:
 def test_a_class_in_place_of_its_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = "from backends.local.backend_type import LocalType as TYPE\n"
     monkeypatch.syspath_prepend(installed(tmp_path, "wrong", code))
-    with pytest.raises(ConfigError, match="no object of BackendType"):
+    with pytest.raises(ConfigError, match="is not a BackendType"):
         backend_type("wrong")
 
 

@@ -149,7 +149,7 @@ def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     site.submit(100)
     site.step()
     assert sorted(site.backend.donated) == ["n1", "n2", "n3"]
-    assert "n4 could not be had: n4: ssh failed" in site.told("withheld")[-1]
+    assert "n4 could not be used: n4: ssh failed" in site.told("withheld")[-1]
 
 
 def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSite) -> None:
@@ -161,7 +161,7 @@ def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSit
     for _ in range(20):
         site.step()
     assert len(site.backend.orders) == 11
-    assert "11 donated nodes in a row could not be had (no such partition)" in site.told("withheld")[-1]
+    assert "11 donated nodes in a row could not be used (no such partition)" in site.told("withheld")[-1]
 
 
 def test_after_a_restart_the_daemon_knows_what_is_used(site: DonatingSite) -> None:
@@ -226,7 +226,7 @@ def test_pilots_end_once_their_site_does_not_donate_in_that_way_any_more(
     monkeypatch.setattr(FakeServer, "send_worker", listen)
     site.step()
     assert any(isinstance(each, Orders) and each.leave for each in told)
-    assert "does not donate nodes in this way any more" in site.told("withdrawn")[0]
+    assert "no longer allows this pilot" in site.told("withdrawn")[0]
     site.leave(worker, Leaving.TOLD)
     for _ in range(4):
         site.step()

@@ -42,7 +42,7 @@ def test_a_site_waits_until_the_other_queue_was_read_and_no_task_is_asked_for_tw
     two.submit_bag(16)
     two.step("near")
     assert two.asked() == {"near": 0, "far": 0}
-    assert two.told("near", "withheld") == ["waits a moment for the queue of far to be read"]
+    assert two.told("near", "withheld") == ["waits until the queue of far is read"]
     assert two.sites["far"].wake.is_set(), "far is asked to look at its queue"
     two.step("far")
     assert two.sites["near"].wake.is_set(), "and near is told"

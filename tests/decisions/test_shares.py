@@ -229,5 +229,5 @@ def test_a_bag_that_cannot_be_weighed_takes_no_answer_from_the_others(
     questions = [question(bag, 0.0, waiting) for bag, waiting in enumerate((10, 13, 16))]
     memory = shares.answered(Memory(), questions)
     assert shares.targets(memory).keys() == {0, 2}
-    told = "where bag 1 is to run cannot be weighed: no site has a processor for us"
+    told = "the sites for bag 1 cannot be compared by cost and time: no site has a processor for us"
     assert memory.shares_problem == told

@@ -82,7 +82,7 @@ async def _do(running: RunningDaemon, question: control.Question) -> control.Ans
             running.stop(pilots=question.pilots)
             return control.Stopping()
     if running.stalled:
-        raise AdaptorError(f"nothing can be written down now: {running.stalled}")
+        raise AdaptorError(f"the daemon cannot write its journal now: {running.stalled}")
     match question:
         case control.Submit():
             return control.Submitted(await _submit(running, question.bag))
@@ -94,7 +94,7 @@ async def _do(running: RunningDaemon, question: control.Question) -> control.Ans
             changed = change_budget(running.core, question.bag, question.credits)
             running.wake_sites()
             return control.Credits(changed)
-    raise UsageError("the daemon does not know this question")
+    raise UsageError("the daemon does not know this message: does it run another version of the adaptor?")
 
 
 async def _submit(running: RunningDaemon, given: control.BagInput) -> int:

@@ -89,7 +89,9 @@ def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
         yield warning("every command waits for your shell's start-up files there: shorten them for ssh")
     skew = max(began - there, there - began - took, 0.0)
     if skew > _SKEW:
-        yield warning(f"its clock is {skew:.0f} s off this machine's: starts and ends will be misjudged")
+        yield warning(
+            f"its clock is {skew:.0f} s off this machine's: the times of starts and ends will be wrong"
+        )
 
 
 def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
@@ -98,11 +100,13 @@ def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
     version = answer.output.strip()
     if answer.status:
         problem = answer.complaint.splitlines()[-1] if "Error" in answer.complaint else answer.complaint
-        raise SchedulerError(f"python ({python}) there lacks this package: install it for it ({problem})")
+        raise SchedulerError(
+            f"python ({python}) there lacks this package; install the adaptor for it ({problem})"
+        )
     if version != __version__:
         raise SchedulerError(
             f"python ({python}) there has version {version} of this package, this machine {__version__}: "
-            "make them equal"
+            "install the same version on both"
         )
     yield ok(f"python ({python}) there has this package in version {version}")
 

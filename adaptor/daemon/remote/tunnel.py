@@ -92,7 +92,8 @@ def _opened(relay: Talk, timeout: float) -> Opened:
         raise SchedulerError(f"the tunnel's relay does not start: {said}") from error
     if opened.version != __version__:
         raise SchedulerError(
-            f"the tunnel's relay is version {opened.version} and the daemon {__version__}: make them equal"
+            f"the tunnel's relay is version {opened.version} and the daemon {__version__}: "
+            "install the same version on both"
         )
     return opened
 

@@ -52,7 +52,9 @@ def _understood(kind: str, record: Record, make: Callable[[Record], Row]) -> Row
     try:
         return make(record)
     except (ValueError, KeyError) as error:
-        raise SchedulerError(f"PBS says of {kind} {record.id} what we do not understand: {error}") from error
+        raise SchedulerError(
+            f"PBS says of {kind} {record.id} what the adaptor cannot read: {error}"
+        ) from error
 
 
 def _node(record: Record) -> PbsNode:

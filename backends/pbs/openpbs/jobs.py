@@ -26,7 +26,7 @@ def own_job(record: Record) -> PbsJob:
     try:
         return _job(record)
     except (ValueError, KeyError) as error:
-        raise SchedulerError(f"PBS says of job {record.id} what we do not understand: {error}") from error
+        raise SchedulerError(f"PBS says of job {record.id} what the adaptor cannot read: {error}") from error
 
 
 def has_tag(record: Record) -> bool:

@@ -62,7 +62,7 @@ def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list
         except (KeyError, ValueError, OverflowError):
             broken.append(record)
     if broken and not rows:
-        raise SchedulerError(f"PBS printed what we do not understand, first {str(broken[0])[:200]}")
+        raise SchedulerError(f"PBS printed what the adaptor cannot read, first {str(broken[0])[:200]}")
     if broken:
         log.debug("%d records of PBS were left out, first %.200s", len(broken), broken[0])
     return rows

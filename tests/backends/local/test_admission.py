@@ -55,7 +55,7 @@ def test_more_memory_than_there_is_is_refused_with_the_numbers() -> None:
 
 @pytest.mark.parametrize(("p", "tr"), [(0, 60), (1, 0), (-1, 60)])
 def test_nothing_is_no_request(p: int, tr: int) -> None:
-    with pytest.raises(SubmitRefused, match="no request"):
+    with pytest.raises(SubmitRefused, match="both must be 1 or more"):
         admit(order(p, tr), Machine(8, GIB))
 
 

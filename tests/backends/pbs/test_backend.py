@@ -283,7 +283,7 @@ def test_a_server_that_hangs_is_given_up(fake: Fake) -> None:
         ({"partition": "closed"}, "", "queue closed is stopped"),
         ({}, "s/scheduling = True/scheduling = False/", "server pbshead does not schedule"),
         ({}, "/default_queue/d", "set `partition`"),
-        ({}, "s/^Server.*/hello/", "do not understand"),
+        ({}, "s/^Server.*/hello/", "the adaptor cannot read"),
     ],
 )
 def test_a_site_where_no_job_starts(fake: Fake, settings: dict[str, str], edit: str, words: str) -> None:

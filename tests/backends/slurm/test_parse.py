@@ -120,7 +120,7 @@ PARSERS = [
 @pytest.mark.parametrize("parser", PARSERS)
 def test_nonsense_is_an_error_and_nothing_is_nothing(parser: Callable[[str], list[object]]) -> None:
     assert parser("") == []
-    with pytest.raises(SchedulerError, match="do not understand"):
+    with pytest.raises(SchedulerError, match="the adaptor cannot read"):
         parser("slurm_load_jobs error: Segmentation fault")
 
 

@@ -55,7 +55,7 @@ def test_no_python_or_not_this_package(found: Callable[..., list[tuple[str, str]
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
     bare.chmod(0o755)
-    assert "lacks this package: install it" in found(str(bare))[-1][1]
+    assert "lacks this package; install the adaptor for it" in found(str(bare))[-1][1]
     old = tmp_path / "old"
     old.write_text("#!/bin/sh\necho 0.0.1\n")
     old.chmod(0o755)

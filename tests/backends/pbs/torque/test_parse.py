@@ -112,7 +112,7 @@ def test_the_server() -> None:
 
 @pytest.mark.parametrize("parse", [parse_jobs, parse_nodes, parse_queues])
 def test_text_of_which_nothing_is_understood_is_an_error(parse: Callable[[str], object]) -> None:
-    with pytest.raises(SchedulerError, match="do not understand"):
+    with pytest.raises(SchedulerError, match="the adaptor cannot read"):
         parse("Job Id: 1.s\n    what = ever\n")
 
 
