@@ -109,7 +109,7 @@ def _hosts(site: SiteFacts, bag: BagFacts, now: float) -> list[Hosts]:
     """The slots of the bag's pilots at a site, queued and running."""
     found = []
     for pilot, slots in staying(site, bag):
-        start = pilot.started if pilot.started is not None else max(now, pilot.predicted_start or now)
+        start = max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
         found.append(Hosts(slots, start + site.rules.pad, start + pilot.granted))
     return found
 

@@ -90,7 +90,7 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
     if site.donation is None or site.donation.preemptible:
         return queue
     held = [
-        RunningJob(f"node {pilot.node}", pilot.request.p, (pilot.started or queue.now) + pilot.request.tr)
+        RunningJob(f"node {pilot.node}", pilot.request.p, _known(pilot.started, queue.now) + pilot.request.tr)
         for pilot in site.donated
     ]
     held += [
@@ -147,7 +147,7 @@ def _is_being_preempted(donation: DonationFacts, pilot: PilotFacts, now: float) 
 def _late(snapshot: Snapshot) -> Iterator[End]:
     """End pilots that wait in the queue for too long: their node is taken, or a limit holds them."""
     for pilot in snapshot.here.donated:
-        waited = snapshot.now - (pilot.submitted or snapshot.now)
+        waited = snapshot.now - _known(pilot.submitted, snapshot.now)
         if pilot.state is PilotState.QUEUED and waited > QUEUED_TOO_LONG and not pilot.leaving:
             told = f"the scheduler has not started it on node {pilot.node} for {format_duration(waited)}"
             yield End(pilot.id, told, avoid_node=True)
@@ -160,6 +160,10 @@ def _without_worker(snapshot: Snapshot) -> Iterator[End]:
         if since is not None and snapshot.now - since > WITHOUT_WORKER and not pilot.leaving:
             told = f"none of its workers has answered for {format_duration(WITHOUT_WORKER)}"
             yield End(pilot.id, told)
+
+
+def _known(at: float | None, otherwise: float) -> float:
+    return otherwise if at is None else at
 
 
 def _coming(snapshot: Snapshot, bag: int | None, processors_per_task: int) -> int:

@@ -138,9 +138,8 @@ class DonationMemory:
             self._since.clear()
             self._told.clear()
         for pilot in pilots:
-            since = pilot.started or pilot.submitted
-            self._since.setdefault(pilot.node, since)
-            self._told.setdefault(pilot.node, now - since)
+            self._since.setdefault(pilot.node, pilot.since)
+            self._told.setdefault(pilot.node, now - pilot.since)
 
     def views(self, pilots: Collection[Pilot], workers: Workers, now: float) -> tuple[NodeView, ...] | None:
         """The nodes as the donation decides on them; None: the scheduler does not answer."""
@@ -161,7 +160,7 @@ class DonationMemory:
         end = self.closes(now, midnight)
         return {
             pilot.id: DonatedNode(
-                since=self.idle_since(pilot.node) or pilot.started or pilot.submitted,
+                since=self._since.get(pilot.node, pilot.since),
                 until=min(planned.get(pilot.node, math.inf), end),
             )
             for pilot in pilots
@@ -180,7 +179,7 @@ class DonationMemory:
             processors=report.processors,
             use=use,
             memory=report.memory,
-            since=self.idle_since(report.name) or now,
+            since=self._since.get(report.name, now),
             planned=report.planned,
             donated=_used(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
         )
@@ -228,7 +227,7 @@ def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
     busy = sum(each.processors - each.free_processors if each.held else 0 for each in workers)
     awaited = any(each.awaited for each in workers)
     return DonatedUse(
-        since=pilot.started or pilot.submitted,
+        since=pilot.since,
         holder=str(pilot.id),
         busy=max(busy, 1) if awaited or any(each.held for each in workers) else 0,
     )
@@ -240,5 +239,5 @@ def _unknown(pilot: Pilot) -> NodeView:
         name=pilot.node,
         processors=pilot.request.p,
         use=NodeUse.AWAY,
-        donated=DonatedUse(since=pilot.started or pilot.submitted, holder=str(pilot.id)),
+        donated=DonatedUse(since=pilot.since, holder=str(pilot.id)),
     )

@@ -36,7 +36,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
 
 
 def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:
-    ran = format_duration(snapshot.now - (pilot.started or snapshot.now))
+    ran = format_duration(snapshot.now - (snapshot.now if pilot.started is None else pilot.started))
     told = f"has run for {ran}, but none of its workers has reached the daemon"
     yield Remark(pilot.id, f"{told}; {site.unreachable_because} {left}".strip())
     if not snapshot.work:

@@ -79,6 +79,11 @@ class Pilot:
         """Whether its site has learned how long it waited."""
 
     @property
+    def since(self) -> float:
+        """When it started, or was submitted where it has not."""
+        return self.submitted if self.started is None else self.started
+
+    @property
     def in_system(self) -> bool:
         return self.state.in_system
 
@@ -118,7 +123,7 @@ class Pilot:
             self.first_hello = now
         if self.state in (PilotState.SUBMITTING, PilotState.QUEUED):
             self.move(PilotState.RUNNING)
-            self.started = self.started or now
+            self.started = now if self.started is None else self.started
 
     def end(self, state: PilotState, at: float, reason: str) -> None:
         self.move(state)
@@ -143,7 +148,7 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         _end(pilot, report, ended, now)
     elif report.state is JobState.RUNNING and pilot.state is not PilotState.RUNNING:
         pilot.move(PilotState.RUNNING)
-        pilot.started = pilot.started or now
+        pilot.started = now if pilot.started is None else pilot.started
     elif report.state is JobState.QUEUED and pilot.state is not PilotState.QUEUED:
         pilot.move(PilotState.QUEUED)
         pilot.started = None
