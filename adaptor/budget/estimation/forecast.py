@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import msgspec
 
 from adaptor.budget.estimation.bag_knowledge import BagKnowledge
 from adaptor.budget.estimation.estimate import Estimate, estimate
-from adaptor.budget.estimation.pilot_course import PilotCourse, Residuals
+from adaptor.budget.estimation.pilot_course import Case, PilotCourse, Residuals
 from adaptor.budget.estimation.remaining_work import possible_rests
 
 FIRST = 30
@@ -53,4 +54,11 @@ def forecast(known: BagKnowledge) -> Forecast:
     cost = estimate(known.charged + each.cost for each in cases)
     least = known.charged + known.rate * max(0.0, work.low - course.paid)
     cost = Estimate(least, max(least, cost.value), max(least, cost.high))
-    return Forecast(cost, estimate(each.end for each in cases) if known.pilots else None, work)
+    return Forecast(cost, _end(known, work, cases) if known.pilots else None, work)
+
+
+def _end(known: BagKnowledge, work: Estimate, cases: Sequence[Case]) -> Estimate:
+    """The ends of the cases; at the earliest the slots share the least work without any loss."""
+    found = estimate(each.end for each in cases)
+    first = max(known.now, min(each.start for each in known.pilots))
+    return Estimate(min(found.low, first + work.low / max(1, known.slots)), found.value, found.high)
