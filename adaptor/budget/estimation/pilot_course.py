@@ -119,7 +119,7 @@ class PilotCourse:
     def of(self, rest: Rest, draw: random.Random) -> Case:
         flow = draw.choice(self._flows)
         left = rest.work - flow.most
-        rounds = (1.5 * draw.random() - 0.5) * self._residuals.task
+        rounds = (2 * draw.random() - 1) * self._residuals.task  # slots may end together
         empty = max(self._now, flow.when(min(rest.work, flow.most)) + rounds)
         cost, end = self._held(rest, empty, draw)
         if left > 0:
