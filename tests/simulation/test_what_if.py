@@ -92,7 +92,7 @@ def test_as_json_with_a_site_and_other_limits(tmp_path):
 @pytest.mark.parametrize(("backend", "margin"), [("local", 0), ("pbs", 60), ("slurm", 100)])
 def test_the_slot_margin_of_a_sites_scheduler_holds_in_replay(tmp_path, backend, margin):
     """A hole before a job on all processors takes a request of 480 s only with the margin to spare."""
-    site = site_file(tmp_path, f"sites:\n  hpc: {{backend: {backend}, pad: 0, initial_tr: 1m}}\n")
+    site = site_file(tmp_path, f"sites:\n  hpc: {{backend: {backend}, pad: 1m, initial_tr: 1m}}\n")
     for hole in (480 + margin, 479 + margin):
         trace = tmp_path / f"{hole}.swf"
         held = line(1, 0, 2 + hole, allocated=4, requested=4, limit=2 + hole)
