@@ -99,7 +99,7 @@ def test_the_slot_margin_of_a_sites_scheduler_holds_in_replay(tmp_path, backend,
         wide = line(2, 1, 600, allocated=8, requested=8, limit=600)
         trace.write_text(f"; MaxProcs: 8\n{held}{wide}")
         asked = ("--trace", trace, "--site", site, "--json", "--at", "2")
-        (told,) = json.loads(ask(*asked, tasks=200, time="10"))
+        (told,) = json.loads(ask(*asked, tasks=2000, time="10"))
         first = told["requests"][0]
         assert first["started"] == 2
         assert (first["tr"] == 480) == (hole - margin == 480)
