@@ -245,7 +245,7 @@ def test_the_queue_counts_running_and_waiting_jobs(site: Site) -> None:
 
 def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
     if isinstance(site.backend, LocalBackend):
-        with pytest.raises(SchedulerError, match="donates no nodes"):
+        with pytest.raises(SchedulerError, match="has no nodes to donate"):
             site.backend.nodes([])
         return
 
