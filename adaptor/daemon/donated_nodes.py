@@ -5,7 +5,6 @@ from __future__ import annotations
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
-from adaptor.scheduling.workers import Worker
 from backends.agents.reports import is_agent
 
 _OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
@@ -13,34 +12,16 @@ _OUTDATED = "`donation` of its site has changed in the configuration, and no lon
 
 async def look_at_nodes(site: Site) -> None:
     """Ask for the nodes where any is used, or wanted. Raises JournalError."""
-    memory, donation, core = site.memory, site.memory.donation, site.core
-    if donation is None:
+    memory, core = site.memory, site.core
+    if not memory.wants_nodes(core.broker, core.now()):
         return
-    donated = memory.donated
-    if not donated and not core.broker.donation_demands(site.name):
-        donation.look_away()
-        return
-    donation.before_looking(donated, core.now())
-    jobs = [pilot.job for pilot in donated if pilot.job is not None]
+    jobs = [pilot.job for pilot in memory.donated if pilot.job is not None]
     reports = await site.ask(lambda: site.backend.nodes(jobs))
     now = core.now()
-    donated = memory.donated
-    donation.observe(reports, donated, _workers(site), now)
-    if reports is None:
-        return
-    core.broker.learn_hazard(site.name, donation.learner.hazard)
-    for pilot, node in donation.donated_nodes(donated, now, midnight(now)).items():
-        core.broker.use_node(pilot, node)
-    if donation.is_to_be_kept(now):
+    memory.saw_nodes(core.broker, reports, now, midnight(now))
+    donation = memory.donation
+    if reports is not None and donation is not None and donation.is_to_be_kept(now):
         core.journal.keep_idleness(site.name, donation.learner.idleness)
-
-
-def _workers(site: Site) -> dict[int, list[Worker]]:
-    """The workers of a site by pilot, so that a step with many pilots goes through them once."""
-    found: dict[int, list[Worker]] = {}
-    for worker in site.core.broker.of_site(site.name):
-        found.setdefault(worker.pilot, []).append(worker)
-    return found
 
 
 async def end_outdated(site: Site) -> None:

@@ -20,6 +20,7 @@ from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, PilotState, QueueState
+from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.state import Meter
@@ -239,6 +240,37 @@ class SiteMemory:
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site."""
         broker.set_longest(self.name, max(1.0, self.limits.max_tr - self.pad))
+
+    # --- donated nodes -----------------------------------------------------------------------------
+
+    def wants_nodes(self, broker: Broker, now: float) -> bool:
+        """Whether to ask for the nodes in this step: one is used, or a task may run on one."""
+        if self.donation is None:
+            return False
+        donated = self.donated
+        if not donated and not broker.donation_demands(self.name):
+            self.donation.look_away()
+            return False
+        self.donation.before_looking(donated, now)
+        return True
+
+    def saw_nodes(
+        self, broker: Broker, reports: Sequence[NodeReport] | None, now: float, midnight: float
+    ) -> None:
+        """Take in what the scheduler says of the nodes, None: it does not answer; and tell the broker.
+
+        `midnight` is some local midnight.
+        """
+        if self.donation is None:
+            return
+        workers: dict[int, list[Worker]] = {}
+        for worker in broker.of_site(self.name):
+            workers.setdefault(worker.pilot, []).append(worker)
+        self.donation.observe(reports, self.donated, workers, now)
+        if reports is not None:
+            broker.learn_hazard(self.name, self.donation.learner.hazard)
+            for pilot, node in self.donation.donated_nodes(self.donated, now, midnight).items():
+                broker.use_node(pilot, node)
 
     # --- what observations do to it --------------------------------------------------------------
 

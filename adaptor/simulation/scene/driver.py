@@ -24,7 +24,6 @@ from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.scheduling.state import SiteTerms
-from adaptor.scheduling.workers import Worker
 from adaptor.simulation.scene.site import SimulatedSite
 
 
@@ -110,7 +109,8 @@ class SimulatedDriver:
             if not pilot.in_system:
                 self._ended(memory, pilot, now)
                 woken.add(site)
-        self._look_at_nodes(memory, simulated, now)
+        if memory.wants_nodes(self.broker, now):
+            memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
         waiting = any(demand.waiting for demand in self.broker.demands(site))
         memory.read(simulated.queue_state() if waiting else None)
 
@@ -123,22 +123,6 @@ class SimulatedDriver:
         }
         ended = pilot.ended if pilot.ended is not None else now
         self.ledger.settle(pilot.id, pilot.started, ended, uses, now)
-
-    def _look_at_nodes(self, memory: SiteMemory, simulated: SimulatedSite, now: float) -> None:
-        donation, donated = memory.donation, memory.donated
-        if donation is None:
-            return
-        if not donated and not self.broker.donation_demands(memory.name):
-            donation.look_away()
-            return
-        donation.before_looking(donated, now)
-        workers: dict[int, list[Worker]] = {}
-        for worker in self.broker.of_site(memory.name):
-            workers.setdefault(worker.pilot, []).append(worker)
-        donation.observe(simulated.nodes(), donated, workers, now)
-        self.broker.learn_hazard(memory.name, donation.learner.hazard)
-        for pilot, node in donation.donated_nodes(donated, now, 0.0).items():
-            self.broker.use_node(pilot, node)
 
     # --- acting ------------------------------------------------------------------------------------
 
