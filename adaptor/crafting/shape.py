@@ -6,7 +6,8 @@ import math
 
 import msgspec
 
-from adaptor.crafting.situation import CraftingSituation, SiteRules
+from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
+from adaptor.model import QueueState
 from adaptor.units import round_down, round_up
 
 TINY = 1e-6
@@ -41,6 +42,16 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
             site_processors=situation.queue.processors,
             processors_per_task=situation.processors_per_task,
             runtime=situation.runtime,
+        )
+
+    @classmethod
+    def for_demand(cls, rules: SiteRules, queue: QueueState | None, demand: Demand) -> RequestShape:
+        """`queue` is None where the size of the site is not known yet."""
+        return cls(
+            rules=rules,
+            site_processors=queue.processors if queue else 0,
+            processors_per_task=demand.processors_per_task,
+            runtime=demand.runtime,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""The inputs and decisions of the planner, and the input of a heuristic. Frozen types, no behaviour."""
+"""The inputs and decisions of the planner, and the input of a heuristic. Frozen types."""
 
 from __future__ import annotations
 
@@ -64,6 +64,10 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """The only bag that it serves; None: all bags that share pilots."""
 
 
+TaskShape = tuple[int, int | None, int | None]
+"""Processors and memory of a task, and its bag if that has its own pilots."""
+
+
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks of one shape (processors and memory per task) that a site may run."""
 
@@ -85,6 +89,11 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """Why not more than `most`, in one sentence with the numbers."""
     longest: int | None = None
     """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
+
+    @property
+    def shape(self) -> TaskShape:
+        """What tells the demands of a site apart."""
+        return self.processors_per_task, self.memory_per_task, self.bag
 
 
 class TaskGroup(msgspec.Struct, frozen=True):

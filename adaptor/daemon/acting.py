@@ -8,7 +8,6 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
-from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.daemon.remote.machines import python_of
@@ -175,9 +174,8 @@ def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
     crafted, core = action.crafted, site.core
 
     def reserve(db: sqlite3.Connection, id: int) -> None:
-        kind: Allocation = "donated" if action.node else "explicit"
         request = billed(site.memory.rules, crafted.request)
-        core.treasury.reserve(db, id, site.name, request, kind, action.payers, now)
+        core.treasury.reserve(db, id, site.name, request, action.kind, action.payers, now)
 
     bag = action.demand.bag
     id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)

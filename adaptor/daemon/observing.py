@@ -79,9 +79,7 @@ def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence 
         changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)
     else:
         changed = observe(pilot, report, now)
-    reserved = core.treasury.ledger.open_pilots.get(pilot.id)
-    unit = float(reserved.tariff.charging_unit) if reserved is not None else None
-    site.memory.meter(core.broker, pilot, unit)
+    site.memory.meter(core.broker, pilot, core.treasury.ledger)
     if left is not None and not pilot.note:
         pilot.unheard = left.complaints
     if changed:

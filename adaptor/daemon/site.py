@@ -97,11 +97,6 @@ class Site:
         """Those in the system."""
         return self.memory.pilots
 
-    @property
-    def active(self) -> bool:
-        """Whether there is anything to observe or to decide."""
-        return bool(self.pilots) or self.core.broker.has_work_for(self.name)
-
     def grace_of(self, pilot: Pilot) -> float:
         """Seconds that its workers have for ending their tasks; a local job waits for a donated node."""
         grace, donation = float(self.config.grace_time), self.config.donation

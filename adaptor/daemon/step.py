@@ -31,8 +31,8 @@ async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
 
 async def step(site: Site) -> None:
     """Observe, decide, act. A scheduler that does not answer changes nothing. Raises JournalError."""
-    if not site.active:
-        site.memory.queue = None
+    if not site.memory.is_active(site.core.broker):
+        site.memory.read(None)
         return
     await _observe(site)
     core = site.core
@@ -54,9 +54,9 @@ async def _observe(site: Site) -> None:
     await observe_pilots(site)
     await cancel_unwanted(site)
     await look_at_nodes(site)
-    waiting = any(demand.waiting for demand in site.core.broker.demands(site.name))
+    wanted = site.memory.wants_queue(site.core.broker)
     site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
-    site.memory.read(await site.ask(site.backend.queue_state) if waiting else None)
+    site.memory.read(await site.ask(site.backend.queue_state) if wanted else None)
 
 
 async def cancel_all(site: Site, reason: str) -> None:

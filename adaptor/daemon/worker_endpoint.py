@@ -26,7 +26,6 @@ from adaptor.protocol.messages import (
     Welcome,
     decode_from_worker,
 )
-from adaptor.scheduling.broker import ALL_ENDED
 from adaptor.scheduling.changes import AttemptStart, Changes
 from adaptor.scheduling.workers import Worker
 
@@ -67,7 +66,7 @@ class WorkerEndpoint:
                 _, pilot = self._find(attempt.pilot)
                 if pilot is not None:
                     pilot.worked = True
-        if any(not tally.waiting + tally.leased for tally in changes.tallies.values()):
+        if changes.end_a_bag:
             await self._send_home()
 
     async def miss_silent(self, timeout: float) -> None:
@@ -130,8 +129,7 @@ class WorkerEndpoint:
         self._core.forget_worker(id)
         broker = self._core.broker
         broker.hello(id, hello, site.name, now)
-        if not broker.has_work_in(hello.pilot, site.name):
-            broker.tell_to_leave(id, ALL_ENDED)
+        broker.send_home_if_useless(id)
         return Welcome(
             heartbeat=HEARTBEAT + 2 * self._core.terms[site.name].latency,
             idle_timeout=float(site.config.idle_timeout),

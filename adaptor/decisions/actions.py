@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
 
@@ -24,6 +25,11 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """By bag: its weight in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
+
+    @property
+    def kind(self) -> Allocation:
+        """At which of a site's prices it is paid."""
+        return "donated" if self.node else "explicit"
 
 
 class End(msgspec.Struct, frozen=True):

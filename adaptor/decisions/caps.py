@@ -76,11 +76,7 @@ def _site_part(
         if name in snapshot.terms  # those that the configuration has no longer get nothing
     }
     part = balance.budget.amount - balance.used
-    held = sum(
-        each.amount
-        for each in ledger.open_pilots.values()
-        if each.site == snapshot.site and any(share.bag == bag.id for share in each.parts)
-    )
+    held = sum(each.amount for each in ledger.open_pilots_of(bag.id) if each.site == snapshot.site)
     mine = part * worth[snapshot.site] // max(1, sum(worth.values())) - held
     some = 0 if held else allowance.tariff.reservation(allowance.kind, least.p, least.tr)
     return _at_most(allowance, max(some, mine), snapshot.site)

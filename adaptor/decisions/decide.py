@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
@@ -158,19 +157,14 @@ class _Step:
 
     def _payers(self, demand: Demand) -> dict[int, float]:
         for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):
-            if (each.processors_per_task, each.memory_per_task, each.bag) == (
-                demand.processors_per_task,
-                demand.memory_per_task,
-                demand.bag,
-            ):
+            if each.shape == demand.shape:
                 return payers
         return {}
 
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
-        kind: Allocation = "donated" if submit.node else "explicit"
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
-        self._ledger.reserve(self._next, site, request, kind, submit.payers, self._snapshot.now)
+        self._ledger.reserve(self._next, site, request, submit.kind, submit.payers, self._snapshot.now)
         self._next -= 1
 
     @property

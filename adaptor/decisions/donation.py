@@ -11,10 +11,9 @@ from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
-from adaptor.decisions.requests import billed
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import least_probability, room
+from adaptor.donation.fitting import least_probability, room, slots_on
 from adaptor.donation.situation import DonationState, LeaveNodes, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
@@ -73,8 +72,7 @@ def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[SubmitRe
     same = [
         each.wanted
         for each in snapshot.donation_demands
-        if (each.bag if each.own else None) == demand.bag
-        and each.wanted.processors_per_task == demand.processors_per_task
+        if each.pilots_of == demand.bag and each.wanted.processors_per_task == demand.processors_per_task
     ]
     mixed = sum(each.waiting for each in same if each.allocation == "mixed")
     both = sum(each.waiting for each in same)
@@ -186,7 +184,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
     @property
     def bag(self) -> int | None:
-        return self.demands[0].bag if self.demands[0].own else None
+        return self.demands[0].pilots_of
 
 
 class _Choice:
@@ -195,7 +193,7 @@ class _Choice:
     def __init__(self, snapshot: Snapshot, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
         for demand in snapshot.donation_demands:
-            together.setdefault(demand.bag if demand.own else None, []).append(demand)
+            together.setdefault(demand.pilots_of, []).append(demand)
         self.reason = ""
         """Why somebody's tasks get no node; empty: nothing stood in the way."""
         self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
@@ -250,7 +248,7 @@ class _Choice:
         now, rules = self._snapshot.now, self._snapshot.here.rules
         needs = min(demand.wanted.needs for demand in wanted.demands)
         resolution = rules.time_resolution
-        least = billed(rules, Request(node.processors, max(1, round_up(needs + rules.pad, resolution))))
+        least = Request(node.processors, max(resolution, round_up(needs + rules.pad, resolution)))
         tr = round_down(min(self._donation.longest, decision.until - now), resolution)
         if tr < least.tr:
             return (
@@ -269,17 +267,14 @@ class _Choice:
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:
-    slots = node.processors // demand.wanted.processors_per_task
-    if demand.memory_per_task and node.memory is not None:
-        slots = min(slots, node.memory // demand.memory_per_task)
-    return slots
+    return slots_on(node, node.processors, demand.wanted)
 
 
 def _demand(wanted: _Wanted) -> Demand:
     first = wanted.demands[0]
     return Demand(
         processors_per_task=first.wanted.processors_per_task,
-        memory_per_task=first.memory_per_task,
+        memory_per_task=first.wanted.memory_per_task,
         waiting=sum(each.wanted.waiting for each in wanted.demands),
         runtime=max(1.0, first.wanted.needs),
         shortest=first.wanted.needs,

@@ -11,7 +11,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.decisions.requests import billed, smallest
+from adaptor.decisions.requests import smallest
 from adaptor.errors import UsageError
 from adaptor.model import Request
 from adaptor.scheduling.state import SiteTerms
@@ -54,6 +54,5 @@ def _first_requests(
     for name, rules in sites.items():
         runtime = min(spec.runtimes.get(name, terms[name].initial_tr), terms[name].longest)
         demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
-        shape = RequestShape(rules=rules, site_processors=0, processors_per_task=spec.cpus, runtime=runtime)
-        request = billed(rules, smallest(shape, demand))
+        request = smallest(RequestShape.for_demand(rules, None, demand), demand)
         yield ledger.tariff(name).reservation(kind, request.p, request.tr), name, request

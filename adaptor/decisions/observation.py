@@ -10,7 +10,7 @@ from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
-from adaptor.scheduling.workers import Worker
+from adaptor.scheduling.workers import by_pilot
 
 
 def take_snapshot(
@@ -50,11 +50,8 @@ def sites_facts(
     sites: Mapping[str, SiteMemory], broker: Broker, now: float, midnight: float
 ) -> dict[str, SiteFacts]:
     """Every site as it was last observed."""
-    workers: dict[str, dict[int, list[Worker]]] = {name: {} for name in sites}
-    for worker in broker.state.workers.values():
-        if worker.site in workers:
-            workers[worker.site].setdefault(worker.pilot, []).append(worker)
-    return {name: each.facts(workers[name], now, midnight) for name, each in sites.items()}
+    workers = by_pilot(broker.state.workers.values())
+    return {name: each.facts(workers, now, midnight) for name, each in sites.items()}
 
 
 def bags_facts(broker: Broker) -> dict[int, BagFacts]:

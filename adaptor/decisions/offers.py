@@ -121,11 +121,7 @@ def _preference(bag: BagFacts) -> Preference:
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
     """Pilots in the system count with their whole tr."""
     ledger = snapshot.ledger
-    committed = sum(
-        each.tariff.charge(each.kind, each.p, each.tr)
-        for each in ledger.open_pilots.values()
-        if any(part.bag == bag.id for part in each.parts)
-    )
+    committed = sum(each.tariff.charge(each.kind, each.p, each.tr) for each in ledger.open_pilots_of(bag.id))
     return Progress(
         now=snapshot.now,
         waiting=uncovered,

@@ -17,12 +17,7 @@ def billed(rules: SiteRules, request: Request) -> Request:
 
 def shape_of(site: SiteFacts, demand: Demand) -> RequestShape:
     """How requests for these tasks are shaped at a site."""
-    return RequestShape(
-        rules=site.rules,
-        site_processors=site.queue.processors if site.queue else 0,
-        processors_per_task=demand.processors_per_task,
-        runtime=demand.runtime,
-    )
+    return RequestShape.for_demand(site.rules, site.queue, demand)
 
 
 def smallest(shape: RequestShape, demand: Demand) -> Request:

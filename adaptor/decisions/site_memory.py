@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.backoff import Backoff
+from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import SiteRules, Withdraw
 from adaptor.decisions.actions import End, Remark, SubmitRequest
@@ -24,7 +25,7 @@ from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.state import Meter
-from adaptor.scheduling.workers import Worker
+from adaptor.scheduling.workers import Worker, by_pilot
 
 SLACK = 10.0
 """Seconds that a worker takes to hear that it is not needed and to leave, at most, besides its idle time."""
@@ -116,6 +117,14 @@ class SiteMemory:
         """The pilots of formal requests."""
         return [pilot for pilot in self.pilots.values() if not pilot.node]
 
+    def is_active(self, broker: Broker) -> bool:
+        """Whether there is anything to observe or to decide."""
+        return bool(self.pilots) or broker.has_work_for(self.name)
+
+    def wants_queue(self, broker: Broker) -> bool:
+        """Whether to ask for the queue in this step: a task waits for a formal request."""
+        return any(demand.waiting for demand in broker.demands(self.name))
+
     def read(self, queue: QueueState | None) -> None:
         """The queue was read for this step; None: the scheduler does not answer, or nothing waits."""
         self.queue = queue
@@ -134,7 +143,7 @@ class SiteMemory:
     # --- what a decision looks at ----------------------------------------------------------------
 
     def facts(self, workers: Workers, now: float, midnight: float) -> SiteFacts:
-        """The site as it is now. `workers` are its own, by pilot; `midnight` is some local midnight."""
+        """The site as it is now. `workers` are by pilot, of any site; `midnight` is some local midnight."""
         return SiteFacts(
             name=self.name,
             rules=self.rules,
@@ -263,10 +272,7 @@ class SiteMemory:
         """
         if self.donation is None:
             return
-        workers: dict[int, list[Worker]] = {}
-        for worker in broker.of_site(self.name):
-            workers.setdefault(worker.pilot, []).append(worker)
-        self.donation.observe(reports, self.donated, workers, now)
+        self.donation.observe(reports, self.donated, by_pilot(broker.of_site(self.name)), now)
         if reports is not None:
             broker.learn_hazard(self.name, self.donation.learner.hazard)
             for pilot, node in self.donation.donated_nodes(self.donated, now, midnight).items():
@@ -274,16 +280,14 @@ class SiteMemory:
 
     # --- what observations do to it --------------------------------------------------------------
 
-    def meter(self, broker: Broker, pilot: Pilot, charging_unit: float | None) -> None:
-        """Tell the broker since when and in which units a running pilot is charged.
-
-        `charging_unit`: seconds; None: nothing is set aside for it.
-        """
-        if pilot.state is not PilotState.RUNNING or pilot.started is None or charging_unit is None:
+    def meter(self, broker: Broker, pilot: Pilot, ledger: Ledger) -> None:
+        """Tell the broker since when and in which units a running pilot is charged."""
+        reserved = ledger.open_pilots.get(pilot.id)
+        if pilot.state is not PilotState.RUNNING or pilot.started is None or reserved is None:
             broker.meter(pilot.id, None)
             return
-        spare = self.settings.idle_timeout + SLACK
-        broker.meter(pilot.id, Meter(started=pilot.started, unit=charging_unit, spare=spare))
+        unit, spare = float(reserved.tariff.charging_unit), self.settings.idle_timeout + SLACK
+        broker.meter(pilot.id, Meter(started=pilot.started, unit=unit, spare=spare))
 
     def learn_wait(self, pilot: Pilot) -> None:
         """Learn from the wait of a pilot once it is known; one that was refused has not waited."""

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.donation.fitting import least_probability, room
+from adaptor.donation.fitting import least_probability, room, slots_on
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
@@ -143,9 +143,7 @@ class _Step:
         for index, demand in enumerate(self._demands):
             if not left[index]:
                 continue
-            slots = free // demand.processors_per_task
-            if demand.memory_per_task and node.memory is not None:
-                slots = min(slots, node.memory // demand.memory_per_task)
+            slots = slots_on(node, free, demand)
             if slots > 0 and self._fits(node, demand):
                 count = min(slots, left[index])
                 left[index] -= count

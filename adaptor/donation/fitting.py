@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from adaptor.donation.idleness import Hazard
-from adaptor.donation.situation import Allocation, DonationRules
+from adaptor.donation.situation import Allocation, DonationDemand, DonationRules, NodeView
 
 
 def least_probability(allocation: Allocation, rules: DonationRules) -> float:
@@ -28,6 +28,14 @@ def room(hazard: Hazard, age: float, until_planned: float, probability: float) -
     if probability <= 0.0:
         return math.inf
     return max(0.0, min(until_planned, hazard.longest(age, probability)))
+
+
+def slots_on(node: NodeView, free: int, demand: DonationDemand) -> int:
+    """Tasks of a demand that a node can run at the same time, on `free` of its processors."""
+    slots = free // demand.processors_per_task
+    if demand.memory_per_task and node.memory is not None:
+        slots = min(slots, node.memory // demand.memory_per_task)
+    return slots
 
 
 def held(preempted: int, rules: DonationRules) -> bool:

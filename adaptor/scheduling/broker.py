@@ -121,15 +121,6 @@ class Broker:
         elif pilot in self.state.owners:
             self.state.meters[pilot] = meter
 
-    def starts(self, bag: int) -> list[float]:
-        """The first starts of a bag's running tasks, as reported by workers (epoch seconds)."""
-        first: dict[int, float] = {}
-        for worker in self.state.workers.values():
-            for key, held in worker.held.items():
-                if key.bag == bag and held.started is not None:
-                    first[key.task] = min(held.started, first.get(key.task, held.started))
-        return list(first.values())
-
     def started(self, bag: int) -> int:
         """The number of running tasks of a bag, without those that workers hold in reserve."""
         tasks = {
@@ -255,8 +246,13 @@ class Broker:
     def send_home(self, site: str) -> None:
         """Order workers of a site without tasks to leave at once, instead of after their idle time."""
         for worker in self.of_site(site):
-            if not self.has_work_in(worker.pilot, site):
-                self.tell_to_leave(worker.id, ALL_ENDED)
+            self.send_home_if_useless(worker.id)
+
+    def send_home_if_useless(self, id: str) -> None:
+        """Order a worker to leave if no unfinished task may run in its pilot."""
+        worker = self.state.workers[id]
+        if not self.has_work_in(worker.pilot, worker.site):
+            self.tell_to_leave(id, ALL_ENDED)
 
     def _mark_started(self, worker: Worker, keys: list[AttemptKey], now: float) -> None:
         for key in keys:

@@ -67,5 +67,10 @@ class Changes(msgspec.Struct):
     tallies: dict[int, Tally] = {}
     """By bag whose counts changed: the new counts."""
 
+    @property
+    def end_a_bag(self) -> bool:
+        """True if no unfinished task is left of one of the bags whose counts changed."""
+        return any(not tally.waiting + tally.leased for tally in self.tallies.values())
+
     def __bool__(self) -> bool:
         return bool(self.attempts or self.tasks or self.tallies)

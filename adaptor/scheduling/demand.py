@@ -7,32 +7,27 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import donation_demand
 from adaptor.scheduling.state import SchedulingState
 
-_Shape = tuple[int, int | None, int | None]
-"""Processors and memory of a task, and its bag if that has its own pilots."""
-
 
 class BagDonationDemand(msgspec.Struct, frozen=True):
     """Tasks of one bag that may start on donated nodes."""
 
     bag: int
-    memory_per_task: int | None
-    """Bytes."""
-    own: bool
-    """True if the bag runs only in its own pilots."""
+    pilots_of: int | None
+    """The bag, if it runs only in its own pilots; None: it shares pilots with others."""
     wanted: DonationDemand
 
 
 def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDemand, ...]:
     """The waiting tasks that may start on donated nodes of a site, by bag."""
     return tuple(
-        BagDonationDemand(bag.id, bag.spec.memory, bag.id in state.alone, wanted)
+        BagDonationDemand(bag.id, _pilots_of(state, bag), wanted)
         for bag in _unfinished(state)
         if bag.spec.allows(site) and (wanted := donation_demand(state, bag, site)) is not None
     )
@@ -40,7 +35,7 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
 
 def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
     """The demand for formal requests at a site: all unfinished bags that may run there, by shape of task."""
-    by_shape: dict[_Shape, list[Bag]] = defaultdict(list)
+    by_shape: dict[TaskShape, list[Bag]] = defaultdict(list)
     for bag in _formal(state):
         if bag.spec.allows(site):
             by_shape[_shape(state, bag)].append(bag)
@@ -52,7 +47,7 @@ def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
 
 def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
-    together: dict[tuple[_Shape, tuple[str, ...]], list[Bag]] = defaultdict(list)
+    together: dict[tuple[TaskShape, tuple[str, ...]], list[Bag]] = defaultdict(list)
     for bag in _formal(state):
         together[_shape(state, bag), tuple(site for site in state.sites if bag.spec.allows(site))].append(bag)
     return tuple(
@@ -75,17 +70,21 @@ def _formal(state: SchedulingState) -> Iterable[Bag]:
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
     """By bag: the number of its waiting tasks in a demand."""
-    shape = demand.processors_per_task, demand.memory_per_task, demand.bag
     waiting = {
         bag.id: float(bag.count(TaskState.WAITING))
         for bag in _formal(state)
-        if bag.spec.allows(site) and _shape(state, bag) == shape
+        if bag.spec.allows(site) and _shape(state, bag) == demand.shape
     }
     return {bag: tasks for bag, tasks in waiting.items() if tasks}
 
 
-def _shape(state: SchedulingState, bag: Bag) -> _Shape:
-    return bag.spec.cpus, bag.spec.memory, bag.id if bag.id in state.alone else None
+def _shape(state: SchedulingState, bag: Bag) -> TaskShape:
+    return bag.spec.cpus, bag.spec.memory, _pilots_of(state, bag)
+
+
+def _pilots_of(state: SchedulingState, bag: Bag) -> int | None:
+    """The bag itself if it runs only in its own pilots; None: in those that bags share."""
+    return bag.id if bag.id in state.alone else None
 
 
 def _waiting(bags: list[Bag]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from adaptor.protocol.messages import AttemptKey
@@ -72,3 +74,11 @@ class Worker:
             self.free_memory -= memory
         else:
             self.queued += 1
+
+
+def by_pilot(workers: Iterable[Worker]) -> dict[int, list[Worker]]:
+    """The workers of each pilot that has any."""
+    found: dict[int, list[Worker]] = {}
+    for worker in workers:
+        found.setdefault(worker.pilot, []).append(worker)
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import msgspec
@@ -19,7 +19,7 @@ import msgspec
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.broker import ALL_ENDED, Broker
+from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.simulation.worker import Attempt, Behaviour, PilotPlace, SimulatedWorker, Started
@@ -241,12 +241,10 @@ class SimulatedWorkers:
 
     def _hear(self, worker: SimulatedWorker, message: _Said, now: float) -> None:
         """The broker hears a worker, as the daemon's endpoint has it hear them."""
-        site, pilot = worker.pilot.site, worker.pilot.pilot
         match message:
             case Hello():
-                self.broker.hello(worker.id, message, site, now)
-                if not self.broker.has_work_in(pilot, site):
-                    self.broker.tell_to_leave(worker.id, ALL_ENDED)
+                self.broker.hello(worker.id, message, worker.pilot.site, now)
+                self.broker.send_home_if_useless(worker.id)
                 self._send(worker, partial(self._welcome, worker), now)
             case Report():
                 self.broker.report(worker.id, message, now)
@@ -263,7 +261,7 @@ class SimulatedWorkers:
         """Pass on what the broker orders, and note what it has changed."""
         changes, drafts = self.broker.drain()
         self._note(changes, now)
-        if any(not tally.waiting + tally.leased for tally in changes.tallies.values()):
+        if changes.end_a_bag:
             for site in self.broker.state.sites:
                 self.broker.send_home(site)
             drafts = _merged(drafts, self.broker.drain()[1])
@@ -323,8 +321,3 @@ def _merged(drafts: dict[str, DraftOrders], more: Mapping[str, DraftOrders]) -> 
     for id, draft in more.items():
         drafts.setdefault(id, DraftOrders()).leave = draft.leave
     return drafts
-
-
-def tasks_ended(events: Iterable[Event]) -> list[TaskEnded]:
-    """The ends of tasks among what happened."""
-    return [event for event in events if isinstance(event, TaskEnded)]

@@ -89,6 +89,10 @@ class Statements:
             raise BudgetError(f"site {site} has no prices; give it `price` in the configuration")
         return tariff
 
+    def open_pilots_of(self, bag: int) -> list[Reserved]:
+        """The pilots that have not been settled and that a bag pays a part of."""
+        return [each for each in self.open_pilots.values() if any(part.bag == bag for part in each.parts)]
+
     @property
     def open_pilots(self) -> Mapping[int, Reserved]:
         """The pilots that have not been settled."""

@@ -67,16 +67,12 @@ def divide(
 
 def by_demand(part: SitePart, site: str, groups: Sequence[TaskGroup], demands: Sequence[Demand]) -> SitePart:
     """The part with its tasks summed up by the site's own demands instead of by group."""
-    shapes = [_shape_of(demand) for demand in demands]
+    shapes = [demand.shape for demand in demands]
     uncovered = [0] * len(demands)
     for group, tasks in zip(groups, part.uncovered, strict=True):
         if tasks:
-            uncovered[shapes.index(_shape_of(group.at[site]))] += tasks
+            uncovered[shapes.index(group.at[site].shape)] += tasks
     return msgspec.structs.replace(part, uncovered=uncovered)
-
-
-def _shape_of(demand: Demand) -> tuple[int, int | None, int | None]:
-    return demand.processors_per_task, demand.memory_per_task, demand.bag
 
 
 class _Work:

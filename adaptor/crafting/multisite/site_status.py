@@ -58,12 +58,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def shape(self, demand: Demand) -> RequestShape:
-        return RequestShape(
-            rules=self.view.rules,
-            site_processors=self.view.queue.processors if self.view.queue else 0,
-            processors_per_task=demand.processors_per_task,
-            runtime=demand.runtime,
-        )
+        return RequestShape.for_demand(self.view.rules, self.view.queue, demand)
 
     def most(self, demand: Demand) -> int:
         """The most tasks that one request can hold."""

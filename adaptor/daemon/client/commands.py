@@ -104,7 +104,7 @@ async def _submit(running: RunningDaemon, given: control.BagInput) -> int:
     check_deadline(spec.deadline, now)
     with_budget = budget_writer(running.core, running.sites, spec, given.budget)
     id = running.core.journal.add_bag(spec, given.tasks, now, with_budget)
-    if with_budget is not None or spec.aims:
+    if with_budget is not None:
         running.core.broker.keep_apart(id)
     bag = Bag(id, running.core.journal.bag_spec(id), len(given.tasks))
     bag.fill()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 
-from adaptor.budget.accounting.allowance import Allowance
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.ledger import Ledger, Shares
 from adaptor.budget.accounting.tariffs import Allocation
@@ -37,10 +36,6 @@ class Treasury:
             self.ledger.set_price(site, of_site.tariff, now)
             if of_site.budget is not None:
                 self.ledger.impose(of_site.budget, now)
-
-    def allowance(self, site: str, kind: Allocation, shares: Shares, now: float) -> Allowance:
-        """What a pilot that these bags share may cost at most."""
-        return self.ledger.allowance(site, kind, shares, now)
 
     def reserve(
         self,

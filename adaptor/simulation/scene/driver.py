@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import Action, End, LengthenPad, Remark, SubmitRequest, Wake, WithholdNodes
 from adaptor.decisions.decide import decide
@@ -83,7 +83,7 @@ class SimulatedDriver:
 
     def step(self, site: str, now: float) -> Iterable[str]:
         memory, woken = self._memories[site], set[str]()
-        if not memory.pilots and not self.broker.has_work_for(site):
+        if not memory.is_active(self.broker):
             memory.read(None)
             return woken
         self._observe(site, now, woken)
@@ -103,16 +103,13 @@ class SimulatedDriver:
         for pilot in list(memory.pilots.values()):
             observe(pilot, reports[pilot.tag], now)
             memory.learn_wait(pilot)
-            reserved = self.ledger.open_pilots.get(pilot.id)
-            unit = float(reserved.tariff.charging_unit) if reserved is not None else None
-            memory.meter(self.broker, pilot, unit)
+            memory.meter(self.broker, pilot, self.ledger)
             if not pilot.in_system:
                 self._ended(memory, pilot, now)
                 woken.add(site)
         if memory.wants_nodes(self.broker, now):
             memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
-        waiting = any(demand.waiting for demand in self.broker.demands(site))
-        memory.read(simulated.queue_state() if waiting else None)
+        memory.read(simulated.queue_state() if memory.wants_queue(self.broker) else None)
 
     def _ended(self, memory: SiteMemory, pilot: Pilot, now: float) -> None:
         memory.ended(self.broker, pilot, now)
@@ -147,8 +144,8 @@ class SimulatedDriver:
 
     def _submit(self, memory: SiteMemory, action: SubmitRequest, now: float) -> None:
         number, request = next(self._numbers), action.crafted.request
-        kind: Allocation = "donated" if action.node else "explicit"
-        self.ledger.reserve(number, memory.name, billed(memory.rules, request), kind, action.payers, now)
+        cost = billed(memory.rules, request)
+        self.ledger.reserve(number, memory.name, cost, action.kind, action.payers, now)
         pilot = memory.add_pilot(self.broker, number, f"{memory.name}.{number}", action, now)
         self.pilots[number] = pilot
         job = self._sites[memory.name].submit(number, pilot.tag, request, action.node)
