@@ -19,6 +19,10 @@ class Holdoff(msgspec.Struct, frozen=True):
         return now < self.until
 
 
+_DOUBLINGS = 64
+"""Beyond these a wait is the longest anyhow; one more failure each minute overflows a float within a day."""
+
+
 class Backoff:
     """Doubling waits, from `first` seconds to `most`, after more than `tolerated` failures in a row."""
 
@@ -33,9 +37,14 @@ class Backoff:
     def failed(self, now: float, reason: str) -> None:
         self.failures += 1
         self.reason = reason
+        if self.pause:
+            self.until = now + self.pause
+
+    @property
+    def pause(self) -> float:
+        """Seconds from the last failure to the next try; 0: it was a success, or is tolerated."""
         beyond = self.failures - self.tolerated
-        if beyond > 0:
-            self.until = now + min(self.most, self.first * 2.0 ** (beyond - 1))
+        return min(self.most, self.first * 2.0 ** min(beyond - 1, _DOUBLINGS)) if beyond > 0 else 0.0
 
     def succeeded(self) -> None:
         self.failures = 0

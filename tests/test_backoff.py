@@ -25,3 +25,10 @@ def test_some_failures_may_be_tolerated() -> None:
         assert not backoff.waiting(0.0)
     backoff.failed(0.0, "idle")
     assert backoff.waiting(59.0)
+
+
+def test_failures_for_days_keep_the_longest_wait() -> None:
+    backoff = Backoff(first=2, most=30)
+    for _ in range(5000):
+        backoff.failed(1000.0, "unreachable")
+    assert backoff.until == 1030.0

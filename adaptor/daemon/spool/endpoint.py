@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
 
+from adaptor.backoff import Backoff
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.server import Message
 from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
@@ -23,8 +24,6 @@ _SLOWEST_ALONE = 5.0
 """Seconds between two looks, at most, while no worker is known."""
 _SWEEP = 30.0
 """Seconds between two sweeps."""
-_LONGEST_PAUSE = 30.0
-"""Seconds between two tries of a spool that cannot be used, at most."""
 
 
 class Channel:
@@ -99,7 +98,7 @@ class SpoolEndpoint:
         """Worker files that the next exchange removes."""
         self._pace = Pace(_SLOWEST_ALONE)
         self._problem = ""
-        self._failures = 0
+        self._failures = Backoff(first=2, most=30)
         self._next_sweep = 0.0
         self._news = asyncio.Event()
         self._busy = asyncio.Lock()
@@ -125,9 +124,9 @@ class SpoolEndpoint:
             try:
                 if may_listen():
                     await self.exchange()
-            except Exception:
+            except Exception as error:
                 log.exception("internal error in an exchange with the spool; the daemon tries again")
-                self._failures += 1
+                self._failures.failed(system_clock(), str(error))
             await self._rest()
 
     async def exchange(self) -> None:
@@ -151,8 +150,8 @@ class SpoolEndpoint:
 
     async def _rest(self) -> None:
         """Wait until the next look is due or there is something to write."""
-        if self._failures:
-            await asyncio.sleep(min(_LONGEST_PAUSE, 2.0 ** min(self._failures, 10)))
+        if self._failures.pause:
+            await asyncio.sleep(self._failures.pause)
             return
         await asyncio.sleep(QUICKEST)
         with contextlib.suppress(asyncio.TimeoutError):
@@ -184,7 +183,8 @@ class SpoolEndpoint:
             return None
         if self._problem:
             log.info("the spool can be used again")
-        self._problem, self._failures = "", 0
+        self._problem = ""
+        self._failures.succeeded()
         self._taken = []
         self._written(exchange.write, frozenset(outcome.gone))
         for remark in outcome.remarks:
@@ -202,7 +202,7 @@ class SpoolEndpoint:
         self._forget([connection for connection in self._channels if connection.name in gone])
 
     def _failed(self, problem: str) -> None:
-        self._failures += 1
+        self._failures.failed(system_clock(), problem)
         if problem != self._problem:
             self._problem = problem
             log.warning("the spool cannot be used: %s", problem)
