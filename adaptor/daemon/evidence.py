@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.protocol.decoding import decoded
 from adaptor.protocol.messages import Result
 from backends.machines.base import Machine
 
@@ -59,7 +60,7 @@ def evidence(machine: Machine, folder: Path) -> Evidence:
 
 def _decoded(path: Path, data: bytes) -> list[Result]:
     try:
-        return _results.decode(data)
+        return decoded(_results.decode, data)
     except msgspec.DecodeError as error:
         log.error("%s: these results cannot be read: %s", path, error)
         return []

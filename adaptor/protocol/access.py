@@ -14,6 +14,7 @@ import msgspec
 
 from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
+from adaptor.protocol.decoding import decoded
 
 CLIENT_ACCESS = "access-client.json"
 RELAYED_ACCESS = "access-worker.json"
@@ -39,6 +40,9 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     secret_key: str
 
 
+_access = msgspec.json.Decoder(Access)
+
+
 def write_access(path: Path, access: Access) -> None:
     write_private(path, msgspec.json.encode(access))
 
@@ -54,6 +58,6 @@ def read_access(path: Path) -> Access:
     if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise AccessError(f"{path}: must belong to you alone (mode 0600); others may have read the key in it")
     try:
-        return msgspec.json.decode(data, type=Access)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return decoded(_access.decode, data)
+    except msgspec.DecodeError as error:
         raise AccessError(f"{path}: damaged: {error}") from error

@@ -12,6 +12,7 @@ import msgspec
 from adaptor import views
 from adaptor.bag_spec import BagSpec, Option
 from adaptor.option_kinds import CREDITS
+from adaptor.protocol.decoding import decoded
 
 
 class TaskInput(msgspec.Struct, frozen=True, array_like=True):
@@ -204,9 +205,9 @@ def encode(message: Question | Answer) -> bytes:
 
 def decode_question(data: bytes) -> Question:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _question.decode(data)
+    return decoded(_question.decode, data)
 
 
 def decode_answer(data: bytes) -> Answer:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _answer.decode(data)
+    return decoded(_answer.decode, data)

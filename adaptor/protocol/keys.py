@@ -13,6 +13,7 @@ import zmq
 
 from adaptor.atomic_file import write_private
 from adaptor.protocol.access import AccessError
+from adaptor.protocol.decoding import decoded
 
 
 class KeyPair(msgspec.Struct, frozen=True):
@@ -28,6 +29,9 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     client: KeyPair
 
 
+_keys = msgspec.json.Decoder(Keys)
+
+
 def _new_pair() -> KeyPair:
     public, secret = zmq.curve_keypair()
     return KeyPair(public.decode(), secret.decode())
@@ -40,7 +44,7 @@ def load_or_make_keys(directory: Path) -> Keys:
         keys = Keys(server=_new_pair(), worker=_new_pair(), client=_new_pair())
         write_private(path, msgspec.json.encode(keys))
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Keys)
+        return decoded(_keys.decode, path.read_bytes())
     except msgspec.DecodeError as error:
         raise AccessError(
             f"{path}: damaged: {error}; remove it when no pilot of this daemon is left in any queue"

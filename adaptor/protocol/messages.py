@@ -8,9 +8,10 @@ result until `Orders.acknowledged` names it, so a message may be lost or come tw
 from __future__ import annotations
 
 import enum
-from typing import TypeVar
 
 import msgspec
+
+from adaptor.protocol.decoding import decoded
 
 LAST_SECONDS = 5.0
 """Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to report."""
@@ -178,7 +179,6 @@ class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
 ToWorker = Welcome | Orders
 
-_Message = TypeVar("_Message")
 _encoder = msgspec.msgpack.Encoder()
 _from_worker: msgspec.msgpack.Decoder[FromWorker] = msgspec.msgpack.Decoder(FromWorker)
 _to_worker: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
@@ -190,16 +190,9 @@ def encode(message: FromWorker | ToWorker) -> bytes:
 
 def decode_from_worker(data: bytes) -> FromWorker:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _decode(_from_worker, data)
+    return decoded(_from_worker.decode, data)
 
 
 def decode_to_worker(data: bytes) -> ToWorker:
     """Raises msgspec.DecodeError (or its subclass ValidationError) on anything else."""
-    return _decode(_to_worker, data)
-
-
-def _decode(decoder: msgspec.msgpack.Decoder[_Message], data: bytes) -> _Message:
-    try:
-        return decoder.decode(data)
-    except (UnicodeDecodeError, RecursionError) as error:  # bad text, or a bomb of nested lists
-        raise msgspec.DecodeError(str(error)) from error
+    return decoded(_to_worker.decode, data)

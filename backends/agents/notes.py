@@ -10,6 +10,7 @@ import msgspec
 
 from adaptor.node_agent.order import Order
 from adaptor.processes.notes import END, JOB, START, note_path
+from adaptor.protocol.decoding import decoded
 from adaptor.reports import JobState
 from backends.machines.base import Machine
 
@@ -112,8 +113,8 @@ class Notes:
         if not data:
             return None
         try:
-            return msgspec.json.decode(data, type=form)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            return decoded(msgspec.json.Decoder(form).decode, data)
+        except msgspec.DecodeError as error:
             log.warning("%s/%s: a damaged note was left out: %s", self.folder, name, error)
             self._content[name] = b""
             return None

@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from adaptor.processes.notes import END, JOB, START, note_path, write_once
+from adaptor.protocol.decoding import decoded
 from backends.base import SchedulerError
 from backends.local.records import End, Entry, Job, Start, as_note
 
@@ -99,7 +100,7 @@ class Store:
                 _decode(self.note(id, START), Start) if START in kinds else None,
                 _decode(self.note(id, END), End) if END in kinds else None,
             )
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (OSError, msgspec.DecodeError) as error:
             self._set_aside(id, kinds, error)
             return None
 
@@ -151,7 +152,7 @@ def _lock(handle: int) -> bool:
 
 
 def _decode(path: Path, kind: type[_Record]) -> _Record:
-    return msgspec.json.decode(path.read_bytes(), type=kind)
+    return decoded(msgspec.json.Decoder(kind).decode, path.read_bytes())
 
 
 @contextlib.contextmanager

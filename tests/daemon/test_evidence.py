@@ -16,6 +16,8 @@ def test_results_are_read_and_damaged_files_are_passed_over(tmp_path: Path) -> N
     (tmp_path / "unsent-n1-7.msgpack").write_bytes(msgspec.msgpack.encode([result]))
     (tmp_path / "unsent-n2-7.msgpack").write_bytes(b"\xff\x00 not msgpack")
     (tmp_path / "unsent-n3-7.msgpack").mkdir()
+    bad_text = msgspec.msgpack.encode([msgspec.structs.replace(result, error="bad")])
+    (tmp_path / "unsent-n4-7.msgpack").write_bytes(bad_text.replace(b"bad", b"\xff\xff\xff"))
     assert evidence(HERE, tmp_path).results == [result]
 
 

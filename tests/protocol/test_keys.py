@@ -20,7 +20,8 @@ def test_keys_are_made_once_and_kept_private(tmp_path: Path) -> None:
     assert all(len(pair.public) == 40 for pair in pairs)
 
 
-def test_a_damaged_key_file_is_told_with_the_way_out(tmp_path: Path) -> None:
-    (tmp_path / "keys.json").write_text("{}")
+@pytest.mark.parametrize("data", [b"{}", b'{"server": {"public": "\xff"}}'])
+def test_a_damaged_key_file_is_told_with_the_way_out(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "keys.json").write_bytes(data)
     with pytest.raises(AccessError, match=r"keys\.json: damaged.*remove it"):
         load_or_make_keys(tmp_path)

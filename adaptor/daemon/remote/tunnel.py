@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
+from adaptor.protocol.decoding import decoded
 from adaptor.protocol.relay import Opened
 from backends.base import SchedulerError
 from backends.machines.base import Talk
@@ -83,10 +84,13 @@ class Tunnel:
             relay.end()
 
 
+_opened_line = msgspec.json.Decoder(Opened)
+
+
 def _opened(relay: Talk, timeout: float) -> Opened:
     line = _line(relay, timeout)
     try:
-        opened = msgspec.json.decode(line, type=Opened)
+        opened = decoded(_opened_line.decode, line)
     except msgspec.DecodeError as error:
         said = relay.complaint() or line[:200].decode(errors="replace").strip() or "it has ended"
         raise SchedulerError(f"the tunnel's relay does not start: {said}") from error

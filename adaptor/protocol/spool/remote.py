@@ -12,6 +12,7 @@ import msgspec
 
 from adaptor import __version__
 from adaptor.errors import AdaptorError
+from adaptor.protocol.decoding import decoded
 from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
 from adaptor.protocol.spool.frames import FrameError, receive, send
 from adaptor.protocol.spool.remote_server import Answer, Failed, Greeting, Reply
@@ -100,7 +101,7 @@ class RemoteSpool:
             data = receive(_descriptor(talk.process.stdout), deadline)
             if data is None:
                 raise FrameError("it has ended")
-            return _reply.decode(data)
+            return decoded(_reply.decode, data)
         except (FrameError, msgspec.DecodeError) as error:
             raise self._lost(talk, error) from error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
+from adaptor.protocol.decoding import decoded
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Exchange, Outcome, SpoolError
 from adaptor.protocol.spool.frames import FrameError, receive, send
@@ -56,7 +57,7 @@ def serve(folder: Path, reading: int, writing: int) -> None:
 
 def _answer(spool: DirectorySpool, data: bytes) -> Reply:
     try:
-        return Answer(spool.run(_exchange.decode(data)))
+        return Answer(spool.run(decoded(_exchange.decode, data)))
     except SpoolError as error:
         return Failed(str(error))
     except msgspec.DecodeError as error:

@@ -16,6 +16,7 @@ import hmac
 import msgspec
 
 from adaptor.errors import AdaptorError
+from adaptor.protocol.decoding import decoded
 
 _SIZE = hashlib.sha256().digest_size
 
@@ -61,8 +62,8 @@ class Seal:
         if not hmac.compare_digest(data[:_SIZE], self._seal(path, content)):
             raise SealError(f"{path}: incomplete, or sealed with another key")
         try:
-            return _decoder.decode(content)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:  # another version wrote it
+            return decoded(_decoder.decode, content)
+        except msgspec.DecodeError as error:  # another version wrote it
             raise SealError(f"{path}: cannot be decoded: {error}") from error
 
     def _seal(self, path: str, content: bytes) -> bytes:
