@@ -7,8 +7,8 @@ import importlib.util
 from adaptor.errors import AdaptorError
 
 
-def require_extra(*libraries: str, extra: str = "replay") -> None:
-    """Look for these libraries of an extra, numpy and numba where none is named.
+def require_extra(*libraries: str) -> None:
+    """Look for these libraries of the extra `replay`, numpy and numba where none is named.
 
     Raises:
         AdaptorError: one is not installed; the message says how to get it.
@@ -16,5 +16,5 @@ def require_extra(*libraries: str, extra: str = "replay") -> None:
     missing = [name for name in libraries or ("numpy", "numba") if importlib.util.find_spec(name) is None]
     if missing:
         raise AdaptorError(
-            f"{extra} needs {' and '.join(missing)}: python -m pip install 'request-adaptor[{extra}]'"
+            f"replay needs {' and '.join(missing)}: python -m pip install 'request-adaptor[replay]'"
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import Protocol, TypeVar
 
 import click
 import msgspec
@@ -15,6 +16,12 @@ from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
+
+class Asker(Protocol):
+    """Asks one question, as `ask` and `Reader.get` do."""
+
+    def __call__(self, question: control.Question, kind: type[_Kind]) -> _Kind: ...
 
 
 _NOTHING: dict[type[msgspec.Struct], msgspec.Struct] = {
@@ -36,6 +43,20 @@ def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
     if isinstance(nothing, kind) and not (directory / FILE).exists():
         return nothing
     return expected(answer_offline(directory, question, time.time()), kind)
+
+
+_PAGE = 10_000
+
+
+def all_tasks(get: Asker, bag: int, states: list[str]) -> Iterator[views.TaskView]:
+    """The tasks of a bag in these states (empty: in any), page by page; `get` asks one question."""
+    after = -1
+    while True:
+        page = get(control.GetTasks(bag, states, after, _PAGE), control.Tasks).tasks
+        yield from page
+        if len(page) < _PAGE:
+            return
+        after = page[-1].task
 
 
 class Reader:

@@ -27,10 +27,15 @@ class Share(msgspec.Struct, frozen=True):
     """Bytes."""
 
 
+def usable_processors() -> int:
+    """Those of this machine that we may run on."""
+    return len(os.sched_getaffinity(0))
+
+
 def this_machine(processors: int | None) -> Machine:
     """This machine, with as many processors as the user says; None: as many as we may run on."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return Machine(processors or len(os.sched_getaffinity(0)), memory)
+    return Machine(processors or usable_processors(), memory)
 
 
 def admit(order: PilotOrder, machine: Machine) -> Share:

@@ -17,6 +17,7 @@ from adaptor.processes.notes import JOB, START
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import PilotOrder, SchedulerError
+from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Share, admit, this_machine
 from backends.local.prologue import with_prologue
 from backends.local.queue import queue_state, report
@@ -26,8 +27,6 @@ from backends.local.supervision import end_lost, launch
 
 _log = logging.getLogger(__name__)
 
-_MAX_PENDING_REQUESTS = 4
-_MAX_TR = 24 * 3600
 _KEPT_JOBS = 200
 _KEPT_SECONDS = 24 * 3600.0
 """Ended jobs are remembered for so long, the newest `_KEPT_JOBS` of them."""
@@ -102,9 +101,7 @@ class LocalBackend:
         )
 
     def advertised_limits(self) -> Limits:
-        return Limits(
-            max_pending_requests=_MAX_PENDING_REQUESTS, max_proc=self._machine.processors, max_tr=_MAX_TR
-        )
+        return Limits(max_pending_requests=POLITE, max_proc=self._machine.processors, max_tr=LONGEST)
 
     def _job(self, id: int, order: PilotOrder, share: Share) -> Job:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,9 @@ class LocalType(BackendType):
 
     def describe_sites(self) -> str:
         """Always answers."""
-        return _SITE.format(processors=len(os.sched_getaffinity(0)))
+        from backends.local.admission import usable_processors
+
+        return _SITE.format(processors=usable_processors())
 
     def check_site(self, site: SiteConfig, machine: Machine) -> list[Finding]:  # noqa: ARG002
         from backends.local.checking import check_site

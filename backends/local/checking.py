@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from adaptor.config.schema import SiteConfig
 from backends.findings import Finding, error, ok, warning
+from backends.local.admission import usable_processors
 
 
 def check_site(site: SiteConfig) -> list[Finding]:
     """A local site may claim more processors than the machine has; no request may be larger than the site."""
-    here = len(os.sched_getaffinity(0))
+    here = usable_processors()
     processors = site.processors or here
     if processors > here:
         found = [warning(f"processors is {processors}, but this machine gives {here}")]

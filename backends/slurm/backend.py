@@ -28,7 +28,7 @@ from backends.slurm.margin import TIME_RESOLUTION, slot_margin
 from backends.slurm.nodes import SiteNodes, check_started, find_site
 from backends.slurm.questions import Questions, read
 from backends.slurm.queue import Observation, queue_state
-from backends.slurm.rows import Partition
+from backends.slurm.rows import Partition, find_partition
 from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
 
 TEMPLATE = Path(__file__).with_name("pilot.template")
@@ -174,9 +174,7 @@ class SlurmBackend:
             )
 
     def _partition(self, name: str | None) -> Partition | None:
-        """By name, or the default one."""
-        known = self._partitions().values()
-        return next((each for each in known if (each.name == name if name else each.default)), None)
+        return find_partition(self._partitions().values(), name)
 
     def _longest_donation(self) -> float:
         """Seconds."""

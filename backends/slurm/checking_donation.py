@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterator, Mapping
 from adaptor.config.schema import SiteConfig
 from adaptor.units import format_duration
 from backends.base import SchedulerError
+from backends.donation import donation_terms
 from backends.findings import Finding, error, ok, warning
 from backends.slurm.donation import donatable
 from backends.slurm.fields import parse_limit
-from backends.slurm.rows import NodeRow, Partition
+from backends.slurm.rows import NodeRow, Partition, find_partition
 
 
 def check_donation(
@@ -40,7 +41,8 @@ def _check_preemption(
     site: SiteConfig, partitions: Mapping[str, Partition], settings: Mapping[str, str]
 ) -> Iterator[Finding]:
     kind = settings.get("PreemptType", "preempt/none")
-    own, donated = (_named(partitions, name) for name in (site.partition, _partition(site)))
+    terms = donation_terms(site)
+    own, donated = (find_partition(partitions.values(), each.partition) for each in (site, terms))
     if kind == "preempt/none":
         yield error(
             "donation: Slurm preempts no job here (PreemptType): local jobs would wait for donated nodes"
@@ -50,7 +52,7 @@ def _check_preemption(
         yield from _check_manner(donated)
     else:
         yield warning(
-            f"donation: which jobs yield is decided by {kind}: see that those of {_terms(site)} do, with "
+            f"donation: which jobs yield is decided by {kind}: see that those of {_named(terms)} do, with "
             "`sacctmgr show qos format=name,preempt,preemptmode,gracetime`"
         )
     exempt = parse_limit(settings.get("PreemptExemptTime", "0"))
@@ -91,14 +93,5 @@ def _check_manner(donated: Partition) -> Iterator[Finding]:
         )
 
 
-def _named(partitions: Mapping[str, Partition], name: str | None) -> Partition | None:
-    return next((each for each in partitions.values() if (each.name == name if name else each.default)), None)
-
-
-def _partition(site: SiteConfig) -> str | None:
-    return (site.donation.partition if site.donation else None) or site.partition
-
-
-def _terms(site: SiteConfig) -> str:
-    qos = site.donation.qos if site.donation else None
-    return f"QOS {qos}" if qos else f"partition {_partition(site) or 'by default'}"
+def _named(terms: SiteConfig) -> str:
+    return f"QOS {terms.qos}" if terms.qos else f"partition {terms.partition or 'by default'}"

@@ -147,16 +147,17 @@ def _pending(seen: Observation) -> list[PendingJob]:
         and is_considered(row.state, row.reason)
     ]
     waiting.sort(key=lambda row: (-_tier(seen, row), -row.priority))
-    return [job for row in waiting for job in _pending_jobs(seen, row)]
+    size = seen.site.usual_size
+    return [job for row in waiting for job in _pending_jobs(seen, row, size)]
 
 
 def _tier(seen: Observation, row: QueueRow) -> int:
     return max(seen.tiers.get(partition, 1) for partition in row.partitions)
 
 
-def _pending_jobs(seen: Observation, row: QueueRow) -> list[PendingJob]:
+def _pending_jobs(seen: Observation, row: QueueRow, size: int) -> list[PendingJob]:
     """One, or of an array as many as it has elements; the plan that Slurm shows is the first one's."""
-    processors = _wanted(seen, row)
+    processors = _wanted(seen, row, size)
     if not processors:
         return []
     planned = None if row.start is None else max(row.start, seen.now)
@@ -167,9 +168,11 @@ def _pending_jobs(seen: Observation, row: QueueRow) -> list[PendingJob]:
     ]
 
 
-def _wanted(seen: Observation, row: QueueRow) -> int:
-    """Processors of the site that a waiting job will take; 0 where it is planned on other nodes."""
-    size = seen.site.usual_size
+def _wanted(seen: Observation, row: QueueRow, size: int) -> int:
+    """Processors of the site that a waiting job will take; 0 where it is planned on other nodes.
+
+    `size`: processors of a usual node, which takes a look at all nodes.
+    """
     wanted = row.processors
     if seen.whole_nodes or row.exclusive:
         wanted = size * max(row.node_count, math.ceil(row.processors / size))

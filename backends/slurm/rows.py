@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 
@@ -94,3 +96,8 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     """What becomes of its jobs where others want their nodes: `OFF`, `CANCEL`, `REQUEUE`, `SUSPEND`, …"""
     grace: float
     """Seconds from the call to make room to the end."""
+
+
+def find_partition(partitions: Iterable[Partition], name: str | None) -> Partition | None:
+    """By name, or the default one."""
+    return next((each for each in partitions if (each.name == name if name else each.default)), None)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from adaptor.budget.provisioning.milp import require_scipy
 from adaptor.cli.credit_words import amount
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
 from adaptor.cli.daily.bag_options import bag_options
@@ -49,6 +48,8 @@ def quote(
     Example:
       adaptor quote tasks.bag --choose 2
     """
+    from adaptor.budget.provisioning.milp import require_scipy
+
     require_scipy()
     from adaptor.cli.credits.sampling import take_samples
 
@@ -71,7 +72,7 @@ def quote(
         choose = int(click.prompt("Which line (0: none)", type=click.IntRange(0, len(found.lines))))
     number = _go_on(found.rest, found.lines, choose, config) if choose else None
     if as_json:
-        print_json({"samples": found.samples, "lines": [_plain(line) for line in found.lines], "bag": number})
+        print_json({"samples": found.samples, "lines": found.lines, "bag": number})
     elif number is not None:
         click.echo(f"bag {number}: {plural(len(found.rest.tasks), 'task')}")
 
@@ -96,10 +97,6 @@ def _row(number: int, line: Line) -> tuple[str, ...]:
         f"{duration(line.seconds.low)} to {duration(line.seconds.high)}",
         places,
     )
-
-
-def _plain(line: Line) -> dict[str, Any]:
-    return dict(msgspec.to_builtins(line))
 
 
 def _go_on(rest: control.BagInput, lines: list[Line], choose: int, config: str | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 import msgspec
@@ -13,11 +13,10 @@ from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
 from adaptor.cli.client import ask
 from adaptor.cli.follow import follow
+from adaptor.cli.reader import all_tasks
 from adaptor.cli.words import plural
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol import control
-
-_PAGE = 10_000
 
 
 class SampledBag(msgspec.Struct, frozen=True):
@@ -74,7 +73,7 @@ def _submit(bag: control.BagInput, site: str, places: Sequence[int]) -> int:
 
 
 def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
-    tasks = [task for task in _tasks(bag) if task.wall is not None]
+    tasks = [task for task in all_tasks(ask, bag, ["done"]) if task.wall is not None]
     if not tasks:
         raise AdaptorError(f"no task of the sample has finished: adaptor results {bag} --failed")
     runtimes = {places[task.task]: max(task.wall or 0.0, 1e-3) for task in tasks}
@@ -82,16 +81,6 @@ def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
     first = min((task.started for task in tasks if task.started is not None), default=0.0)
     startup = min((max(0.0, first - begin) for begin in begins if begin is not None), default=0.0)
     return SiteSample(runtimes, startup)
-
-
-def _tasks(bag: int) -> Iterator[views.TaskView]:
-    after = -1
-    while True:
-        page = ask(control.GetTasks(bag, ["done"], after, _PAGE), control.Tasks).tasks
-        yield from page
-        if len(page) < _PAGE:
-            return
-        after = page[-1].task
 
 
 def _terms(bag: control.BagInput) -> dict[str, SampleTerms]:

@@ -12,14 +12,13 @@ import click
 from adaptor import views
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
-from adaptor.cli.reader import Reader
+from adaptor.cli.reader import Reader, all_tasks
 from adaptor.cli.selectors import numbers as task_numbers
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
 from adaptor.cli.words import duration, ending, printable, size
 from adaptor.errors import UsageError
 from adaptor.model import TaskState
-from adaptor.protocol import control
 
 _TITLES: tuple[str, ...] = (
     "task",
@@ -34,7 +33,6 @@ _TITLES: tuple[str, ...] = (
     "stdout",
     "stderr",
 )
-_PAGE = 10_000
 _FAILED = [TaskState.FAILED.value, TaskState.CANCELLED.value]
 
 
@@ -86,16 +84,9 @@ def results(
 def _tasks(
     reader: Reader, bag: int, states: list[str], numbers: list[range] | None
 ) -> Iterator[views.TaskView]:
-    """All of them, page by page."""
-    after = -1
-    while True:
-        page = reader.get(control.GetTasks(bag, states, after, _PAGE), control.Tasks).tasks
-        for task in page:
-            if numbers is None or any(task.task in some for some in numbers):
-                yield task
-        if len(page) < _PAGE:
-            return
-        after = page[-1].task
+    for task in all_tasks(reader.get, bag, states):
+        if numbers is None or any(task.task in some for some in numbers):
+            yield task
 
 
 def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
@@ -103,11 +94,11 @@ def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
     if not tasks:
         click.echo("no tasks match")
         return
-    for line in layout(_TITLES, [_row(task, bag.output) for task in tasks]):
+    for line in layout(_TITLES, [_row(task, f"{Path(bag.output)}/") for task in tasks]):
         click.echo(line)
 
 
-def _row(task: views.TaskView, folder: str) -> tuple[str, ...]:
+def _row(task: views.TaskView, within: str) -> tuple[str, ...]:
     ended = TaskState(task.state).ended
     return (
         str(task.task),
@@ -119,16 +110,14 @@ def _row(task: views.TaskView, folder: str) -> tuple[str, ...]:
         duration(task.cpu),
         size(task.peak_memory),
         task.node or "-",
-        _path(task.stdout, folder),
-        _path(task.stderr, folder),
+        _path(task.stdout, within),
+        _path(task.stderr, within),
     )
 
 
-def _path(path: str | None, folder: str) -> str:
-    """Relative to the folder that is printed above the table."""
-    if path is None:
-        return "-"
-    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+def _path(path: str | None, within: str) -> str:
+    """Relative to the folder that is printed above the table. No `Path` is made: there may be 100,000."""
+    return "-" if path is None else path.removeprefix(within)
 
 
 def print_outputs(tasks: Sequence[views.TaskView], stream: str) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-import msgspec
 
 from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
@@ -124,13 +123,14 @@ def _terms(
     from adaptor.daemon.sites import terms_of
     from adaptor.model import Limits
     from adaptor.simulation.grid_job import GridTerms
+    from backends.ceilings import POLITE
     from backends.registry import backend_type
     from backends.rules import site_rules
 
     config = _site(site, site_name)
     longest = _duration("--max-tr", max_tr) if max_tr else config.limits.max_tr or int(jobs.estimate.max())
     limits = Limits(
-        max_pending_requests=max_pending or config.limits.max_pending_requests or 4,
+        max_pending_requests=max_pending or config.limits.max_pending_requests or POLITE,
         max_proc=max_proc or config.limits.max_proc or processors,
         max_tr=math.floor(longest),
     )
@@ -183,7 +183,7 @@ def _site(path: Path | None, name: str | None) -> SiteConfig:
 
 def _show(found: list[WhatIf], as_json: bool) -> None:
     if as_json:
-        told = [_figures(each) | {"requests": msgspec.to_builtins(each.result.requests)} for each in found]
+        told = [_figures(each) | {"requests": each.result.requests} for each in found]
         print_figures(told)
         return
     from adaptor.cli.table import layout
@@ -202,7 +202,7 @@ def _figures(found: WhatIf) -> dict[str, Any]:
         "bound": found.bound,
         "processor_seconds_used": result.work,
         "processor_seconds_wasted": result.wasted,
-        "local_jobs": msgspec.to_builtins(found.waits),
+        "local_jobs": found.waits,
     }
 
 

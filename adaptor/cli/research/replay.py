@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.json_output import print_figures
@@ -119,7 +118,7 @@ def _plain(run: TraceRun) -> dict[str, Any]:
         "trace": run.name,
         "scheduler": run.policy,
         "processors": run.processors,
-        "metrics": msgspec.to_builtins(run.metrics),
+        "metrics": run.metrics,
         "repairs": {rule.value: count for rule, count in run.repairs.jobs.items()},
         "rows": run.repairs.rows,
         "kept": run.repairs.kept,

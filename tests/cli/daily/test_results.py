@@ -35,7 +35,7 @@ def test_results(cli: Cli, serve: Serve) -> None:
 
 
 def test_results_come_page_by_page(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adaptor.cli.daily.results._PAGE", 4)
+    monkeypatch.setattr("adaptor.cli.reader._PAGE", 4)
 
     def page(question: control.GetTasks) -> control.Tasks:
         last = min(question.after + 1 + question.limit, 10)
