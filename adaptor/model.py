@@ -74,6 +74,21 @@ class PendingJob(msgspec.Struct, frozen=True):
     """As the scheduler plans it; None where the scheduler does not say."""
 
 
+class NodeSize(msgspec.Struct, frozen=True):
+    """Some nodes of a site that are alike."""
+
+    count: int
+    processors: int
+    """Of each."""
+    memory: int | None = None
+    """Bytes of each that jobs may ask for; None: the scheduler does not count memory."""
+
+    def slots(self, processors: int, memory: int | None) -> int:
+        """Tasks of this size (`memory` in bytes) that an empty one holds at the same time."""
+        held = self.processors // processors
+        return held if memory is None or self.memory is None else min(held, self.memory // max(1, memory))
+
+
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """What a site's scheduler shows at the instant `now` (§4.3, item 4)."""
 
@@ -83,6 +98,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     running: tuple[RunningJob, ...] = ()
     pending: tuple[PendingJob, ...] = ()
     """In the order in which the scheduler considers them."""
+    nodes: tuple[NodeSize, ...] = ()
+    """Its nodes by size, those out of service included; empty: not known."""
 
 
 class CraftedRequest(msgspec.Struct, frozen=True):
