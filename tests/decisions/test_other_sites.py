@@ -112,6 +112,13 @@ def test_a_site_whose_requests_are_refused_gets_nothing_until_it_may_try_again(t
     assert two.asked() == {"near": 8, "far": 0}
 
 
+def test_tasks_of_a_shape_that_a_site_refuses_go_to_the_other(two: FakeSites) -> None:
+    two.sites["far"].memory.refusals.failed((1, None, None), time.time(), "no such memory")
+    two.submit_bag(16)
+    two.step("far", "near", "far")
+    assert two.asked() == {"near": 8, "far": 0}
+
+
 def test_requests_that_are_about_to_be_made_count_for_the_other_site(two: FakeSites) -> None:
     """Far decides while near is in the middle of the first of its two submits."""
     near_submits, far_has_submitted = threading.Event(), threading.Event()
