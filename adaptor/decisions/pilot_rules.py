@@ -83,6 +83,9 @@ def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) ->
 
 def _has_room(queue: QueueState, pilot: PilotFacts) -> bool:
     """Whether a request could start at once beside all other jobs of the queue."""
+    idle = queue.processors - sum(job.processors for job in queue.running)
+    if idle < pilot.request.p:  # spares most steps the planning of a long queue
+        return False
     others = tuple(job for job in queue.pending if job.id != pilot.job)
     if len(others) == len(queue.pending):  # the scheduler does not show it as one that could start
         return False
