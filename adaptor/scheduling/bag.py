@@ -55,7 +55,7 @@ class Bag:
         """The sum of the squared runtimes."""
         self.first_done: float | None = None
         self._states = bytearray(total)
-        self._attempts = array("H", bytes(2 * total))
+        self._attempts = array("I", bytes(array("I").itemsize * total))
         self._counts = dict.fromkeys(TaskState, 0)
         self._counts[TaskState.WAITING] = total
 
