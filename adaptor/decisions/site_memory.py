@@ -306,7 +306,8 @@ class SiteMemory:
         at = min(now, pilot.ended or now)
         workers = broker.of_pilot(pilot.id)
         for worker in workers:
-            broker.lost(worker.id, word, at, now)
+            broker.lost(worker.id, word, at, now, pilot.state.value)
+        broker.explain_losses(pilot.id, pilot.state, pilot.started, at, now)
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
             self.donation.give_back(pilot.node, now)
         self.forget(broker, pilot)

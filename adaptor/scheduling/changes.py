@@ -34,6 +34,8 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
+    suspect: bool = False
+    """Whether it ran when its worker died: counted against the task's `max_lost`."""
 
 
 class AttemptRevived(msgspec.Struct, frozen=True):
@@ -42,7 +44,14 @@ class AttemptRevived(msgspec.Struct, frozen=True):
     key: AttemptKey
 
 
-AttemptChange = AttemptStart | AttemptEnd | AttemptRevived
+class AttemptSuspected(msgspec.Struct, frozen=True):
+    """A lost attempt counts against the task's `max_lost` from now on, or no longer."""
+
+    key: AttemptKey
+    suspect: bool
+
+
+AttemptChange = AttemptStart | AttemptEnd | AttemptRevived | AttemptSuspected
 
 
 class TaskChange(msgspec.Struct, frozen=True):

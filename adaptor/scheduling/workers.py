@@ -17,6 +17,8 @@ class HeldLease(msgspec.Struct):
     cpus: int
     started: float | None = None
     """Start of the task as reported, epoch seconds; None while the task waits in the worker."""
+    at_once: bool = False
+    """Whether it was given to free processors: its start, if it ends its worker at once, is never reported."""
     abort_sent: bool = False
     give_back_sent: bool = False
 
@@ -60,6 +62,11 @@ class Worker:
         return [key for key, held in self.held.items() if held.started is None]
 
     @property
+    def running(self) -> list[AttemptKey]:
+        """Those that run, or run as soon as their leases arrive."""
+        return [key for key, held in self.held.items() if held.started is not None or held.at_once]
+
+    @property
     def idle(self) -> bool:
         return not self.held and not self.awaited
 
@@ -68,8 +75,9 @@ class Worker:
 
     def take(self, key: AttemptKey, cpus: int, memory: int, now: float) -> None:
         """Hold one more lease."""
-        self.held[key] = HeldLease(leased=now, cpus=cpus)
-        if self.free_processors >= cpus and self.free_memory >= memory:
+        fits = self.free_processors >= cpus and self.free_memory >= memory
+        self.held[key] = HeldLease(leased=now, cpus=cpus, at_once=fits)
+        if fits:
             self.free_processors -= cpus
             self.free_memory -= memory
         else:

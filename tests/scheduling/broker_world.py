@@ -9,7 +9,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
-from adaptor.model import CraftedRequest, Request, TaskState
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
@@ -189,7 +189,24 @@ class World:
         self.broker.goodbye(player.id, why, results, self.now)
         self.commit()
 
+    def lose(self, player: Player) -> None:
+        """`kill -9` of a worker, which the daemon notices."""
+        del self.players[player.id]
+        self.broker.lost(player.id, AttemptOutcome.LOST, self.now, self.now)
+        self.commit()
+
     # --- the daemon's part
+
+    def end_pilot(self, pilot: int, ended: PilotState, started: float | None = None) -> None:
+        """The scheduler tells how a pilot has ended; by default it had started long ago."""
+        since = self.now - 10_000 if started is None else started
+        self.broker.explain_losses(pilot, ended, since, self.now, self.now)
+        self.broker.forget_pilot(pilot)
+        self.commit()
+
+    def retry(self, bag: int) -> None:
+        self.broker.retry(load_bag(self.journal, bag), self.now)
+        self.commit()
 
     def commit(self) -> None:
         changes, drafts = self.broker.drain()

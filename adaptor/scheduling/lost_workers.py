@@ -1,0 +1,81 @@
+"""What a lost worker, and the end of its pilot, say of the tasks that ran on it. Pure.
+
+A worker that falls silent, or whose pilot fails, may have been ended by one of its tasks: all that ran on it
+are suspects (`losses`). Not so at its walltime, after a preemption or a cancel, and while a restarted daemon
+has not heard of it. What the end of the pilot says later corrects this: a loss shortly before a walltime,
+a preemption or a cancel is excused, and a signal that came from neither of these came from a task.
+"""
+
+from __future__ import annotations
+
+from adaptor.model import AttemptOutcome, PilotState, TaskState
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.changes import AttemptSuspected
+from adaptor.scheduling.losses import Loss, LostAttempt, sentence
+from adaptor.scheduling.settling import NEAR_THE_END, give_up
+from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.workers import Worker
+
+SILENT = "fell silent"
+"""How a worker ended that is merely not heard of any more."""
+_EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANCELLED})
+"""Ends of a pilot that end its workers, whatever their tasks do."""
+_OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})
+"""Ends of a pilot that nobody asked for: a signal that its workers got came from within."""
+_EXCUSED_SECONDS = 120.0
+"""A worker was last heard of so long before the end of its pilot, at most, if that end was the cause."""
+
+_CLOCK_SKEW = 30.0
+"""Seconds by which the scheduler's clock may be ahead of ours."""
+
+
+def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: float, how: str) -> None:
+    """Remove a worker that was lost at `at`; its attempts end as `outcome`.
+
+    `how`: what is known of its end. Tasks go back into the queue in the order in which they came.
+    """
+    suspects = _suspects(worker, at) if outcome is AttemptOutcome.LOST else []
+    loss = Loss(worker.pilot, worker.node, len(suspects) == 1, how)
+    for key in suspects:
+        give_up(state, worker, key, outcome, at, loss)
+    for key in reversed(list(worker.held)):
+        give_up(state, worker, key, outcome, at)
+    del state.workers[worker.id]
+
+
+def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
+    """What ran on a worker when it died; nothing if something else may well have ended it."""
+    return [] if worker.awaited or worker.deadline - at < NEAR_THE_END else worker.running
+
+
+def explain_losses(
+    state: SchedulingState, pilot: int, ended: PilotState, started: float | None, at: float
+) -> None:
+    """Take in how a pilot ended at `at`: excuse its lost attempts, or suspect those that a signal ended.
+
+    What it lost before it `started` was lost when the scheduler put it back into its queue.
+    """
+    lost = state.lost.pop(pilot, {})
+    for key, attempt in lost.items():
+        bag = state.bags.get(key.bag)
+        if bag is None or bag.state(key.task).ended:
+            continue
+        suspect = key.attempt in bag.losses.of(key.task)
+        put_back = started is None or attempt.at < started - _CLOCK_SKEW
+        if suspect and (put_back or (ended in _EXCUSES and at - attempt.at <= _EXCUSED_SECONDS)):
+            bag.excuse(key.task, key.attempt)
+            state.changes.attempts.append(AttemptSuspected(key, suspect=False))
+        elif not suspect and not put_back and ended in _OF_ITSELF:
+            together = sum(each.worker == attempt.worker for each in lost.values())
+            _suspect_late(state, bag, key, Loss(pilot, attempt.node, together == 1, ended.value))
+
+
+def _suspect_late(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss) -> None:
+    """The task waits again by now, or runs elsewhere: there its next loss will end it."""
+    bag.suspect(key.task, key.attempt)
+    state.changes.attempts.append(AttemptSuspected(key, suspect=True))
+    if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
+        error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
+        state.end_task(bag, key, TaskState.FAILED, error)
+    state.forget_if_over(bag)
