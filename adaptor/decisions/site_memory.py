@@ -323,6 +323,8 @@ class SiteMemory:
 
 
 def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:
-    """Processors whose workers are still there; None while that is not known."""
+    """Processors whose workers are still there and take tasks; None while that is not known."""
     there = [worker for worker in workers if not worker.awaited]
-    return sum(worker.processors for worker in there) if pilot.first_hello is not None and there else None
+    return (
+        sum(worker.open_processors for worker in there) if pilot.first_hello is not None and there else None
+    )

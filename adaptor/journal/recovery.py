@@ -169,8 +169,9 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
                 id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
             )
             worker.awaited = True
-        cpus = broker.state.bags[bag].spec.cpus
-        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus)
+        known = broker.state.bags[bag]
+        cpus, suspect = known.spec.cpus, task in known.losses
+        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus, suspect=suspect)
         broker.state.shares[bag, site] += cpus
 
 

@@ -150,7 +150,7 @@ class Bag:
         self.losses.add(task, attempt)
 
     def excuse(self, task: int, attempt: int) -> None:
-        """Count it no longer. A task that waits, and was a suspect because of it alone, is the next to run."""
+        """Count it no longer. A waiting task that was a suspect because of it alone is the next to run."""
         waits = task in self.losses and self.state(task) is TaskState.WAITING
         self.losses.excuse(task, attempt)
         if waits and task not in self.losses:

@@ -69,7 +69,7 @@ class Broker:
         return len(cancelled)
 
     def retry(self, bag: Bag, now: float) -> int:
-        """Queue a bag's failed and cancelled tasks again, as if they had not run yet; returns their number."""
+        """Queue a bag's failed and cancelled tasks again, as if they had not run; returns their number."""
         bag = self.state.bags.get(bag.id, bag)
         losses = {task: bag.losses.of(task) for task in range(bag.total) if task in bag.losses}
         again = bag.retry()

@@ -17,7 +17,7 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import odd_tasks, take_for_donated
 from adaptor.scheduling.state import PaidCopy, SchedulingState
-from adaptor.scheduling.suspects import feed_suspects, runs_suspects
+from adaptor.scheduling.suspects import feed_suspects
 from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
@@ -36,7 +36,7 @@ def dispatch(state: SchedulingState, now: float) -> None:
 
 def feed(state: SchedulingState, worker: Worker, now: float) -> None:
     """Lease tasks to a worker: first for its free processors, then for its reserve."""
-    if runs_suspects(state, worker):
+    if worker.runs_suspects:
         feed_suspects(state, worker, now)
         return
     while _lease_next(state, worker, worker.free_processors, worker.free_memory, now):

@@ -12,7 +12,7 @@ from adaptor.model import AttemptOutcome, PilotState, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptSuspected
-from adaptor.scheduling.losses import Loss, LostAttempt, sentence
+from adaptor.scheduling.losses import Loss, sentence
 from adaptor.scheduling.settling import NEAR_THE_END, give_up
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker

@@ -206,7 +206,7 @@ class SchedulingState:
         return key
 
     def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
-        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
+        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now, suspect=key.task in bag.losses)
         self.shares[bag.id, worker.site] += bag.spec.cpus
 
     def let_go(self, worker: Worker, key: AttemptKey) -> HeldLease | None:

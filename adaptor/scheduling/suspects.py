@@ -12,13 +12,6 @@ from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
 
-def runs_suspects(state: SchedulingState, worker: Worker) -> bool:
-    """True if the worker holds a suspect."""
-    if not any(bag.losses for bag in state.bags.values()):  # as nearly always
-        return False
-    return any((bag := state.bags.get(key.bag)) is not None and key.task in bag.losses for key in worker.held)
-
-
 def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
     """Lease waiting suspects to a worker that is empty, or runs suspects only."""
     while (found := _next(state, worker, now)) is not None:

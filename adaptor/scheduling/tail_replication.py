@@ -23,7 +23,6 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
 from adaptor.scheduling.state import PaidCopy, SchedulingState
-from adaptor.scheduling.suspects import runs_suspects
 from adaptor.scheduling.workers import Worker
 
 _PLACES = 64
@@ -161,7 +160,7 @@ def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> li
     for worker in state.workers.values():
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
-        if runs_suspects(state, worker):
+        if worker.runs_suspects:
             continue
         slots = min(_PLACES - len(found), _slots(bag, worker))
         if slots > 0:
