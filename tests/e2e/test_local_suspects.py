@@ -23,7 +23,7 @@ def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab, sig
     lab.configure(LOCAL)
     lab.bag([f"kill -{signal} $PPID; sleep 5", *["sleep 1"] * 19])
     lab.submit("tasks.bag")
-    lab.wait(expect=1)
+    lab.wait(expect=3)
     found = lab.results()
     assert [task["state"] for task in found] == ["failed"] + ["done"] * 19
     assert found[0]["error"].startswith("its worker died under it 3 times (last: node ")
@@ -31,5 +31,3 @@ def test_a_task_that_ends_its_worker_fails_and_the_others_are_done(lab: Lab, sig
     assert found[0]["attempts"] <= 6
     assert not any(task["retries"] for task in found)
     assert len(lab.pilots()) <= 12
-    attempts = lab.attempts(1, [0])
-    assert sum(attempt["suspect"] for attempt in attempts) == 3
