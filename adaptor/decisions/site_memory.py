@@ -24,6 +24,7 @@ from adaptor.model import AttemptOutcome, PilotState, QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
 from adaptor.scheduling.workers import Worker, by_pilot
 
@@ -307,7 +308,7 @@ class SiteMemory:
         workers = broker.of_pilot(pilot.id)
         for worker in workers:
             broker.lost(worker.id, word, at, now, pilot.state.value)
-        broker.explain_losses(pilot.id, pilot.state, pilot.started, at, now)
+        broker.explain_losses(PilotEnd(pilot.id, self.name, pilot.state, pilot.started, at), now)
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
             self.donation.give_back(pilot.node, now)
         self.forget(broker, pilot)

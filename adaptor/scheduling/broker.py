@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.donation.idleness import Hazard
-from adaptor.model import AttemptOutcome, PilotState, TaskState
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptSuspected, Changes
 from adaptor.scheduling.demand import BagDonationDemand, demands_of, donation_demands, groups_of, sharers_of
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.leasing import dispatch, feed
+from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.settling import give_up, settle
@@ -233,11 +234,9 @@ class Broker:
             remove(self.state, worker, outcome, at, how)
             dispatch(self.state, now)
 
-    def explain_losses(
-        self, pilot: int, ended: PilotState, started: float | None, at: float, now: float
-    ) -> None:
+    def explain_losses(self, end: PilotEnd, now: float) -> None:
         """Take in how a pilot ended, after its workers were removed: what that says of its lost attempts."""
-        explain_losses(self.state, pilot, ended, started, at)
+        explain_losses(self.state, end)
         dispatch(self.state, now)
 
     def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:

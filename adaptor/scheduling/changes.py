@@ -54,6 +54,15 @@ class AttemptSuspected(msgspec.Struct, frozen=True):
 AttemptChange = AttemptStart | AttemptEnd | AttemptRevived | AttemptSuspected
 
 
+class WorkerDied(msgspec.Struct, frozen=True):
+    """A worker died by itself, as far as is known, and made suspects of what ran on it."""
+
+    site: str
+    pilot: int
+    text: str
+    """What happened, and what follows from it."""
+
+
 class TaskChange(msgspec.Struct, frozen=True):
     """A task's state after the step."""
 
@@ -73,6 +82,8 @@ class Changes(msgspec.Struct):
 
     attempts: list[AttemptChange] = []
     tasks: list[TaskChange] = []
+    deaths: list[WorkerDied] = []
+    """What `adaptor why` is to tell."""
     tallies: dict[int, Tally] = {}
     """By bag whose counts changed: the new counts."""
 

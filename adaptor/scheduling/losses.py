@@ -6,8 +6,16 @@ run last; from `ISOLATED_FROM` losses on each runs alone on its worker, so that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
+from adaptor.model import PilotState
+from adaptor.protocol.messages import AttemptKey
+from adaptor.units import counted
+
+_NAMED = 5
+"""Tasks that a remark names."""
 ISOLATED_FROM = 2
 """Losses from which on a suspect shares its worker with no other task."""
 
@@ -30,6 +38,18 @@ class Loss(msgspec.Struct, frozen=True):
     """Whether one task only ran on it."""
     how: str
     """What is known of it, in a few words."""
+
+
+class PilotEnd(msgspec.Struct, frozen=True):
+    """How a pilot has ended."""
+
+    pilot: int
+    site: str
+    state: PilotState
+    started: float | None
+    """Epoch seconds; None: never, as far as is known."""
+    at: float
+    """Epoch seconds."""
 
 
 class Losses:
@@ -74,6 +94,16 @@ class Losses:
         if not self._most or len(self.of(task)) < self._most:
             return False
         return loss.alone or self._most == 1
+
+
+def remark(tasks: Sequence[AttemptKey], loss: Loss) -> str:
+    """What a loss has made of the tasks that ran there."""
+    named = [f"task {key.task} of bag {key.bag}" for key in tasks[:_NAMED]]
+    more = [f"{counted(len(tasks) - _NAMED, 'other')}"] if len(tasks) > _NAMED else []
+    return (
+        f"its worker on node {loss.node or 'unknown'} died ({loss.how}) while it ran "
+        f"{', '.join([*named, *more])}: run last from now on, and alone after a second loss"
+    )
 
 
 def sentence(bag: int, losses: int, last: Loss) -> str:

@@ -8,11 +8,12 @@ a preemption or a cancel is excused, and a signal that came from neither of thes
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adaptor.model import AttemptOutcome, PilotState, TaskState
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.changes import AttemptSuspected
-from adaptor.scheduling.losses import Loss, sentence
+from adaptor.scheduling.changes import AttemptSuspected, WorkerDied
+from adaptor.scheduling.losses import Loss, LostAttempt, PilotEnd, remark, sentence
 from adaptor.scheduling.settling import NEAR_THE_END, give_up
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
@@ -41,7 +42,13 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
         give_up(state, worker, key, outcome, at, loss)
     for key in reversed(list(worker.held)):
         give_up(state, worker, key, outcome, at)
+    if suspects:
+        _tell(state, worker.site, suspects, loss)
     del state.workers[worker.id]
+
+
+def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:
+    state.changes.deaths.append(WorkerDied(site, loss.pilot, remark(suspects, loss)))
 
 
 def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
@@ -49,33 +56,38 @@ def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
     return [] if worker.awaited or worker.deadline - at < NEAR_THE_END else worker.running
 
 
-def explain_losses(
-    state: SchedulingState, pilot: int, ended: PilotState, started: float | None, at: float
-) -> None:
-    """Take in how a pilot ended at `at`: excuse its lost attempts, or suspect those that a signal ended.
+def explain_losses(state: SchedulingState, end: PilotEnd) -> None:
+    """Take in how a pilot has ended: excuse its lost attempts, or suspect those that a signal ended.
 
-    What it lost before it `started` was lost when the scheduler put it back into its queue.
+    What it lost before it started was lost when the scheduler put it back into its queue.
     """
-    lost = state.lost.pop(pilot, {})
-    for key, attempt in lost.items():
+    signalled: dict[str, dict[AttemptKey, LostAttempt]] = {}
+    for key, lost in state.lost.pop(end.pilot, {}).items():
         bag = state.bags.get(key.bag)
+        put_back = end.started is None or lost.at < end.started - _CLOCK_SKEW
         if bag is None or bag.state(key.task).ended:
             continue
-        suspect = key.attempt in bag.losses.of(key.task)
-        put_back = started is None or attempt.at < started - _CLOCK_SKEW
-        if suspect and (put_back or (ended in _EXCUSES and at - attempt.at <= _EXCUSED_SECONDS)):
+        if key.attempt not in bag.losses.of(key.task):
+            if not put_back and end.state in _OF_ITSELF:
+                signalled.setdefault(lost.worker, {})[key] = lost
+        elif put_back or (end.state in _EXCUSES and end.at - lost.at <= _EXCUSED_SECONDS):
             bag.excuse(key.task, key.attempt)
             state.changes.attempts.append(AttemptSuspected(key, suspect=False))
-        elif not suspect and not put_back and ended in _OF_ITSELF:
-            together = sum(each.worker == attempt.worker for each in lost.values())
-            _suspect_late(state, bag, key, Loss(pilot, attempt.node, together == 1, ended.value))
+    for together in signalled.values():
+        _suspect_late(state, end, together)
 
 
-def _suspect_late(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss) -> None:
-    """The task waits again by now, or runs elsewhere: there its next loss will end it."""
-    bag.suspect(key.task, key.attempt)
-    state.changes.attempts.append(AttemptSuspected(key, suspect=True))
-    if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
-        error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
-        state.end_task(bag, key, TaskState.FAILED, error)
-    state.forget_if_over(bag)
+def _suspect_late(state: SchedulingState, end: PilotEnd, together: Mapping[AttemptKey, LostAttempt]) -> None:
+    """Suspect what ran on a worker that got a signal; a task that runs again by now is left running."""
+    node = next(iter(together.values())).node
+    loss = Loss(end.pilot, node, len(together) == 1, end.state.value)
+    for key in together:
+        bag = state.bags[key.bag]
+        bag.suspect(key.task, key.attempt)
+        state.changes.attempts.append(AttemptSuspected(key, suspect=True))
+        if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
+            error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
+            state.end_task(bag, key, TaskState.FAILED, error)
+    _tell(state, end.site, list(together), loss)
+    for bag_id in {key.bag for key in together}:
+        state.forget_if_over(state.bags[bag_id])

@@ -15,6 +15,7 @@ from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 
@@ -200,7 +201,7 @@ class World:
     def end_pilot(self, pilot: int, ended: PilotState, started: float | None = None) -> None:
         """The scheduler tells how a pilot has ended; by default it had started long ago."""
         since = self.now - 10_000 if started is None else started
-        self.broker.explain_losses(pilot, ended, since, self.now, self.now)
+        self.broker.explain_losses(PilotEnd(pilot, "site", ended, since, self.now), self.now)
         self.broker.forget_pilot(pilot)
         self.commit()
 

@@ -254,6 +254,6 @@ class BrokerMachine(RuleBasedStateMachine):
 
 
 BrokerMachine.TestCase.settings = examples(
-    150, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+    100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )
 TestBrokerMachine = BrokerMachine.TestCase

@@ -85,6 +85,19 @@ def test_after_the_second_loss_a_suspect_runs_alone(world: World) -> None:
     assert [key.bag for key in first.running] == [2], "innocent work goes first"
 
 
+def test_a_death_is_told_with_the_tasks_that_it_makes_suspects(world: World) -> None:
+    world.submit(7)
+    world.join("w", processors=7)
+    world.broker.lost("w", AttemptOutcome.LOST, world.now, world.now, "node_failed")
+    (death,) = world.broker.state.changes.deaths
+    assert (death.site, death.pilot) == ("site", 1)
+    assert death.text == (
+        "its worker on node node-w died (node_failed) while it ran task 0 of bag 1, task 1 of bag 1, "
+        "task 2 of bag 1, task 3 of bag 1, task 4 of bag 1, 2 others: run last from now on, and alone "
+        "after a second loss"
+    )
+
+
 def test_an_innocent_task_is_not_convicted_for_its_company(world: World) -> None:
     """Two losses together, and each is alone at the third."""
     bag = world.submit(2, max_lost=2)
