@@ -96,13 +96,14 @@ class Losses:
         return loss.alone or self._most == 1
 
 
-def remark(tasks: Sequence[AttemptKey], loss: Loss) -> str:
-    """What a loss has made of the tasks that ran there."""
+def remark(tasks: Sequence[AttemptKey], loss: Loss, *, again: bool) -> str:
+    """What a loss has made of the tasks that ran there. `again`: whether any of them is tried again."""
     named = [f"task {key.task} of bag {key.bag}" for key in tasks[:_NAMED]]
-    more = [f"{counted(len(tasks) - _NAMED, 'other')}"] if len(tasks) > _NAMED else []
+    more = [counted(len(tasks) - _NAMED, "other")] if len(tasks) > _NAMED else []
+    follows = "run last from now on, and alone after a second loss" if again else "not tried again"
     return (
         f"its worker on node {loss.node or 'unknown'} died ({loss.how}) while it ran "
-        f"{', '.join([*named, *more])}: run last from now on, and alone after a second loss"
+        f"{', '.join([*named, *more])}: {follows}"
     )
 
 

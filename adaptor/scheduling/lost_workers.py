@@ -48,7 +48,9 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
 
 
 def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:
-    state.changes.deaths.append(WorkerDied(site, loss.pilot, remark(suspects, loss)))
+    bags = state.bags
+    again = any(key.bag in bags and not bags[key.bag].state(key.task).ended for key in suspects)
+    state.changes.deaths.append(WorkerDied(site, loss.pilot, remark(suspects, loss, again=again)))
 
 
 def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
