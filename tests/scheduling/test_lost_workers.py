@@ -307,4 +307,9 @@ def test_suspects_of_a_mixed_bag_stay_off_donated_nodes(world: World) -> None:
     world.lose(world.join("u", processors=2, donated=node))
     player = world.join("v", processors=2, donated=DonatedNode(since=world.now - 3600))
     assert [key.bag for key in player.running] == [transparent]
+    assert world.broker.donation_demands("site") == ()
+    world.lose(player)
+    (demand,) = world.broker.donation_demands("site")
+    assert (demand.bag, demand.wanted.waiting) == (transparent, 1)
+    world.finish(world.join("x", donated=DonatedNode(since=world.now - 3600)))
     assert [key.bag for key in world.join("w").running] == [mixed]
