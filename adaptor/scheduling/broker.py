@@ -227,7 +227,8 @@ class Broker:
     def lost(self, id: str, outcome: AttemptOutcome, at: float, now: float, how: str = SILENT) -> None:
         """Remove a worker that was lost at time `at`; its attempts end as `outcome`.
 
-        If that is LOST, its running tasks are suspected to have ended it. `how`: what is known of its end.
+        If that is LOST, its running tasks are suspected to have ended it. `how`: what is known of its end;
+        empty: nothing, as its site is cut off.
         """
         worker = self.state.workers.get(id)
         if worker is not None:

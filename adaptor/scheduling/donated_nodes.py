@@ -70,7 +70,7 @@ def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
 def donation_demand(state: SchedulingState, bag: Bag, site: str) -> DonationDemand | None:
     """What waits of a bag and may be started on donated nodes of a site; None: nothing.
 
-    Suspects (`losses`) are started there only if they have no other place, and put one node at a time at risk.
+    Suspects (`losses`) are started there only if they have no other place, and on one node at a time.
     """
     rules = state.rules(site)
     if bag.spec.allocation == "explicit":

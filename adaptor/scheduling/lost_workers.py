@@ -34,9 +34,9 @@ _CLOCK_SKEW = 30.0
 def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: float, how: str) -> None:
     """Remove a worker that was lost at `at`; its attempts end as `outcome`.
 
-    `how`: what is known of its end. Tasks go back into the queue in the order in which they came.
+    `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of their leases.
     """
-    suspects = _suspects(worker, at) if outcome is AttemptOutcome.LOST else []
+    suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
     loss = Loss(worker.pilot, worker.node, len(suspects) == 1, how)
     for key in suspects:
         give_up(state, worker, key, outcome, at, loss)
