@@ -34,7 +34,7 @@ _CLOCK_SKEW = 30.0
 def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: float, how: str) -> None:
     """Remove a worker that was lost at `at`; its attempts end as `outcome`.
 
-    `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of their leases.
+    `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of leases.
     """
     suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
     loss = Loss(worker.pilot, worker.node, len(suspects) == 1, how)

@@ -163,6 +163,29 @@ def test_what_a_pilot_loses_is_run_elsewhere(told):
     assert not workers.broker.state.workers
 
 
+def test_a_task_that_takes_its_pilots_down_is_given_up_and_the_others_are_done():
+    workers = scene()
+    workers.add_bag(bag(9), takes(10.0), 0.0)
+    ends: list[TaskEnded] = []
+    pilots, now = 0, 0.0
+    while workers.broker.busy:
+        pilots += 1
+        workers.start(pilot(pilots, 3), now)
+        dies = False
+        while workers.broker.busy and not dies:
+            now += 5.0
+            events = workers.advance(now)
+            ends += of(TaskEnded, events)
+            dies = any(start.key.task == 0 for start in of(AttemptStart, events))
+        if dies:
+            workers.lose_pilot(pilots, AttemptOutcome.LOST, now)
+    ends += of(TaskEnded, workers.advance(now))
+    assert {end.task: end.state for end in ends} == {
+        task: TaskState.DONE if task else TaskState.FAILED for task in range(9)
+    }
+    assert pilots <= 4
+
+
 def test_messages_take_their_time_and_a_reserve_bridges_it():
     def turnaround(reserve: float) -> float:
         workers = scene(idle_timeout=60.0, here=terms(latency=2.0, reserve=reserve))
