@@ -31,10 +31,12 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     if bag is None or not bag.expects(key.task, key.attempt):
         return
     outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in state.donated)
-    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
-    state.touched[bag.id] = bag
     state.lost.get(worker.pilot, {}).pop(key, None)
-    bag.excuse(key.task, key.attempt)  # the worker outlived it
+    if not bag.state(key.task).ended:
+        bag.excuse(key.task, key.attempt)  # the worker outlived it
+    suspect = key.attempt in bag.losses.of(key.task)
+    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now, suspect=suspect))
+    state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
     elif outcome is AttemptOutcome.DONE:
@@ -92,9 +94,13 @@ def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: floa
     state.lost.setdefault(worker.pilot, {})[key] = LostAttempt(worker.id, worker.node, at)
 
 
-def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float) -> AttemptEnd:
+def _attempt_end(
+    result: Result, outcome: AttemptOutcome, pilot: int, now: float, *, suspect: bool
+) -> AttemptEnd:
     if not result.started:
-        return AttemptEnd(key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot)
+        return AttemptEnd(
+            key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot, suspect=suspect
+        )
     return AttemptEnd(
         key=result.key,
         outcome=outcome,
@@ -107,6 +113,7 @@ def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float
         signal=result.signal,
         error=result.error,
         pilot=pilot,
+        suspect=suspect,
     )
 
 

@@ -240,6 +240,18 @@ def test_a_result_that_comes_late_takes_its_task_off_the_list(world: World) -> N
     assert world.states(bag).count("leased") == 1
 
 
+def test_a_result_that_comes_too_late_changes_nothing(world: World) -> None:
+    """The journal still knows why the task has failed."""
+    bag = world.submit(2, max_lost=1)
+    player = world.join("w")
+    player.end(AttemptKey(bag, 0, 1), Ending.EXITED, world.now, exit_code=0)
+    world.broker.lost("w", AttemptOutcome.LOST, world.now, world.now)
+    world.commit()
+    world.greet(player)
+    assert world.states(bag)[0] == "failed"
+    assert suspects(world) == {0: 1}
+
+
 def test_the_walltime_is_no_death(world: World) -> None:
     world.submit(1)
     player = world.join("w", time_left=100)
