@@ -35,7 +35,7 @@ class Loss(msgspec.Struct, frozen=True):
     pilot: int
     node: str
     alone: bool
-    """Whether one task only ran on it."""
+    """Whether one task only ran on it, and on what died with it."""
     how: str
     """What is known of it, in a few words."""
 
@@ -90,10 +90,14 @@ class Losses:
         return task in self._attempts and len(self._attempts[task]) >= from_losses
 
     def convicts(self, task: int, loss: Loss) -> bool:
-        """True if the task has had all its losses, and this one cannot have been another task's doing."""
-        if not self._most or len(self.of(task)) < self._most:
+        """True if the task has had all its losses, and this one cannot have been another task's doing.
+
+        Where it dies in company again and again, twice as many are enough, so that it ends all the same.
+        """
+        losses = len(self.of(task))
+        if not self._most or losses < self._most:
             return False
-        return loss.alone or self._most == 1
+        return loss.alone or self._most == 1 or losses >= 2 * self._most
 
 
 def remark(tasks: Sequence[AttemptKey], loss: Loss, *, again: bool) -> str:

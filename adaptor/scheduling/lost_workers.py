@@ -26,7 +26,8 @@ _OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE
 """Ends of a pilot that nobody asked for: a signal that its workers got came from within."""
 _EXCUSED_SECONDS = 120.0
 """A worker was last heard of so long before the end of its pilot, at most, if that end was the cause."""
-
+_TOGETHER = 15.0
+"""Workers that were last heard of within so many seconds may have died of the same cause."""
 _CLOCK_SKEW = 30.0
 """Seconds by which the scheduler's clock may be ahead of ours."""
 
@@ -37,7 +38,8 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
     `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of leases.
     """
     suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
-    loss = Loss(worker.pilot, worker.node, len(suspects) == 1, how)
+    alone = len(suspects) == 1 and not _died_together(state, worker, at)
+    loss = Loss(worker.pilot, worker.node, alone, how)
     for key in suspects:
         give_up(state, worker, key, outcome, at, loss)
     for key in reversed(list(worker.held)):
@@ -45,6 +47,15 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
     if suspects:
         _tell(state, worker.site, suspects, loss)
     del state.workers[worker.id]
+
+
+def _died_together(state: SchedulingState, worker: Worker, at: float) -> bool:
+    """True if another worker of the pilot with tasks was lost at the same time, or is about to be."""
+    others = [each for each in state.workers.values() if each.pilot == worker.pilot and each is not worker]
+    lost = state.lost.get(worker.pilot, {}).values()
+    return any(each.running and each.seen <= at + _TOGETHER for each in others) or any(
+        each.worker != worker.id and abs(each.at - at) <= _TOGETHER for each in lost
+    )
 
 
 def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:
@@ -84,12 +95,13 @@ def _suspect_late(state: SchedulingState, end: PilotEnd, together: Mapping[Attem
     node = next(iter(together.values())).node
     loss = Loss(end.pilot, node, len(together) == 1, end.state.value)
     for key in together:
-        bag = state.bags[key.bag]
+        bag = state.bags.get(key.bag)
+        if bag is None or bag.state(key.task).ended:  # by another worker's attempt
+            continue
         bag.suspect(key.task, key.attempt)
         state.changes.attempts.append(AttemptSuspected(key, suspect=True))
         if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
             error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
             state.end_task(bag, key, TaskState.FAILED, error)
+        state.forget_if_over(bag)
     _tell(state, end.site, list(together), loss)
-    for bag_id in {key.bag for key in together}:
-        state.forget_if_over(state.bags[bag_id])

@@ -325,3 +325,48 @@ def test_suspects_of_a_mixed_bag_stay_off_donated_nodes(world: World) -> None:
     assert (demand.bag, demand.wanted.waiting) == (transparent, 1)
     world.finish(world.join("x", donated=DonatedNode(since=world.now - 3600)))
     assert [key.bag for key in world.join("w").running] == [mixed]
+
+
+def test_two_workers_of_a_pilot_may_get_signals_of_the_same_task(world: World) -> None:
+    bag = world.submit(1, max_lost=1)
+    first = world.join("u")
+    world.leave(first, Leaving.SIGNAL)
+    world.leave(world.join("v", pilot=first.pilot), Leaving.SIGNAL)
+    world.end_pilot(first.pilot, PilotState.COMPLETED)
+    assert world.states(bag) == ["failed"]
+
+
+def test_a_task_that_takes_a_whole_pilot_down_convicts_nobody_on_its_other_nodes(world: World) -> None:
+    bag = world.submit(2)
+    for name in ("u", "v"):
+        world.lose(world.join(name, processors=2))
+    first = world.join("w")
+    second = world.join("x", pilot=first.pilot)
+    assert (tasks_of(first), tasks_of(second)) == ([0], [1])
+    world.lose(first)
+    world.lose(second)
+    assert world.states(bag) == ["waiting", "waiting"]
+    world.lose(world.join("y"))
+    assert sorted(world.states(bag)) == ["failed", "waiting"]
+
+
+def test_losses_in_company_do_not_go_on_for_ever(world: World) -> None:
+    bag = world.submit(2, max_lost=2)
+    for number in range(4):
+        assert world.states(bag) == ["waiting", "waiting"]
+        first = world.join(f"u{number}")
+        second = world.join(f"v{number}", pilot=first.pilot)
+        world.lose(first)
+        world.lose(second)
+    assert world.states(bag) == ["failed", "failed"]
+
+
+def test_the_deaths_of_other_workers_of_the_pilot_at_other_times_excuse_nobody(world: World) -> None:
+    bag = world.submit(2, max_lost=1)
+    first = world.join("u")
+    world.join("v", pilot=first.pilot)
+    world.now += 60
+    world.report(world.players["v"], heartbeat=True)
+    world.broker.lost("u", AttemptOutcome.LOST, world.now - 60, world.now)
+    world.commit()
+    assert world.states(bag) == ["failed", "leased"]
