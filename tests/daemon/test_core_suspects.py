@@ -64,3 +64,19 @@ def test_results_and_why_say_that_and_where_workers_died(site: FakeSite) -> None
         "adaptor retry 1 tries it anew, a larger max-lost more often"
     )
     assert result(site).retries == 0
+
+
+def test_innocent_tasks_do_not_wait_for_the_processors_beside_a_suspect(site: FakeSite) -> None:
+    site.submit_bag(1)
+    die_in_a_pilot(site, 1)
+    die_in_a_pilot(site, 2)
+    steps(site)
+    site.backend.say(site.backend.orders[-1].tag, JobState.RUNNING)
+    steps(site)
+    free = Report(free_processors=2, free_memory=1 << 30)
+    hear(site, msgspec.structs.replace(hello(), pilot=3), free, Report(started=[AttemptKey(1, 0, 3)]))
+    asked = len(site.backend.orders)
+    site.submit_bag(2)  # one may follow the suspect
+    steps(site)
+    assert site.state.core.broker.state.bags[2].waiting, "nothing is put beside the suspect"
+    assert len(site.backend.orders) == asked + 1
