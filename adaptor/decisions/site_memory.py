@@ -308,7 +308,9 @@ class SiteMemory:
         workers = broker.of_pilot(pilot.id)
         for worker in workers:
             broker.lost(worker.id, word, at, now, pilot.state.value)
-        broker.explain_losses(PilotEnd(pilot.id, self.name, pilot.state, pilot.started, at), now)
+        by_us = bool(pilot.cancel_reason)
+        end = PilotEnd(pilot.id, self.name, pilot.state, pilot.started, at, by_us)
+        broker.explain_losses(end, now)
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
             self.donation.give_back(pilot.node, now)
         self.forget(broker, pilot)

@@ -50,6 +50,8 @@ class PilotEnd(msgspec.Struct, frozen=True):
     """Epoch seconds; None: never, as far as is known."""
     at: float
     """Epoch seconds."""
+    by_us: bool = False
+    """Whether the adaptor has asked for it, perhaps because the workers were gone."""
 
 
 class Losses:

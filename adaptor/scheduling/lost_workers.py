@@ -83,11 +83,18 @@ def explain_losses(state: SchedulingState, end: PilotEnd) -> None:
         if key.attempt not in bag.losses.of(key.task):
             if not put_back and end.state in _OF_ITSELF:
                 signalled.setdefault(lost.worker, {})[key] = lost
-        elif put_back or (end.state in _EXCUSES and end.at - lost.at <= _EXCUSED_SECONDS):
+        elif put_back or _excuses(end, lost):
             bag.excuse(key.task, key.attempt)
             state.changes.attempts.append(AttemptSuspected(key, suspect=False))
     for together in signalled.values():
         _suspect_late(state, end, together)
+
+
+def _excuses(end: PilotEnd, lost: LostAttempt) -> bool:
+    """True if a worker fell silent because the scheduler was ending its pilot."""
+    if end.state not in _EXCUSES or (end.by_us and end.state is PilotState.CANCELLED):
+        return False
+    return end.at - lost.at <= _EXCUSED_SECONDS
 
 
 def _suspect_late(state: SchedulingState, end: PilotEnd, together: Mapping[AttemptKey, LostAttempt]) -> None:

@@ -198,10 +198,12 @@ class World:
 
     # --- the daemon's part
 
-    def end_pilot(self, pilot: int, ended: PilotState, started: float | None = None) -> None:
+    def end_pilot(
+        self, pilot: int, ended: PilotState, started: float | None = None, *, by_us: bool = False
+    ) -> None:
         """The scheduler tells how a pilot has ended; by default it had started long ago."""
         since = self.now - 10_000 if started is None else started
-        self.broker.explain_losses(PilotEnd(pilot, "site", ended, since, self.now), self.now)
+        self.broker.explain_losses(PilotEnd(pilot, "site", ended, since, self.now, by_us), self.now)
         self.broker.forget_pilot(pilot)
         self.commit()
 

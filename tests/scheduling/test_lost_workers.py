@@ -179,6 +179,15 @@ def test_a_loss_long_before_the_walltime_is_not_excused_by_it(world: World) -> N
     assert outcome == "lost"
 
 
+def test_a_pilot_that_the_adaptor_ends_for_want_of_workers_excuses_nothing(world: World) -> None:
+    world.submit(1)
+    player = world.join("w")
+    world.lose(player)
+    world.now += 40
+    world.end_pilot(player.pilot, PilotState.CANCELLED, by_us=True)
+    assert suspects(world) == {0: 1}
+
+
 def test_a_pilot_that_was_put_back_into_the_queue_had_lost_its_workers_by_that(world: World) -> None:
     world.submit(1)
     player = world.join("w")
