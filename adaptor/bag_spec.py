@@ -45,6 +45,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
     memory: Annotated[int | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
     retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 3
+    max_lost: Annotated[
+        AtLeast0,
+        Option(
+            "after how many deaths of its worker a task is not tried again; 0 for no limit",
+            key="max-lost",
+            synonyms=("max_lost",),
+        ),
+    ] = 3
     replicas: Annotated[
         AtLeast0,
         Option("extra attempts of a running task on idle processors at the end of the bag; 0 for none"),

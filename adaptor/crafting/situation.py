@@ -85,6 +85,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated runtime in seconds of the shortest of the waiting tasks."""
     bag: int | None = None
     """Their bag, if it has its own pilots; None: bags that share pilots."""
+    alone: bool = False
+    """True if each of the waiting tasks must have its worker for itself: a wide request would stand empty."""
     most: int | None = None
     """The most processors to request now; None: only the site's limits apply."""
     why_most: str = ""

@@ -85,6 +85,8 @@ class Core:
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
         self.losses.clear()
+        for death in changes.deaths:
+            self.journal.explain(self.now(), death.site, "suspects", death.text, pilot=death.pilot)
         for worker, draft in drafts.items():
             await self.send(worker, self._orders(worker, draft))
         return changes

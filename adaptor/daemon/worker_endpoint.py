@@ -27,6 +27,7 @@ from adaptor.protocol.messages import (
     decode_from_worker,
 )
 from adaptor.scheduling.changes import AttemptStart, Changes
+from adaptor.scheduling.lost_workers import SILENT
 from adaptor.scheduling.workers import Worker
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,8 @@ class WorkerEndpoint:
             log.warning(
                 "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
             )
-            self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
+            how = "" if self._is_cut_off(worker, timeout, now) else SILENT
+            self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now, how)
             _, pilot = self._find(worker.pilot)
             if pilot is not None:
                 pilot.fell_silent = True
@@ -89,6 +91,11 @@ class WorkerEndpoint:
                 self._sites[worker.site].wake.set()
         if silent:
             await self.follow_up(await self._core.commit())
+
+    def _is_cut_off(self, worker: Worker, timeout: float, now: float) -> bool:
+        """Whether nothing at all is heard of its site, so that its silence says nothing of the worker."""
+        site = self._sites.get(worker.site)
+        return site is None or site.heard_until(now) < now - timeout
 
     def _heard_until(self, name: str, now: float) -> float:
         """Epoch seconds before which whatever workers of a site have sent would have been heard by now.

@@ -32,6 +32,21 @@ class Aimed(msgspec.Struct, frozen=True):
 
 
 def aimed(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
+    """The demand, limited to what the aims of its bag allow, and to one task at a time if that must be."""
+    found = _within_aims(snapshot, memory, demand)
+    return msgspec.structs.replace(found, demand=_one_at_a_time(snapshot.here, found.demand))
+
+
+def _one_at_a_time(site: SiteFacts, demand: Demand) -> Demand:
+    """No wider than one task, where each must have its worker for itself."""
+    least = shape_of(site, demand).processors_for(1)
+    if not demand.alone or (demand.most is not None and demand.most <= least):
+        return demand
+    why = "tasks under which workers have died repeatedly run alone, one after another"
+    return msgspec.structs.replace(demand, most=least, why_most=why)
+
+
+def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     """The demand, limited to what the aims of its bag allow; unchanged for a bag without aims."""
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     if bag is None or not demand.waiting or not bag.spec.aims:

@@ -24,6 +24,7 @@ from adaptor.model import AttemptOutcome, PilotState, QueueState
 from adaptor.reports import NodeReport
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.state import Meter
 from adaptor.scheduling.workers import Worker, by_pilot
 
@@ -322,7 +323,10 @@ class SiteMemory:
         at = min(now, pilot.ended or now)
         workers = broker.of_pilot(pilot.id)
         for worker in workers:
-            broker.lost(worker.id, word, at, now)
+            broker.lost(worker.id, word, at, now, pilot.state.value)
+        by_us = bool(pilot.cancel_reason)
+        end = PilotEnd(pilot.id, self.name, pilot.state, pilot.started, at, by_us)
+        broker.explain_losses(end, now)
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
             self.donation.give_back(pilot.node, now)
         self.forget(broker, pilot)
@@ -347,6 +351,8 @@ class SiteMemory:
 
 
 def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:
-    """Processors whose workers are still there; None while that is not known."""
+    """Processors whose workers are still there and take tasks; None while that is not known."""
     there = [worker for worker in workers if not worker.awaited]
-    return sum(worker.processors for worker in there) if pilot.first_hello is not None and there else None
+    return (
+        sum(worker.open_processors for worker in there) if pilot.first_hello is not None and there else None
+    )

@@ -12,6 +12,7 @@ from adaptor.scheduling.changes import (
     AttemptEnd,
     AttemptRevived,
     AttemptStart,
+    AttemptSuspected,
     Changes,
     TaskChange,
 )
@@ -52,10 +53,11 @@ def _task_row(change: TaskChange) -> tuple[object, ...]:
 _ATTEMPT_STATEMENTS: dict[type, str] = {
     AttemptStart: "INSERT INTO attempt (pilot, node, worker, leased, bag, task, number)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)",
-    AttemptRevived: "UPDATE attempt SET outcome = NULL, ended = NULL"
+    AttemptRevived: "UPDATE attempt SET outcome = NULL, ended = NULL, suspect = 0"
     " WHERE bag = ? AND task = ? AND number = ?",
     AttemptEnd: "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
-    " exit_code = ?, signal = ?, error = ? WHERE bag = ? AND task = ? AND number = ?",
+    " exit_code = ?, signal = ?, error = ?, suspect = ? WHERE bag = ? AND task = ? AND number = ?",
+    AttemptSuspected: "UPDATE attempt SET suspect = ? WHERE bag = ? AND task = ? AND number = ?",
 }
 
 
@@ -73,6 +75,8 @@ def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
             return (attempt.pilot, attempt.node, attempt.worker, attempt.at, *at)
         case AttemptRevived():
             return at
+        case AttemptSuspected():
+            return (attempt.suspect, *at)
         case AttemptEnd():
             return (
                 attempt.outcome.value,
@@ -84,5 +88,6 @@ def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
                 attempt.exit_code,
                 attempt.signal,
                 attempt.error,
+                attempt.suspect,
                 *at,
             )

@@ -207,10 +207,13 @@ class Journal:
             )
 
     def name_losses(self, pilot: int, outcome: AttemptOutcome) -> None:
-        """Give the lost attempts of a pilot the scheduler's word for how it ended."""
+        """Give the lost attempts of a pilot the scheduler's word for how it ended.
+
+        Suspects stay lost: their workers had died before.
+        """
         with self.transaction() as db:
             db.execute(
-                "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ?",
+                "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ? AND NOT suspect",
                 (outcome.value, pilot, AttemptOutcome.LOST.value),
             )
 

@@ -16,6 +16,7 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
+from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.state import PaidCopy, SchedulingState, SiteTerms
 from adaptor.scheduling.workers import HeldLease, Worker
 
@@ -42,6 +43,7 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
             _recall_preemptions(db, bag)
         _await_workers(db, broker, now)
     for row in journal.pilots_in_system():
+        broker.state.lost[row.id] = _lost_in(db, row.id)
         if row.bag is not None:
             broker.own_pilot(row.id, row.bag)
         if row.node:
@@ -67,6 +69,7 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     spec, total, retried, runtime, first_done = row
     bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total)
     bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
+    _read_losses(db, bag)
     tasks = db.execute(
         "SELECT number, state, attempts, charged FROM task WHERE bag = ? ORDER BY number", (bag_id,)
     )
@@ -76,6 +79,18 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     done = "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?"
     bag.squares = db.execute(done, (bag_id, AttemptOutcome.DONE.value)).fetchone()[0] or 0.0
     return bag
+
+
+def _read_losses(db: sqlite3.Connection, bag: Bag) -> None:
+    """Read which tasks are suspects, before they are queued accordingly."""
+    rows = db.execute(
+        "SELECT task.number, attempt.number FROM attempt JOIN task"
+        " ON task.bag = attempt.bag AND task.number = attempt.task"
+        " WHERE attempt.bag = ? AND attempt.suspect AND task.state <> ?",
+        (bag.id, TaskState.DONE.value),
+    )
+    for task, attempt in rows:
+        bag.losses.add(task, attempt)
 
 
 def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
@@ -127,6 +142,19 @@ def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
             bag.preempted[task] = Preempted(times, ran)
 
 
+def _lost_in(db: sqlite3.Connection, pilot: int) -> dict[AttemptKey, LostAttempt]:
+    """The lost attempts of a pilot whose end may say more of them."""
+    rows = db.execute(
+        "SELECT bag, task, number, worker, node, ended FROM attempt"
+        " WHERE pilot = ? AND outcome = ? AND (suspect OR started IS NOT NULL)",
+        (pilot, AttemptOutcome.LOST.value),
+    )
+    return {
+        AttemptKey(bag, task, number): LostAttempt(worker, node, ended)
+        for bag, task, number, worker, node, ended in rows
+    }
+
+
 def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
     held = db.execute(
         "SELECT attempt.worker, attempt.node, pilot.id, pilot.site, attempt.bag, attempt.task,"
@@ -141,8 +169,9 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
                 id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
             )
             worker.awaited = True
-        cpus = broker.state.bags[bag].spec.cpus
-        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus)
+        known = broker.state.bags[bag]
+        cpus, suspect = known.spec.cpus, task in known.losses
+        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus, suspect=suspect)
         broker.state.shares[bag, site] += cpus
 
 

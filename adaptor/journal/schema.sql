@@ -63,6 +63,7 @@ CREATE TABLE attempt (
     exit_code   INTEGER,
     signal      INTEGER,
     error       TEXT,
+    suspect     INTEGER NOT NULL DEFAULT 0, -- 1: it ran when its worker died, and counts against max_lost
     PRIMARY KEY (bag, task, number)
 ) WITHOUT ROWID;
 CREATE INDEX attempt_by_pilot ON attempt (pilot, outcome);

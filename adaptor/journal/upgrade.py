@@ -17,7 +17,7 @@ from adaptor.errors import JournalError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 4
+FORMAT = 5
 _HERE = Path(__file__).parent
 
 

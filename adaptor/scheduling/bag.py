@@ -13,6 +13,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.model import TASK_TRANSITIONS, TaskState
 from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
+from adaptor.scheduling.losses import Losses
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
@@ -39,6 +40,11 @@ class Bag:
         self.spec = spec
         self.total = total
         self.waiting: deque[int] = deque()
+        """Tasks that wait, but for the suspects."""
+        self.suspects: deque[int] = deque()
+        """Suspects that wait (see `losses`): they run after all others."""
+        self.losses = Losses(spec.max_lost)
+        """By unfinished task: its attempts that ran when their workers died."""
         self.live: dict[int, set[int]] = {}
         """By task: the attempts that workers hold."""
         self.adrift: dict[int, set[int]] = {}
@@ -55,7 +61,7 @@ class Bag:
         """The sum of the squared runtimes."""
         self.first_done: float | None = None
         self._states = bytearray(total)
-        self._attempts = array("H", bytes(2 * total))
+        self._attempts = array("I", bytes(array("I").itemsize * total))
         self._counts = dict.fromkeys(TaskState, 0)
         self._counts[TaskState.WAITING] = total
 
@@ -70,7 +76,7 @@ class Bag:
         if charged:
             self.charged[task] = charged
         if state is TaskState.WAITING:
-            self.waiting.append(task)
+            self._line(task).append(task)
 
     def state(self, task: int) -> TaskState:
         return _STATES[self._states[task]]
@@ -102,8 +108,9 @@ class Bag:
     def revive(self, task: int, attempt: int) -> None:
         """Count an attempt as live again: the broker gave it up, but it still runs."""
         if self.state(task) is TaskState.WAITING:
-            self.waiting.remove(task)
+            self._line(task).remove(task)
             self._move(task, TaskState.LEASED)
+        self.excuse(task, attempt)
         _discard(self.adrift, task, attempt)
         self.live.setdefault(task, set()).add(attempt)
 
@@ -128,12 +135,27 @@ class Bag:
         return task
 
     def put_back(self, task: int, *, first: bool) -> None:
-        """Queue a task without live attempts again, at the head or at the end."""
+        """Queue a task without live attempts again, at the head or at the end; suspects always at the end."""
         self._move(task, TaskState.WAITING)
-        if first:
+        if first and task not in self.losses:
             self.waiting.appendleft(task)
         else:
-            self.waiting.append(task)
+            self._line(task).append(task)
+
+    def suspect(self, task: int, attempt: int) -> None:
+        """Count an attempt that ran when its worker died."""
+        if self.state(task) is TaskState.WAITING:
+            self._line(task).remove(task)
+            self.suspects.append(task)
+        self.losses.add(task, attempt)
+
+    def excuse(self, task: int, attempt: int) -> None:
+        """Count it no longer. A waiting task that was a suspect because of it alone is the next to run."""
+        waits = task in self.losses and self.state(task) is TaskState.WAITING
+        self.losses.excuse(task, attempt)
+        if waits and task not in self.losses:
+            self.suspects.remove(task)
+            self.waiting.appendleft(task)
 
     def charge(self, task: int) -> bool:
         """Count a failure of the task itself; returns True if it may run again."""
@@ -158,9 +180,11 @@ class Bag:
     def end(self, task: int, state: TaskState) -> set[int]:
         """Set the task's final state; returns its other live attempts, which are now useless."""
         if self.state(task) is TaskState.WAITING:
-            self.waiting.remove(task)
+            self._line(task).remove(task)
         self._move(task, state)
         self.preempted.pop(task, None)
+        if state is TaskState.DONE:
+            self.losses.forget(task)
         others = self.live.pop(task, set())
         for attempt in others:
             self.set_adrift(task, attempt)
@@ -169,6 +193,7 @@ class Bag:
     def cancel(self) -> list[int]:
         """Cancel all unfinished tasks; returns their numbers. Live attempts stay until released."""
         self.waiting.clear()
+        self.suspects.clear()
         unfinished = [task for task in range(self.total) if not self.state(task).ended]
         for task in unfinished:
             self._move(task, TaskState.CANCELLED)
@@ -183,12 +208,17 @@ class Bag:
         ]
         for task in again:
             self.charged.pop(task, None)
+            self.losses.forget(task)
             self.put_back(task, first=False)
         return again
 
     def fits(self, processors: int, memory: int) -> bool:
         """True if one task fits into these processors and bytes of memory."""
         return self.spec.cpus <= processors and (self.spec.memory or 0) <= memory
+
+    def _line(self, task: int) -> deque[int]:
+        """Where the task stands while it waits."""
+        return self.suspects if task in self.losses else self.waiting
 
     def _move(self, task: int, state: TaskState) -> None:
         old = self.state(task)

@@ -13,10 +13,12 @@ from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.changes import Changes
+from adaptor.scheduling.changes import AttemptSuspected, Changes
 from adaptor.scheduling.demand import BagDonationDemand, demands_of, donation_demands, groups_of, sharers_of
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.leasing import dispatch, feed
+from adaptor.scheduling.losses import PilotEnd
+from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.settling import give_up, settle
 from adaptor.scheduling.state import Meter, SchedulingState, SiteTerms
@@ -72,7 +74,7 @@ class Broker:
         bag = self.state.bags.get(bag_id)
         if bag is None:
             return 0
-        waiting = list(bag.waiting)
+        waiting = [*bag.waiting, *bag.suspects]
         for task in waiting:
             bag.end(task, TaskState.FAILED)
             self.state.note(bag, task, error=why)
@@ -80,11 +82,16 @@ class Broker:
         return len(waiting)
 
     def retry(self, bag: Bag, now: float) -> int:
-        """Queue a bag's failed and cancelled tasks again with all retries; returns their number."""
+        """Queue a bag's failed and cancelled tasks again, as if they had not run; returns their number."""
         bag = self.state.bags.get(bag.id, bag)
+        losses = {task: bag.losses.of(task) for task in range(bag.total) if task in bag.losses}
         again = bag.retry()
         for task in again:
             self.state.note(bag, task)
+            self.state.changes.attempts += [
+                AttemptSuspected(AttemptKey(bag.id, task, attempt), suspect=False)
+                for attempt in losses.get(task, ())
+            ]
         if again:
             self.add_bag(bag, now)
         return len(again)
@@ -123,6 +130,7 @@ class Broker:
 
     def forget_pilot(self, pilot: int) -> None:
         """Forget a pilot that has ended and whose results have all arrived."""
+        self.state.lost.pop(pilot, None)
         self.state.donated.pop(pilot, None)
         self.state.owners.pop(pilot, None)
 
@@ -158,7 +166,8 @@ class Broker:
 
     def has_waiting(self, site: str) -> bool:
         """True if a waiting task may run at this site."""
-        return any(bag.waiting and self.state.concerns(bag, site) for bag in self.state.bags.values())
+        bags = self.state.bags.values()
+        return any(bag.count(TaskState.WAITING) and self.state.concerns(bag, site) for bag in bags)
 
     def has_work_in(self, pilot: int, site: str) -> bool:
         """True if an unfinished task may run in a pilot."""
@@ -175,6 +184,8 @@ class Broker:
         for key in hello.holding:
             if key not in believed:
                 self.state.revive(worker, key, now)
+        for key, held in worker.held.items():  # by now it says itself what runs
+            held.at_once = held.at_once and key not in holding
         self._mark_started(worker, hello.started, now)
         for key in believed - holding:
             give_up(self.state, worker, key, AttemptOutcome.RETURNED, now)
@@ -221,16 +232,25 @@ class Broker:
             self.state.orders.of(id).acknowledged.extend(result.key for result in results)
             return None
         self._settle_all(worker, results, now, why)
-        self._remove(worker, AttemptOutcome.RETURNED, now)
+        self._return_all(worker, now)
         dispatch(self.state, now)
         return worker
 
-    def lost(self, id: str, outcome: AttemptOutcome, at: float, now: float) -> None:
-        """Remove a worker that was lost at time `at`; its attempts end as `outcome`."""
+    def lost(self, id: str, outcome: AttemptOutcome, at: float, now: float, how: str = SILENT) -> None:
+        """Remove a worker that was lost at time `at`; its attempts end as `outcome`.
+
+        If that is LOST, its running tasks are suspected to have ended it. `how`: what is known of its end;
+        empty: nothing, as its site is cut off.
+        """
         worker = self.state.workers.get(id)
         if worker is not None:
-            self._remove(worker, outcome, at)
+            remove(self.state, worker, outcome, at, how)
             dispatch(self.state, now)
+
+    def explain_losses(self, end: PilotEnd, now: float) -> None:
+        """Take in how a pilot ended, after its workers were removed: what that says of its lost attempts."""
+        explain_losses(self.state, end)
+        dispatch(self.state, now)
 
     def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:
         """Process unacknowledged results that a worker wrote to a file before it left."""
@@ -285,8 +305,10 @@ class Broker:
         old = sum(1 for held in worker.held.values() if now - held.leased > timeout)
         return old > len(report.load) + report.queued
 
-    def _remove(self, worker: Worker, outcome: AttemptOutcome, at: float) -> None:
-        for key, held in list(worker.held.items()):
-            lost = outcome is AttemptOutcome.RETURNED and held.started is not None
-            give_up(self.state, worker, key, AttemptOutcome.LOST if lost else outcome, at)
+    def _return_all(self, worker: Worker, now: float) -> None:
+        """Remove a worker that leaves; what it did not report was lost if it ran, else returned."""
+        for key in reversed(list(worker.held)):
+            ran = worker.held[key].started is not None
+            outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
+            give_up(self.state, worker, key, outcome, now)
         del self.state.workers[worker.id]

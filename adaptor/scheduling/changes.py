@@ -34,6 +34,8 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
+    suspect: bool = False
+    """Whether it ran when its worker died: counted against the task's `max_lost`."""
 
 
 class AttemptRevived(msgspec.Struct, frozen=True):
@@ -42,7 +44,23 @@ class AttemptRevived(msgspec.Struct, frozen=True):
     key: AttemptKey
 
 
-AttemptChange = AttemptStart | AttemptEnd | AttemptRevived
+class AttemptSuspected(msgspec.Struct, frozen=True):
+    """A lost attempt counts against the task's `max_lost` from now on, or no longer."""
+
+    key: AttemptKey
+    suspect: bool
+
+
+AttemptChange = AttemptStart | AttemptEnd | AttemptRevived | AttemptSuspected
+
+
+class WorkerDied(msgspec.Struct, frozen=True):
+    """A worker died by itself, as far as is known, and made suspects of what ran on it."""
+
+    site: str
+    pilot: int
+    text: str
+    """What happened, and what follows from it."""
 
 
 class TaskChange(msgspec.Struct, frozen=True):
@@ -64,6 +82,8 @@ class Changes(msgspec.Struct):
 
     attempts: list[AttemptChange] = []
     tasks: list[TaskChange] = []
+    deaths: list[WorkerDied] = []
+    """What `adaptor why` is to tell."""
     tallies: dict[int, Tally] = {}
     """By bag whose counts changed: the new counts."""
 

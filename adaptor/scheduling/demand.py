@@ -71,7 +71,7 @@ def _formal(state: SchedulingState) -> Iterable[Bag]:
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
     """By bag: the number of its waiting tasks in a demand."""
     waiting = {
-        bag.id: float(bag.count(TaskState.WAITING))
+        bag.id: float(_isolated(bag) if demand.alone else _in_company(bag))
         for bag in _formal(state)
         if bag.spec.allows(site) and _shape(state, bag) == demand.shape
     }
@@ -88,7 +88,18 @@ def _pilots_of(state: SchedulingState, bag: Bag) -> int | None:
 
 
 def _waiting(bags: list[Bag]) -> int:
-    return sum(bag.count(TaskState.WAITING) for bag in bags)
+    """The tasks to ask for now: those that must run alone, only when no others wait."""
+    return sum(map(_in_company, bags)) or sum(map(_isolated, bags))
+
+
+def _in_company(bag: Bag) -> int:
+    """Waiting tasks that may run beside others."""
+    return bag.count(TaskState.WAITING) - _isolated(bag)
+
+
+def _isolated(bag: Bag) -> int:
+    """Waiting tasks that must run alone."""
+    return sum(map(bag.losses.isolated, bag.suspects))
 
 
 def _running(state: SchedulingState, site: str, bags: list[Bag]) -> int:
@@ -103,6 +114,7 @@ def _demand(state: SchedulingState, site: str, bags: list[Bag], running: int) ->
         processors_per_task=cpus,
         memory_per_task=memory,
         waiting=_waiting(bags),
+        alone=not any(map(_in_company, bags)) and any(map(_isolated, bags)),
         running=running,
         runtime=max(estimates),
         shortest=min(estimates),

@@ -68,17 +68,22 @@ def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
 
 
 def donation_demand(state: SchedulingState, bag: Bag, site: str) -> DonationDemand | None:
-    """What waits of a bag and may be started on donated nodes of a site; None: nothing."""
+    """What waits of a bag and may be started on donated nodes of a site; None: nothing.
+
+    Suspects (`losses`) are started there only if they have no other place, and on one node at a time.
+    """
     rules = state.rules(site)
-    if bag.spec.allocation == "explicit" or not bag.waiting:
+    if bag.spec.allocation == "explicit":
         return None
     kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
-    waiting = bag.count(TaskState.WAITING) - len(kept)
+    waiting, line = len(bag.waiting) - len(kept), bag.waiting
+    if not waiting and bag.suspects and bag.spec.allocation == "transparent":
+        waiting, line = 1, bag.suspects
     if waiting <= 0:
         return None
     needs = (
         donated_need(state, bag, site, task)
-        for task in islice(bag.waiting, odd_tasks(state, bag, site) + 1)
+        for task in islice(line, odd_tasks(state, bag, site) + 1)
         if task not in kept
     )
     return DonationDemand(
@@ -94,5 +99,5 @@ def _held(bag: Bag, rules: DonationRules) -> set[int]:
     return {
         task
         for task, fate in bag.preempted.items()
-        if held(fate.times, rules) and bag.state(task) is TaskState.WAITING
+        if held(fate.times, rules) and bag.state(task) is TaskState.WAITING and task not in bag.losses
     }

@@ -2,7 +2,8 @@
 
 Eager: a worker with free processors gets the next task at once (De Rose §1). Each worker also holds a short
 reserve of tasks, so that no slot waits for a round trip. When no task waits, idle workers get unstarted
-tasks back from other workers, then replicas of running tasks: the first result of a task wins.
+tasks back from other workers, then suspects (`suspects`), then replicas of running tasks: the first result of
+a task wins.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import odd_tasks, take_for_donated
 from adaptor.scheduling.state import PaidCopy, SchedulingState
+from adaptor.scheduling.suspects import feed_suspects
 from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 
@@ -34,6 +36,9 @@ def dispatch(state: SchedulingState, now: float) -> None:
 
 def feed(state: SchedulingState, worker: Worker, now: float) -> None:
     """Lease tasks to a worker: first for its free processors, then for its reserve."""
+    if worker.runs_suspects:
+        feed_suspects(state, worker, now)
+        return
     while _lease_next(state, worker, worker.free_processors, worker.free_memory, now):
         pass
     bags = _waiting_bags(state, worker)
@@ -41,6 +46,8 @@ def feed(state: SchedulingState, worker: Worker, now: float) -> None:
         depth = max(_reserve(state, bag, worker) for bag in bags)
         while worker.queued < depth and _lease_next(state, worker, worker.processors, worker.memory, now):
             pass
+        if not worker.held:  # nothing that waits fits there, and it may leave as idle
+            feed_suspects(state, worker, now)
     elif worker.free_processors > 0:
         feed_idle(state, worker, now)
 
@@ -115,12 +122,16 @@ def _reserve(state: SchedulingState, bag: Bag, worker: Worker) -> int:
 
 
 def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
-    """Use an idle worker when no task waits: call unstarted tasks back for it, else replicate running ones.
+    """Use an idle worker when no task waits but suspects: its processors are already paid for (De Rose §1).
 
-    Its processors are already paid for (De Rose §1).
+    Call unstarted tasks back for it, else start suspects, else replicate running tasks.
     """
     if _call_back(state, worker):
         return
+    if not worker.held:
+        feed_suspects(state, worker, now)
+        if worker.held:
+            return
     for bag in list(state.bags.values()):
         if _may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
             for copy in copies(state, bag, now):

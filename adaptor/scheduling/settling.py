@@ -1,7 +1,8 @@
 """The consequence of an attempt's end for its task: a result, a charged retry, or neither.
 
-Only a failure of the task itself counts as a retry. After a lost worker, the walltime, a preemption or a
-cancel, the task returns to the head of the queue. The first result wins; a later one is superseded.
+Only a failure of the task itself counts as a retry. After the walltime, a preemption or a cancel, the task
+returns to the head of the queue; after its worker has died under it, to the tail, and not for ever
+(`losses`). The first result wins; a later one is superseded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptEnd
+from adaptor.scheduling.losses import Loss, LostAttempt, sentence
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration
@@ -29,7 +31,11 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     if bag is None or not bag.expects(key.task, key.attempt):
         return
     outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in state.donated)
-    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now))
+    state.lost.get(worker.pilot, {}).pop(key, None)
+    if not bag.state(key.task).ended:
+        bag.excuse(key.task, key.attempt)  # the worker outlived it
+    suspect = key.attempt in bag.losses.of(key.task)
+    state.changes.attempts.append(_attempt_end(result, outcome, worker.pilot, now, suspect=suspect))
     state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
@@ -42,35 +48,59 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
         _charge(state, bag, key)
     else:
         _learn(state, bag, worker, result, outcome, held, why)
+        if outcome is AttemptOutcome.LOST:
+            _note_lost(state, worker, key, now)
         _go_on_without(state, bag, key)
     state.forget_if_over(bag)
 
 
 def give_up(
-    state: SchedulingState, worker: Worker, key: AttemptKey, outcome: AttemptOutcome, now: float
+    state: SchedulingState,
+    worker: Worker,
+    key: AttemptKey,
+    outcome: AttemptOutcome,
+    now: float,
+    loss: Loss | None = None,
 ) -> None:
-    """End an attempt for which no worker reported a result."""
+    """End an attempt for which no worker reported a result.
+
+    `loss`: the death of the worker, if the attempt ran then and may be the cause.
+    """
     held = state.let_go(worker, key)
     bag = state.bags.get(key.bag)
     if bag is None:
         return
     started = held.started if held else None
     wall = now - started if started is not None else None
-    state.changes.attempts.append(AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall))
-    if bag.state(key.task).ended:
+    ended = bag.state(key.task).ended
+    suspect = loss is not None and not ended
+    end = AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall, suspect=suspect)
+    state.changes.attempts.append(end)
+    if ended:
         bag.release(key.task, key.attempt)
     else:
         if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in state.sites:
             state.learner(bag.id, worker.site).cut(key.task, wall)
         _count_preemption(state, bag, worker, key, outcome, wall)
-        _go_on_without(state, bag, key)
+        if loss is not None:
+            bag.suspect(key.task, key.attempt)
+            _note_lost(state, worker, key, now)
+        _go_on_without(state, bag, key, loss)
     bag.set_adrift(key.task, key.attempt)
     state.forget_if_over(bag)
 
 
-def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float) -> AttemptEnd:
+def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: float) -> None:
+    state.lost.setdefault(worker.pilot, {})[key] = LostAttempt(worker.id, worker.node, at)
+
+
+def _attempt_end(
+    result: Result, outcome: AttemptOutcome, pilot: int, now: float, *, suspect: bool
+) -> AttemptEnd:
     if not result.started:
-        return AttemptEnd(key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot)
+        return AttemptEnd(
+            key=result.key, outcome=outcome, at=now, error=result.error, pilot=pilot, suspect=suspect
+        )
     return AttemptEnd(
         key=result.key,
         outcome=outcome,
@@ -83,6 +113,7 @@ def _attempt_end(result: Result, outcome: AttemptOutcome, pilot: int, now: float
         signal=result.signal,
         error=result.error,
         pilot=pilot,
+        suspect=suspect,
     )
 
 
@@ -156,12 +187,18 @@ def _charge(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
         state.note(bag, key.task)
 
 
-def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
-    """End an attempt that did not fail by itself: the task waits again unless another attempt runs."""
+def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss | None = None) -> None:
+    """End an attempt that did not fail by itself: the task waits again unless another attempt runs.
+
+    `loss`: the death of its worker, if that counts against the task.
+    """
     bag.release(key.task, key.attempt)
     if key.task in bag.live or bag.state(key.task) is not TaskState.LEASED:
         return
-    if _hopeless(state, bag, key.task):
+    if loss is not None and bag.losses.convicts(key.task, loss):
+        error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
+        state.end_task(bag, key, TaskState.FAILED, error)
+    elif _hopeless(state, bag, key.task):
         state.end_task(bag, key, TaskState.FAILED, _why_hopeless(state, bag))
     else:
         state.put_back(bag, key.task, first=True)

@@ -21,6 +21,7 @@ from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
+from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.orders import Grant, PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker
 
@@ -105,6 +106,8 @@ class SchedulingState:
         """By running pilot that serves one bag: its charging."""
         self.copies: dict[AttemptKey, PaidCopy] = {}
         """Replicas of bags that pay for their pilots."""
+        self.lost: dict[int, dict[AttemptKey, LostAttempt]] = {}
+        """By pilot in the system: its lost attempts, until its end says more of them."""
         self.looked: dict[int, float] = {}
         """By bag: the last search for tasks to replicate (epoch seconds)."""
         self._experiences: dict[tuple[int, str], Experience] = {}
@@ -203,7 +206,7 @@ class SchedulingState:
         return key
 
     def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
-        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now)
+        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now, suspect=key.task in bag.losses)
         self.shares[bag.id, worker.site] += bag.spec.cpus
 
     def let_go(self, worker: Worker, key: AttemptKey) -> HeldLease | None:
@@ -221,6 +224,7 @@ class SchedulingState:
             self.abort(worker, key)
             return
         bag.revive(key.task, key.attempt)
+        self.lost.get(worker.pilot, {}).pop(key, None)
         self.hold(worker, key, bag, now)
         self.changes.attempts.append(AttemptRevived(key))
         self.note(bag, key.task)

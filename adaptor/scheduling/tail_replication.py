@@ -131,7 +131,10 @@ def _is_known(state: SchedulingState, bag: Bag, site: str) -> bool:
 
 
 def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tuple[str, float]]]:
-    """By task that may be replicated: the site and the seconds so far of each attempt that has started."""
+    """By task that may be replicated: the site and the seconds so far of each attempt that has started.
+
+    A suspect is not replicated: it might take two workers down.
+    """
     found: dict[int, list[tuple[str, float]]] = {}
     for worker in state.workers.values():
         if worker.site not in state.sites:  # the configuration no longer has it; its pilot is left alone
@@ -143,7 +146,11 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tup
                 found.setdefault(key.task, []).append(
                     (worker.site, max(0.0, now - held.started - on_the_way))
                 )
-    return {task: each for task, each in found.items() if len(bag.live[task]) <= bag.spec.replicas}
+    return {
+        task: each
+        for task, each in found.items()
+        if len(bag.live[task]) <= bag.spec.replicas and task not in bag.losses
+    }
 
 
 def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
@@ -152,6 +159,8 @@ def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> li
     paid = _paid(state, bag, now) if bag.id in state.alone else {}
     for worker in state.workers.values():
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
+            continue
+        if worker.runs_suspects:
             continue
         slots = min(_PLACES - len(found), _slots(bag, worker))
         if slots > 0:

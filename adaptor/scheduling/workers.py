@@ -17,6 +17,10 @@ class HeldLease(msgspec.Struct):
     cpus: int
     started: float | None = None
     """Start of the task as reported, epoch seconds; None while the task waits in the worker."""
+    at_once: bool = False
+    """Whether it was given to free processors; if it ends its worker at once, its start is never reported."""
+    suspect: bool = False
+    """Whether its task is suspected to take its workers down; such tasks run apart from others."""
     abort_sent: bool = False
     give_back_sent: bool = False
 
@@ -60,16 +64,32 @@ class Worker:
         return [key for key, held in self.held.items() if held.started is None]
 
     @property
+    def running(self) -> list[AttemptKey]:
+        """Those that run, or run as soon as their leases arrive."""
+        return [key for key, held in self.held.items() if held.started is not None or held.at_once]
+
+    @property
     def idle(self) -> bool:
         return not self.held and not self.awaited
+
+    @property
+    def runs_suspects(self) -> bool:
+        """True if it gets no other tasks for now."""
+        return any(held.suspect for held in self.held.values())
+
+    @property
+    def open_processors(self) -> int:
+        """Processors on which tasks may run: beside a suspect, no others."""
+        return sum(held.cpus for held in self.held.values()) if self.runs_suspects else self.processors
 
     def time_left(self, now: float) -> float:
         return self.deadline - now
 
-    def take(self, key: AttemptKey, cpus: int, memory: int, now: float) -> None:
+    def take(self, key: AttemptKey, cpus: int, memory: int, now: float, *, suspect: bool = False) -> None:
         """Hold one more lease."""
-        self.held[key] = HeldLease(leased=now, cpus=cpus)
-        if self.free_processors >= cpus and self.free_memory >= memory:
+        fits = self.free_processors >= cpus and self.free_memory >= memory
+        self.held[key] = HeldLease(leased=now, cpus=cpus, at_once=fits, suspect=suspect)
+        if fits:
             self.free_processors -= cpus
             self.free_memory -= memory
         else:

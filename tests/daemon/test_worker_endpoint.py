@@ -14,7 +14,7 @@ from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
 from adaptor.model import CraftedRequest, Request
-from adaptor.protocol.messages import Hello, ToWorker, Welcome, decode_to_worker, encode
+from adaptor.protocol.messages import Hello, Report, ToWorker, Welcome, decode_to_worker, encode
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import LATENCY
 from adaptor.protocol.spool.seal import Seal
@@ -59,7 +59,7 @@ def greet(site: FakeSite) -> Welcome:
         told.append(decode_to_worker(data))
 
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
-    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=time.time() + 600)
+    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=time.time() + 6000)
     asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(hello))]))
     (welcome,) = [message for message in told if isinstance(message, Welcome)]
     return welcome
@@ -109,3 +109,18 @@ def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_
     heartbeat = HEARTBEAT + 2 * terms.latency
     assert 3 * heartbeat > heartbeat + 2 * terms.latency, "three heartbeats are a silence"
     assert msgspec.structs.asdict(terms)["latency"] == LATENCY
+
+
+def suspects(site: FakeSite) -> list[int]:
+    return list(site.state.core.broker.state.bags[1].suspects)
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_the_silence_of_a_whole_site_makes_no_suspects(site: FakeSite, tmp_path: Path, cut_off: bool) -> None:
+    endpoint = with_spool(site, tmp_path)
+    greet(site)
+    asked = Report(free_processors=1, free_memory=1)
+    asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(asked))]))
+    endpoint.heard_until = time.time() - (5 * PATIENCE if cut_off else 0)
+    assert lost(site, PATIENCE + TIMEOUT + 20 * LATENCY)
+    assert suspects(site) == ([] if cut_off else [0])

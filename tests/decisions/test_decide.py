@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,3 +123,13 @@ def test_nothing_is_asked_for_while_requests_fail() -> None:
     (told,) = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
     assert isinstance(told, Withhold)
     assert told.reason.startswith("the last request failed (no such account); next try at ")
+
+
+@pytest.mark.parametrize("granularity", [1, 4])
+def test_tasks_that_must_run_alone_get_one_narrow_request(granularity: int) -> None:
+    view = site(msgspec.structs.replace(tasks(6), alone=True))
+    view = msgspec.structs.replace(view, rules=msgspec.structs.replace(view.rules, granularity=granularity))
+    assert sum(issued.crafted.request.p for issued in decide(snapshot_of(site(tasks(6)))).submits) > 4
+    (issued,) = decide(snapshot_of(view)).submits
+    assert issued.crafted.request.p == granularity
+    assert issued.crafted.reason.endswith("run alone, one after another")

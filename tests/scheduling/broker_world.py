@@ -9,12 +9,13 @@ from adaptor.bag_spec import BagSpec
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
-from adaptor.model import CraftedRequest, Request, TaskState
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.orders import DraftOrders
 from adaptor.scheduling.state import SiteTerms
 
@@ -189,7 +190,26 @@ class World:
         self.broker.goodbye(player.id, why, results, self.now)
         self.commit()
 
+    def lose(self, player: Player) -> None:
+        """`kill -9` of a worker, which the daemon notices."""
+        del self.players[player.id]
+        self.broker.lost(player.id, AttemptOutcome.LOST, self.now, self.now)
+        self.commit()
+
     # --- the daemon's part
+
+    def end_pilot(
+        self, pilot: int, ended: PilotState, started: float | None = None, *, by_us: bool = False
+    ) -> None:
+        """The scheduler tells how a pilot has ended; by default it had started long ago."""
+        since = self.now - 10_000 if started is None else started
+        self.broker.explain_losses(PilotEnd(pilot, "site", ended, since, self.now, by_us), self.now)
+        self.broker.forget_pilot(pilot)
+        self.commit()
+
+    def retry(self, bag: int) -> None:
+        self.broker.retry(load_bag(self.journal, bag), self.now)
+        self.commit()
 
     def commit(self) -> None:
         changes, drafts = self.broker.drain()

@@ -77,7 +77,7 @@ def test_a_worker_that_leaves_charges_no_retry(world: World, why: Leaving) -> No
     assert charged(world, bag) == [0, 0]
 
 
-def test_a_lost_worker_charges_no_retry_and_its_tasks_go_first(world: World) -> None:
+def test_a_lost_worker_charges_no_retry_and_its_tasks_go_last(world: World) -> None:
     bag = world.submit(3, retries=0)
     world.join("w")
     world.now += 60
@@ -85,7 +85,7 @@ def test_a_lost_worker_charges_no_retry_and_its_tasks_go_first(world: World) -> 
     world.broker.lost(silent.id, AttemptOutcome.LOST, silent.seen, world.now)
     world.commit()
     assert world.states(bag) == ["waiting"] * 3
-    assert [key.task for key in world.join("v").running] == [0]
+    assert [key.task for key in world.join("v").running] == [1]
     assert outcomes(world, bag)[0] == (0, 1, "lost")
 
 

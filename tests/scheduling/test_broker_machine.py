@@ -1,4 +1,7 @@
-"""Whatever happens, in whatever order, every task ends with exactly one recorded result."""
+"""Whatever happens, in whatever order, every task ends with exactly one recorded result, or is given up.
+
+Deadly tasks take their workers down whenever they run; they are given up, and no other task is kept waiting.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,33 @@ from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from adaptor.model import AttemptOutcome, TaskState
-from adaptor.protocol.messages import Ending, Leaving
+from adaptor.model import AttemptOutcome, PilotState, TaskState
+from adaptor.protocol.messages import AttemptKey, Ending, Leaving
+from adaptor.scheduling.changes import AttemptStart
 from tests.examples import examples
 from tests.scheduling.broker_world import Player, World
+
+
+class WatchedWorld(World):
+    """Looks at every lease of a suspect, and at what is leased beside one."""
+
+    def commit(self) -> None:
+        started = [
+            change for change in self.broker.state.changes.attempts if isinstance(change, AttemptStart)
+        ]
+        for start in started:
+            self._check(start.key, list(self.broker.state.workers[start.worker].held))
+        super().commit()
+
+    def _check(self, key: AttemptKey, held: list[AttemptKey]) -> None:
+        losses = {each: self.broker.state.bags[each.bag].losses for each in held}
+        suspect = key.task in losses[key]
+        assert all((each.task in losses[each]) == suspect for each in held), "suspects keep to themselves"
+        if losses[key].isolated(key.task):
+            assert held == [key], "it has had company twice"
+
+
+ENDS = [state for state in PilotState if not state.in_system]
 
 
 class BrokerMachine(RuleBasedStateMachine):
@@ -20,19 +46,32 @@ class BrokerMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.names = 0
+        self.deadly: set[tuple[int, int]] = set()
+        """Bag and number of each task that takes its workers down."""
 
     @initialize()
     def open(self) -> None:
-        self.world = World(Path(self.folder.name))
+        self.world = WatchedWorld(Path(self.folder.name))
 
     def player(self, data: st.DataObject) -> Player | None:
         if not self.world.players:
             return None
         return self.world.players[data.draw(st.sampled_from(sorted(self.world.players)))]
 
-    @rule(tasks=st.integers(1, 6), cpus=st.integers(1, 2), retries=st.integers(0, 2))
-    def submit(self, tasks: int, cpus: int, retries: int) -> None:
-        self.world.submit(tasks, cpus=cpus, retries=retries)
+    def mild(self, player: Player | None) -> list[AttemptKey]:
+        """What runs on a worker and may end."""
+        running = player.running if player is not None else ()
+        return sorted((key for key in running if (key.bag, key.task) not in self.deadly), key=str)
+
+    @rule(
+        tasks=st.integers(1, 6), cpus=st.integers(1, 2), retries=st.integers(0, 2), max_lost=st.integers(0, 4)
+    )
+    def submit(self, tasks: int, cpus: int, retries: int, max_lost: int) -> None:
+        self.world.submit(tasks, cpus=cpus, retries=retries, max_lost=max_lost)
+
+    @rule(tasks=st.integers(1, 6), deadly=st.integers(0, 5), max_lost=st.integers(1, 4))
+    def submit_deadly(self, tasks: int, deadly: int, max_lost: int) -> None:
+        self.deadly.add((self.world.submit(tasks, max_lost=max_lost), deadly % tasks))
 
     @rule(processors=st.integers(1, 4))
     def join(self, processors: int) -> None:
@@ -42,10 +81,8 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), exit_code=st.sampled_from([0, 0, 0, 1]), took=st.sampled_from([0.01, 1.0, 30.0]))
     def finish(self, data: st.DataObject, exit_code: int, took: float) -> None:
         player = self.player(data)
-        if player is not None and player.running:
-            self.world.finish(
-                player, data.draw(st.sampled_from(sorted(player.running, key=str))), exit_code, took
-            )
+        if player is not None and (running := self.mild(player)):
+            self.world.finish(player, data.draw(st.sampled_from(running)), exit_code, took)
 
     @rule(data=st.data(), heartbeat=st.booleans())
     def report(self, data: st.DataObject, heartbeat: bool) -> None:
@@ -57,8 +94,8 @@ class BrokerMachine(RuleBasedStateMachine):
     def finish_unheard(self, data: st.DataObject) -> None:
         """A task ends, and the report of it is lost."""
         player = self.player(data)
-        if player is not None and player.running:
-            player.end(next(iter(player.running)), Ending.EXITED, self.world.now, 0)
+        if player is not None and (running := self.mild(player)):
+            player.end(running[0], Ending.EXITED, self.world.now, 0)
 
     @rule(data=st.data(), why=st.sampled_from(list(Leaving)))
     def leave(self, data: st.DataObject, why: Leaving) -> None:
@@ -76,6 +113,30 @@ class BrokerMachine(RuleBasedStateMachine):
             del self.world.players[player.id]
         self.world.broker.lost(player.id, AttemptOutcome.LOST, self.world.now, self.world.now)
         self.world.commit()
+
+    @rule()
+    def deadly_tasks_strike(self) -> None:
+        self.strike()
+
+    def strike(self) -> bool:
+        """Deadly tasks take the workers down on which they run; whether any did."""
+        players = list(self.world.players.values())
+        struck = [player for player in players if len(self.mild(player)) < len(player.running)]
+        for player in struck:
+            self.world.lose(player)
+        return bool(struck)
+
+    @rule(data=st.data(), state=st.sampled_from(ENDS))
+    def a_pilot_ends(self, data: st.DataObject, state: PilotState) -> None:
+        pilots = {player.pilot for player in self.world.players.values()}
+        ended = sorted(self.world.broker.state.lost.keys() - pilots)
+        if ended:
+            self.world.end_pilot(data.draw(st.sampled_from(ended)), state)
+
+    @rule(data=st.data())
+    def retry(self, data: st.DataObject) -> None:
+        if self.world.cpus:
+            self.world.retry(data.draw(st.sampled_from(sorted(self.world.cpus))))
 
     @rule()
     def restart(self) -> None:
@@ -107,6 +168,34 @@ class BrokerMachine(RuleBasedStateMachine):
             assert counts == [states.count(state.value) for state in TaskState]
 
     @invariant()
+    def each_waiting_task_stands_in_one_line(self) -> None:
+        for bag in self.world.broker.state.bags.values():
+            waiting = [task for task in range(bag.total) if bag.state(task) is TaskState.WAITING]
+            assert sorted([*bag.waiting, *bag.suspects]) == waiting
+            assert {task for task in waiting if task in bag.losses} == set(bag.suspects)
+
+    @invariant()
+    def the_journal_knows_the_losses(self) -> None:
+        db = self.world.journal.connection
+        for bag in self.world.broker.state.bags.values():
+            rows = db.execute(
+                "SELECT task, number FROM attempt WHERE bag = ? AND suspect", (bag.id,)
+            ).fetchall()
+            known = {(task, number) for task, number in rows if bag.state(task) is not TaskState.DONE}
+            assert known == {(task, number) for task in range(bag.total) for number in bag.losses.of(task)}
+
+    @invariant()
+    def only_tasks_with_all_their_losses_are_given_up(self) -> None:
+        db = self.world.journal.connection
+        given_up = db.execute(
+            "SELECT bag, (SELECT COUNT(*) FROM attempt a"
+            " WHERE a.bag = t.bag AND a.task = t.number AND a.suspect) FROM task t"
+            " WHERE state = 'failed' AND error LIKE 'its worker died%'"
+        )
+        for bag, losses in given_up:
+            assert losses >= self.world.journal.bag_spec(bag).max_lost > 0
+
+    @invariant()
     def no_task_has_two_results(self) -> None:
         db = self.world.journal.connection
         twice = db.execute(
@@ -123,6 +212,22 @@ class BrokerMachine(RuleBasedStateMachine):
         ).fetchall()
         assert wrong == []
 
+    def run_to_the_end(self) -> None:
+        """New workers come for those that deadly tasks take down; each such task takes few more."""
+        workers = 1 + 5 * len(self.deadly)
+        while self.world.broker.busy:
+            assert workers, "a deadly task is tried again and again"
+            workers -= 1
+            self.names += 1
+            self.world.join(f"w{self.names}", processors=8)
+            while self.world.broker.busy and not self.strike():
+                self._let_one_end()
+
+    def _let_one_end(self) -> None:
+        player = next((each for each in self.world.players.values() if each.running), None)
+        assert player is not None, "nothing runs, although tasks wait and a worker has room"
+        self.world.finish(player)
+
     def teardown(self) -> None:
         world = self.world
         world.lost_orders = False
@@ -134,8 +239,10 @@ class BrokerMachine(RuleBasedStateMachine):
         ]:
             world.broker.lost(id, AttemptOutcome.LOST, world.now, world.now)
             world.commit()
-        world.run_to_the_end()
+        self.run_to_the_end()
         db = world.journal.connection
+        for bag, task in self.deadly:
+            assert world.states(bag)[task] in ("failed", "cancelled")
         done = db.execute("SELECT COUNT(*) FROM task WHERE state = 'done'").fetchone()[0]
         results = db.execute(
             "SELECT COUNT(*) FROM task t JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
@@ -147,6 +254,6 @@ class BrokerMachine(RuleBasedStateMachine):
 
 
 BrokerMachine.TestCase.settings = examples(
-    150, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
+    100, stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow]
 )
 TestBrokerMachine = BrokerMachine.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from adaptor.bag_spec import BagSpec
+from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -71,3 +72,37 @@ def test_a_limit_that_is_corrected_leaves_what_was_taken_over() -> None:
     finish(made, "worker", first, 20.0)
     made.set_longest("near", 600.0)
     assert made.demands("near")[0].runtime == 20.0
+
+
+def lose(made: Broker, *workers: str) -> None:
+    """Each comes, gets what it can, and dies."""
+    for worker in workers:
+        work(made, worker, "near", processors=2)
+        made.lost(worker, AttemptOutcome.LOST, at=1.0, now=1.0)
+
+
+def test_tasks_that_must_run_alone_are_wanted_after_all_others_and_one_at_a_time() -> None:
+    made = broker(bag(1, 3), bag(2, 1, cpus=2))
+    lose(made, "first")
+    (narrow, _) = made.demands("near")
+    assert (narrow.waiting, narrow.alone) == (3, False), "once is no reason to be alone"
+    made = broker(bag(1, 2))
+    lose(made, "first", "second")
+    assert [(demand.waiting, demand.alone) for demand in made.demands("near")] == [(2, True)]
+    (group,) = made.groups()
+    assert (group.waiting, group.at["near"].alone) == (2, True)
+    assert made.sharers("near", made.demands("near")[0]) == {1: 2.0}
+    late = bag(2, 5)
+    late.fill()
+    made.add_bag(late, now=2.0)
+    (demand,) = made.demands("near")
+    assert (demand.waiting, demand.alone) == (5, False)
+    assert made.groups()[0].waiting == 5
+    assert made.sharers("near", demand) == {2: 5.0}
+
+
+def test_a_worker_that_runs_a_suspect_has_nothing_for_others() -> None:
+    made = broker(bag(1, 1))
+    lose(made, "first", "second")
+    work(made, "third", "near", processors=8)
+    assert made.of_site("near")[0].open_processors == 1

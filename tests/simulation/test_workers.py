@@ -147,6 +147,7 @@ def test_an_idle_worker_waits_and_gets_what_comes():
 
 @pytest.mark.parametrize("told", [True, False])
 def test_what_a_pilot_loses_is_run_elsewhere(told):
+    """A task that may have ended its worker runs last."""
     workers = scene()
     workers.add_bag(bag(2), takes(50.0), 0.0)
     workers.start(pilot(1), 0.0)
@@ -157,8 +158,32 @@ def test_what_a_pilot_loses_is_run_elsewhere(told):
         workers.lose_pilot(1, AttemptOutcome.LOST, 20.0)
     workers.start(pilot(2, 2), 20.0)
     events = workers.advance(200.0)
-    assert {end.at for end in of(TaskEnded, events)} == {70.0}
+    ends = {end.task: end.at for end in of(TaskEnded, events)}
+    assert ends == ({0: 70.0, 1: 70.0} if told else {1: 70.0, 0: 120.0})
     assert not workers.broker.state.workers
+
+
+def test_a_task_that_takes_its_pilots_down_is_given_up_and_the_others_are_done():
+    workers = scene()
+    workers.add_bag(bag(9), takes(10.0), 0.0)
+    ends: list[TaskEnded] = []
+    pilots, now = 0, 0.0
+    while workers.broker.busy:
+        pilots += 1
+        workers.start(pilot(pilots, 3), now)
+        dies = False
+        while workers.broker.busy and not dies:
+            now += 5.0
+            events = workers.advance(now)
+            ends += of(TaskEnded, events)
+            dies = any(start.key.task == 0 for start in of(AttemptStart, events))
+        if dies:
+            workers.lose_pilot(pilots, AttemptOutcome.LOST, now)
+    ends += of(TaskEnded, workers.advance(now))
+    assert {end.task: end.state for end in ends} == {
+        task: TaskState.DONE if task else TaskState.FAILED for task in range(9)
+    }
+    assert pilots <= 4
 
 
 def test_messages_take_their_time_and_a_reserve_bridges_it():

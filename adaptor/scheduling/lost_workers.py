@@ -1,0 +1,114 @@
+"""What a lost worker, and the end of its pilot, say of the tasks that ran on it. Pure.
+
+A worker that falls silent, or whose pilot fails, may have been ended by one of its tasks: all that ran on it
+are suspects (`losses`). Not so at its walltime, after a preemption or a cancel, and while a restarted daemon
+has not heard of it. What the end of the pilot says later corrects this: a loss shortly before a walltime,
+a preemption or a cancel is excused, and a signal that came from neither of these came from a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from adaptor.model import AttemptOutcome, PilotState, TaskState
+from adaptor.protocol.messages import AttemptKey
+from adaptor.scheduling.changes import AttemptSuspected, WorkerDied
+from adaptor.scheduling.losses import Loss, LostAttempt, PilotEnd, remark, sentence
+from adaptor.scheduling.settling import NEAR_THE_END, give_up
+from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.workers import Worker
+
+SILENT = "fell silent"
+"""How a worker ended that is merely not heard of any more."""
+_EXCUSES = frozenset({PilotState.WALLTIME, PilotState.PREEMPTED, PilotState.CANCELLED})
+"""Ends of a pilot that end its workers, whatever their tasks do."""
+_OF_ITSELF = frozenset({PilotState.COMPLETED, PilotState.FAILED, PilotState.NODE_FAILED})
+"""Ends of a pilot that nobody asked for: a signal that its workers got came from within."""
+_EXCUSED_SECONDS = 120.0
+"""A worker was last heard of so long before the end of its pilot, at most, if that end was the cause."""
+_TOGETHER = 15.0
+"""Workers that were last heard of within so many seconds may have died of the same cause."""
+_CLOCK_SKEW = 30.0
+"""Seconds by which the scheduler's clock may be ahead of ours."""
+
+
+def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: float, how: str) -> None:
+    """Remove a worker that was lost at `at`; its attempts end as `outcome`.
+
+    `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of leases.
+    """
+    suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
+    alone = len(suspects) == 1 and not _died_together(state, worker, at)
+    loss = Loss(worker.pilot, worker.node, alone, how)
+    for key in suspects:
+        give_up(state, worker, key, outcome, at, loss)
+    for key in reversed(list(worker.held)):
+        give_up(state, worker, key, outcome, at)
+    if suspects:
+        _tell(state, worker.site, suspects, loss)
+    del state.workers[worker.id]
+
+
+def _died_together(state: SchedulingState, worker: Worker, at: float) -> bool:
+    """True if another worker of the pilot with tasks was lost at the same time, or is about to be."""
+    others = [each for each in state.workers.values() if each.pilot == worker.pilot and each is not worker]
+    lost = state.lost.get(worker.pilot, {}).values()
+    return any(each.running and each.seen <= at + _TOGETHER for each in others) or any(
+        each.worker != worker.id and abs(each.at - at) <= _TOGETHER for each in lost
+    )
+
+
+def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:
+    bags = state.bags
+    again = any(key.bag in bags and not bags[key.bag].state(key.task).ended for key in suspects)
+    state.changes.deaths.append(WorkerDied(site, loss.pilot, remark(suspects, loss, again=again)))
+
+
+def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
+    """What ran on a worker when it died; nothing if something else may well have ended it."""
+    return [] if worker.awaited or worker.deadline - at < NEAR_THE_END else worker.running
+
+
+def explain_losses(state: SchedulingState, end: PilotEnd) -> None:
+    """Take in how a pilot has ended: excuse its lost attempts, or suspect those that a signal ended.
+
+    What it lost before it started was lost when the scheduler put it back into its queue.
+    """
+    signalled: dict[str, dict[AttemptKey, LostAttempt]] = {}
+    for key, lost in state.lost.pop(end.pilot, {}).items():
+        bag = state.bags.get(key.bag)
+        put_back = end.started is None or lost.at < end.started - _CLOCK_SKEW
+        if bag is None or bag.state(key.task).ended:
+            continue
+        if key.attempt not in bag.losses.of(key.task):
+            if not put_back and end.state in _OF_ITSELF:
+                signalled.setdefault(lost.worker, {})[key] = lost
+        elif put_back or _excuses(end, lost):
+            bag.excuse(key.task, key.attempt)
+            state.changes.attempts.append(AttemptSuspected(key, suspect=False))
+    for together in signalled.values():
+        _suspect_late(state, end, together)
+
+
+def _excuses(end: PilotEnd, lost: LostAttempt) -> bool:
+    """True if a worker fell silent because the scheduler was ending its pilot."""
+    if end.state not in _EXCUSES or (end.by_us and end.state is PilotState.CANCELLED):
+        return False
+    return end.at - lost.at <= _EXCUSED_SECONDS
+
+
+def _suspect_late(state: SchedulingState, end: PilotEnd, together: Mapping[AttemptKey, LostAttempt]) -> None:
+    """Suspect what ran on a worker that got a signal; a task that runs again by now is left running."""
+    node = next(iter(together.values())).node
+    loss = Loss(end.pilot, node, len(together) == 1, end.state.value)
+    for key in together:
+        bag = state.bags.get(key.bag)
+        if bag is None or bag.state(key.task).ended:  # by another worker's attempt
+            continue
+        bag.suspect(key.task, key.attempt)
+        state.changes.attempts.append(AttemptSuspected(key, suspect=True))
+        if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
+            error = sentence(bag.id, len(bag.losses.of(key.task)), loss)
+            state.end_task(bag, key, TaskState.FAILED, error)
+        state.forget_if_over(bag)
+    _tell(state, end.site, list(together), loss)
