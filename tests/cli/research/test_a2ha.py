@@ -14,8 +14,6 @@ from adaptor.experiments.a2ha.design import Settings, presets, schemes
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
 
-FIXTURE = Path(__file__).parents[3] / "fixtures" / "runtimes" / "demo.csv"
-
 
 @pytest.fixture
 def fewer(monkeypatch):
@@ -30,7 +28,7 @@ def rows_of(path):
 
 def test_all_that_a_reader_gets(fewer, tmp_path):
     out = tmp_path / "out"
-    result = call(replay, "a2ha", "--orders", 2, "--output", out, "--demo", FIXTURE, "--processes", 1)
+    result = call(replay, "a2ha", "--orders", 2, "--output", out, "--processes", 1)
     assert result.exit_code == 0, result.output
     assert "Table 2" in result.output
     runs = rows_of(out / "runs.csv")
@@ -46,7 +44,7 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
 
 
 def test_two_processes_find_the_same_as_one():
-    settings = Settings(seed=4, orders=3, demo=FIXTURE)
+    settings = Settings(seed=4, orders=3)
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:2]
     one, two = (run_all(wanted, settings, processes, lambda count: None) for processes in (1, 2))
     assert one == two
@@ -54,9 +52,7 @@ def test_two_processes_find_the_same_as_one():
 
 def test_another_seed_gives_other_orders():
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:1]
-    one, two = (
-        run_all(wanted, Settings(seed=seed, orders=3, demo=FIXTURE), 1, lambda count: None) for seed in (1, 2)
-    )
+    one, two = (run_all(wanted, Settings(seed=seed, orders=3), 1, lambda count: None) for seed in (1, 2))
     assert [row.wall for row in one] != [row.wall for row in two]
 
 
@@ -69,7 +65,7 @@ def test_the_whole_experiment_is_that_of_the_papers():
         ("long", "long"),
     } <= kinds
     assert {("grid-2008", "image"), ("grid-2008", "normal"), ("presets", "demo")} <= kinds
-    assert Settings(demo=FIXTURE).orders == 200
+    assert Settings().orders == 200
 
 
 def test_a_demo_list_that_is_not_there_is_named(tmp_path):
