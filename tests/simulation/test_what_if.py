@@ -14,7 +14,7 @@ from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
 from adaptor.figures.gantt import bars
 from adaptor.model import Limits
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.errors import ReplayError, TraceError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
 from tests.simulation.grid_strategies import bags, scenes, terms
@@ -117,6 +117,8 @@ def test_the_same_seed_gives_the_same_answer():
         (("--max-tr", "5m"), ReplayError, "600 s fits into no request"),
         (("--max-tr", "soon"), UsageError, "--max-tr"),
         (("--at", "-3"), UsageError, "--at"),
+        (("--at", "400d"), UsageError, r"--at 400d: the jobs of .*small\.swf come and run from .* to "),
+        (("--at", "999999999999999999999d"), UsageError, "--at"),
         (("--heuristic", "adaptive,greedy"), UsageError, "'greedy' is none of static, adaptive"),
         (("--site", "no.yaml"), ConfigError, r"no\.yaml"),
     ],
@@ -124,6 +126,15 @@ def test_the_same_seed_gives_the_same_answer():
 def test_what_cannot_be_done_is_said_at_once(arguments, error, says):
     with pytest.raises(error, match=says):
         ask(*arguments)
+
+
+def test_a_trace_without_requested_times_can_be_used_all_the_same(tmp_path):
+    trace = tmp_path / "t.swf"
+    trace.write_text("; MaxProcs: 8\n" + "".join(line(n, 100 * n, 50, limit=-1) for n in range(9)) + "oops\n")
+    asked = ("--trace", trace, "--lenient", "--max-tr", "1h")
+    with pytest.raises(TraceError, match="--missing-request run"):
+        ask(*asked)
+    assert "turnaround" in ask(*asked, "--missing-request", "run", "--zero-run", "second")
 
 
 def test_a_site_among_several_must_be_named(tmp_path):

@@ -59,7 +59,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
 @click.option(
     "-o", "--output", type=FILE, metavar="FILE", required=True, help="The trace; .gz and .xz compress."
 )
-@click.option("--processors", type=click.IntRange(1), metavar="N", help="Of the cluster, for the header.")
+@processors_option
 @click.option("--zone", metavar="NAME", help="Of sacct's times, such as Europe/Berlin; else this machine's.")
 def from_sacct(file: str, output: Path, processors: int | None, zone: str | None) -> None:
     """Make a trace of a cluster's own history, from sacct's output in FILE or on standard input.

@@ -56,6 +56,22 @@ def test_damaged_lines(tmp_path):
         assert run(group, command, path, "--lenient").exit_code == 0
 
 
+@pytest.mark.parametrize("content", ["", "\n", "; Computer: none\n", "; MaxProcs: 8\n"])
+def test_an_empty_trace_is_told_as_such(tmp_path, content):
+    path = tmp_path / "t.swf"
+    path.write_text(content)
+    for more in ((), ("--processors", "8")):
+        with pytest.raises(TraceError, match=r"t\.swf: the trace is empty"):
+            run(replay, "trace", path, *more)
+
+
+@pytest.mark.parametrize(("group", "command"), [(replay, "trace"), (trace, "info")])
+def test_a_machine_of_too_many_processors_is_refused(group, command):
+    result = run(group, command, SMALL, "--processors", "99999999999999999999")
+    assert result.exit_code == 2
+    assert "not in the range" in result.output
+
+
 def test_usage_errors():
     assert run(replay, "trace", SMALL, "--scheduler", "fifo").exit_code == 2
     assert run(replay, "trace", SMALL, "--processors", "0").exit_code == 2
