@@ -51,11 +51,13 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     assert len(rows_of(out / "cells.csv")) == 4 * 6 * 2
     assert [row["paper"] for row in rows_of(out / "table-3.csv")] == ["2.05", "2.37", "14.74", "-"]
     page = (out / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("data:image/svg+xml;base64,") == 3
+    assert "SDSC BlueHorizon: adaptive is" in page.partition("</section>")[0]
     assert "338" in page
     assert 'src="http' not in page
     assert sorted(path.name for path in (out / "figures").iterdir()) == [
-        "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg",
+        "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg", "figure-blue.png",
+        "figure-blue.svg",
     ]  # fmt: skip
 
 

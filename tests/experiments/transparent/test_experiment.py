@@ -11,11 +11,10 @@ import pytest
 
 from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
-from adaptor.experiments.bootstrap import Interval
 from adaptor.experiments.transparent.claims import CLAIMS, tally, verdicts
-from adaptor.experiments.transparent.design import MACHINES, STRATEGIES
-from adaptor.experiments.transparent.summary import Cell, Share
+from adaptor.experiments.transparent.design import MACHINES
 from adaptor.simulation.errors import ReplayError
+from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
@@ -79,19 +78,6 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="--traces"):
         call(replay, "transparent", "--output", tmp_path / "out")
-
-
-def share(**more) -> Share:
-    plain = {"held": 0.0, "used": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
-    return Share(**{"turnaround": Interval(1.0, 1.0, 1.0), "delay": 0.0, **plain, **more})
-
-
-def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, **strategies) -> Cell:
-    by = {name: share() for name in STRATEGIES} | strategies
-    return Cell(
-        trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=3, by=by,
-        explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
