@@ -104,7 +104,8 @@ def bag(
     if gantt:
         from adaptor.figures.gantt import draw_gantt
 
-        draw_gantt(loaded.jobs, loaded.processors, found, gantt)
+        title = f"{tasks:,} tasks of {task_time} on {trace.name}, submitted at {format_duration(begin)}"
+        draw_gantt(loaded.jobs, loaded.processors, found, title, gantt)
     _show(found, as_json)
 
 

@@ -39,10 +39,10 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
         conclusion=conclusion(found),
         drawings=[_figure(found, folder / "figures/coverage.svg")],
         setting=(
-            f"Bags of {len(BAGS)} kinds, {settings.orders} orders of each, of seed {settings.seed}, are run at"
-            " a simulated site by the broker, the planner and the ledger of the daemon. The forecast is made by"
-            " the function that adaptor status prints, and compared with what the bag costs in the end and"
-            " when it ends."
+            f"Bags of {len(BAGS)} kinds, {settings.orders} orders of each, of seed {settings.seed}, are run"
+            " at a simulated site by the broker, the planner and the ledger of the daemon. The forecast is"
+            " made by the function that adaptor status prints, and compared with what the bag costs in the"
+            " end and when it ends."
         ),
         exhibits=made,
     )
@@ -91,8 +91,9 @@ def _by_kind(found: Sequence[Promise]) -> Exhibit:
         rows=lines,
         remarks=(
             "In brackets: what chance leaves open, 95 % for all kinds together. The orders are the samples,"
-            " as the forecasts for one order are about tasks of the same runtimes. A promise counts as not kept"
-            " only where such an interval excludes it, and as open where a share is below it all the same.",
+            " as the forecasts for one order are about tasks of the same runtimes. A promise counts as not"
+            " kept only where such an interval excludes it, and as open where a share is below it all the"
+            " same.",
         ),
     )
 
