@@ -37,6 +37,9 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
     assert [row["hosts"] for row in table if row[""] == "paper"] == ["1", "159", "256", "179", "154", "129"]
     page = (out / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == len(list((out / "figures").glob("*.svg"))) == 11
+    assert (
+        "image rendering, optimal 18 hosts: as published, the presets buy" in page.partition("</section>")[0]
+    )
     assert "synthetic" in page
     assert "measured" in page
     assert 'src="http' not in page

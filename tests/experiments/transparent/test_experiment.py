@@ -50,7 +50,9 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     assert all(row["donated"] == row["work"] for row in donated)
     assert len(rows_of(out / "turnarounds.csv")) == len(rows_of(out / "costs.csv")) == 3 * 3 * 2
     assert [row[""] for row in rows_of(out / "claims.csv")] == [claim.key for claim in CLAIMS]
-    assert (out / "report.html").read_text(encoding="utf-8").count("data:image/svg+xml;base64,") == 3
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") == 3
+    assert "Donated nodes alone are" in page.partition("</section>")[0]
     assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
         "delays.png", "lost.png", "speedup.png",
     ]  # fmt: skip
