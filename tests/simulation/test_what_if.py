@@ -164,6 +164,13 @@ def test_a_trace_without_requested_times_can_be_used_all_the_same(tmp_path):
     assert "turnaround" in ask(*asked, "--missing-request", "run", "--zero-run", "second")
 
 
+@pytest.mark.parametrize("option", ["--tasks", "--max-pending", "--max-proc", "--processors"])
+def test_numbers_beyond_all_measure_are_refused(option):
+    result = call(replay, "bag", "--trace", SMALL, "--task-time", "1m", "--tasks", 5, option, 10**20)
+    assert result.exit_code == 2
+    assert f"'{option}': {10**20} is not in the range" in result.output
+
+
 def test_a_site_among_several_must_be_named(tmp_path):
     site = site_file(tmp_path, "sites:\n  a: {backend: local}\n  b: {backend: local}\n")
     with pytest.raises(UsageError, match="--site-name: a, b"):

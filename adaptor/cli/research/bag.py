@@ -13,6 +13,7 @@ from adaptor.cli.options import json_option
 from adaptor.cli.research.running import seed_option
 from adaptor.cli.research.trace_options import (
     FILE,
+    PROCESSORS,
     choices_option,
     lenient_option,
     processors_option,
@@ -51,7 +52,7 @@ _TITLES = (
 @click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
 @click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
-@click.option("--tasks", type=click.IntRange(1), required=True, metavar="N", help="Of the bag.")
+@click.option("--tasks", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Of the bag.")
 @click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
 @click.option("--heuristic", metavar="LIST", help="static, adaptive or both.  [default: the site's]")
@@ -59,8 +60,10 @@ _TITLES = (
 @processors_option
 @lenient_option
 @choices_option
-@click.option("--max-pending", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
-@click.option("--max-proc", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
+@click.option(
+    "--max-pending", type=click.IntRange(1, 10**4), metavar="N", help="In place of the site's limit."
+)
+@click.option("--max-proc", type=PROCESSORS, metavar="N", help="In place of the site's limit.")
 @click.option("--max-tr", metavar="TIME", help="In place of the site's limit.")
 @seed_option
 @click.option("--gantt", type=FILE, metavar="PNG", help="Draw the pilots in the holes (.png, .svg, .pdf).")

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 FILE = click.Path(path_type=Path)
-_MOST_PROCESSORS = 10**8
+PROCESSORS = click.IntRange(1, 10**8)
 """As in `adaptor.simulation.traces.swf`, which is not imported for the sake of help alone."""
 
 processors_option = click.option(
     "--processors",
-    type=click.IntRange(1, _MOST_PROCESSORS),
+    type=PROCESSORS,
     metavar="N",
     help="Of the machine; else as the header says.",
 )
