@@ -61,6 +61,14 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     ]  # fmt: skip
 
 
+def test_a_quick_sample_has_both_ends_of_the_limit_and_the_middle_heterogeneity(traces, tmp_path):
+    derose(traces, tmp_path / "out", "--quick", "--samples", "1", "--trace", "sdsc-sp2")
+    rows = rows_of(tmp_path / "out" / "cells.csv")
+    assert {(row["max_pending"], row["heterogeneity"]) for row in rows} == {("1", "2"), ("6", "2")}
+    assert {row["mean"] for row in rows} == {"100", "1000"}
+    assert "One submission time, which says little" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
     arguments = ("--trace", "ctc-sp2-512", "--samples", "1", "--max-pending", "1")
     for output, more in (("share", ()), ("maximum", ("--static-maximum",))):
