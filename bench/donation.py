@@ -22,7 +22,7 @@ from adaptor.donation.situation import (
 )
 from bench import local_wait, reclaims
 from bench.stopwatch import median_seconds
-from bench.table import Row, show
+from bench.table import Row, show, timed
 
 NODES = 5000
 NOW = 1e6
@@ -38,9 +38,9 @@ def _steps() -> Iterator[Row]:
     for used, busy in ((0.0, 0.0), (0.2, 0.7), (1.0, 0.0)):
         view = _view(used, busy)
         hazard = IdleLearner().hazard
-        took = 1000 * median_seconds(partial(decide, view, hazard))
+        took = median_seconds(partial(decide, view, hazard))
         what = f"donation step, {NODES:,} nodes, {used:.0%} used, {busy:.0%} with local jobs"
-        yield Row(what, f"{took:.1f} ms", "10 ms")
+        yield timed(what, took, 0.010)
 
 
 def _view(used: float, busy: float) -> DonationState:

@@ -1,21 +1,24 @@
-"""How long one step of the host estimators takes, however many tasks the bag has. Target: 1 ms.
+"""How long one step of the host estimators takes, however many tasks the bag has.
 
-Run as `python -m bench.host_estimator`.
+Alone: `python -m bench.host_estimator`.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES
+from bench.table import Row, show, timed
 
 TASKS, GROUPS, STEPS = 100_000, 100, 200
+TARGET = 0.001
 
 
-def milliseconds(prefer: str) -> float:
+def seconds(prefer: str) -> float:
     """The mean of a step with so many groups of hosts."""
     finished = TASKS - STEPS
     course = Course(
@@ -30,13 +33,13 @@ def milliseconds(prefer: str) -> float:
     began = time.perf_counter()
     for _ in range(STEPS):
         advise(course)
-    return (time.perf_counter() - began) / STEPS * 1000
+    return (time.perf_counter() - began) / STEPS
 
 
-def main() -> None:
+def rows() -> Iterator[Row]:
     for prefer in PREFERENCES:
-        print(f"{prefer:9} {milliseconds(prefer):.3f} ms with {TASKS:,} tasks and {GROUPS} groups of hosts")
+        yield timed(f"{prefer}: {TASKS:,} tasks, {GROUPS} groups of hosts", seconds(prefer), TARGET)
 
 
 if __name__ == "__main__":
-    main()
+    show("One step of the host estimators", rows())

@@ -1,15 +1,13 @@
-"""How long one planning step takes with 1,000 jobs in the queue, in ms and against a fixed loop.
+"""How long one planning step takes with 1,000 jobs in the queue.
 
 The queue: 300 running jobs and 700 pending ones of which the scheduler has planned none, all of
-different shapes, on 1,024 processors. Run as `python bench/planning.py`.
+different shapes, on 1,024 processors. Alone: `python -m bench.planning`.
 """
 
 from __future__ import annotations
 
 import random
-import statistics
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
@@ -21,9 +19,12 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.scheduling.state import SiteTerms
+from bench.stopwatch import median_seconds
+from bench.table import Row, show, timed
 
 RUNNING, PENDING, PROCESSORS = 300, 700, 1024
 REPETITIONS = 11
+TARGET = 0.050
 
 
 def crowded_queue(seed: int) -> QueueState:
@@ -76,40 +77,19 @@ def snapshot(queue: QueueState, sites: int) -> Snapshot:
     )
 
 
-def milliseconds(step: Callable[[], object]) -> float:
-    """The median over some repetitions."""
-    took = []
-    for _ in range(REPETITIONS):
-        begin = time.perf_counter()
-        step()
-        took.append(time.perf_counter() - begin)
-    return 1000 * statistics.median(took)
-
-
-def calibration() -> int:
-    """A fixed amount of plain Python, to compare machines by."""
-    total = 0
-    for number in range(1_000_000):
-        total += number & 7
-    return total
-
-
-def main() -> None:
+def rows() -> Iterator[Row]:
     queue = crowded_queue(seed=1)
-    base = milliseconds(calibration)
-    print(f"calibration loop                     {base:7.1f} ms")
-    steps: dict[str, Callable[[], object]] = {
-        "availability of 1,000 jobs": lambda: availability(queue),
-        "planning step, static, 6 requests": lambda: plan(view(queue, "static", 6)),
-        "planning step, adaptive, 6 requests": lambda: plan(view(queue, "adaptive", 6)),
-        "planning step, adaptive, 100 requests": lambda: plan(view(queue, "adaptive", 100)),
-        "whole decision of one site, adaptive, 6 requests": lambda: decide(snapshot(queue, sites=1)),
-        "whole decision beside a second site": lambda: decide(snapshot(queue, sites=2)),
+    steps: dict[str, tuple[Callable[[], object], float | None]] = {
+        "availability of 1,000 jobs": (lambda: availability(queue), None),
+        "planning step, static, 6 requests": (lambda: plan(view(queue, "static", 6)), TARGET),
+        "planning step, adaptive, 6 requests": (lambda: plan(view(queue, "adaptive", 6)), TARGET),
+        "planning step, adaptive, 100 requests": (lambda: plan(view(queue, "adaptive", 100)), None),
+        "whole decision of one site, adaptive, 6": (lambda: decide(snapshot(queue, sites=1)), None),
+        "whole decision beside a second site": (lambda: decide(snapshot(queue, sites=2)), None),
     }
-    for name, step in steps.items():
-        took = milliseconds(step)
-        print(f"{name:50} {took:5.1f} ms = {took / base:.2f} × calibration")
+    for name, (step, most) in steps.items():
+        yield timed(name, median_seconds(step, REPETITIONS), most)
 
 
 if __name__ == "__main__":
-    main()
+    show("One planning step with 1,000 jobs in the queue", rows())

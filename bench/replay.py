@@ -17,12 +17,12 @@ from adaptor.experiments.derose.sample import load, run_sample
 from adaptor.simulation.cluster import Policy
 from adaptor.simulation.trace_run import load_jobs, replay
 from bench.stopwatch import median_seconds
-from bench.table import Row, show
+from bench.table import Row, show, timed
 
 TRACES = Path("../shared/traces")
 SAMPLES = range(2)
 """Of the experiment, 432 grid jobs each."""
-TARGETS: tuple[tuple[Policy, str], ...] = (("conservative", "150 ms"), ("easy", "15 ms"))
+TARGETS: tuple[tuple[Policy, float], ...] = (("conservative", 0.150), ("easy", 0.015))
 
 PEERS = (
     ("pyss (Python 3.11, -O)", "19.6 s", "2.71 s", "all"),
@@ -36,19 +36,15 @@ PEERS = (
 AMD EPYC; the last column is the share of starts that equal those of pyss, conservative / EASY."""
 
 
-def rows() -> list[Row]:
-    """The targets of the project; empty where the traces are not there."""
-    normalised = TRACES / "sdsc-sp2.swf.gz"
-    if not normalised.is_file():
-        return []
+def rows(normalised: Path) -> Iterator[Row]:
+    """The targets of the project."""
     loaded = load_jobs(normalised)
-    found = []
     for policy, target in TARGETS:
         took = median_seconds(partial(replay, loaded.jobs, loaded.processors, policy))
-        found.append(Row(f"{policy}, {len(loaded.jobs):,} jobs of SDSC SP2", _ms(took), target))
+        yield timed(f"{policy}, {len(loaded.jobs):,} jobs of SDSC SP2", took, target)
     whole = median_seconds(partial(_command, normalised, "conservative"), 3)
-    found.append(Row("  the whole command", f"{whole:.2f} s", "2 s"))
-    return [*found, *_grid_jobs()]
+    yield timed("  the whole command", whole, 2.0)
+    yield from _grid_jobs()
 
 
 def _grid_jobs() -> Iterator[Row]:
@@ -62,8 +58,8 @@ def _grid_jobs() -> Iterator[Row]:
             run_sample(workload, jobs, settings, sample)
         took = (time.process_time() - begin) / len(SAMPLES)
         total += took if workload.paper else 0
-        yield Row(f"grid job on {workload.title}", _ms(took / settings.jobs_per_sample))
-    yield Row("129,600 grid jobs on 2 cores, from these", f"{total * 100 / 2 / 60:.0f} min", "60 min")
+        yield timed(f"grid job on {workload.title}", took / settings.jobs_per_sample)
+    yield timed("129,600 grid jobs on 2 cores, from these", total * 100 / 2, 3600.0)
 
 
 def peers() -> list[tuple[str, ...]]:
@@ -80,16 +76,12 @@ def _command(trace: Path, policy: Policy) -> None:
     subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
 
 
-def _ms(seconds: float) -> str:
-    return f"{1000 * seconds:.1f} ms"
-
-
 def main() -> None:
-    found = rows()
-    if not found:
+    normalised = TRACES / "sdsc-sp2.swf.gz"
+    if not normalised.is_file():
         print(f"replay: no traces in {TRACES}, nothing measured")
         return
-    show("Replay", found)
+    show("Replay", rows(normalised))
     print("Simulators on lublin_256_est: whole process, and starts equal to those of pyss")
     for who, conservative, easy, equal in [("", "conservative", "EASY", "equal starts"), *peers()]:
         print(f"  {who:28} {conservative:>13} {easy:>8}  {equal}")

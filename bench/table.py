@@ -9,6 +9,10 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from bench.calibration import at_reference, calibration
+
+_HEADINGS = ("what", "measured", "calibration", "at the reference", "target")
+
 
 class Row(msgspec.Struct, frozen=True):
     """One thing that was measured."""
@@ -17,13 +21,36 @@ class Row(msgspec.Struct, frozen=True):
     measured: str
     target: str = ""
     """What the project wants; empty where this is only for comparison."""
+    seconds: float | None = None
+    """Of work, which depends on the speed of the processor; None where something else was measured."""
+
+
+def timed(what: str, took: float, most: float | None = None, more: str = "") -> Row:
+    """A row of so many seconds of work, of which at most `most` are wanted on the reference processor."""
+    measured = f"{in_words(took)}{more}"
+    return Row(what, measured, "" if most is None else f"≤ {in_words(most)}", took)
+
+
+def in_words(seconds: float) -> str:
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 300 else f"{seconds / 60:.0f} min"
 
 
 def show(title: str, rows: Iterable[Row]) -> None:
+    """Measure and print; beside what depends on the processor stands the calibration at that time."""
     table = Table(title=title, title_justify="left")
-    for heading in ("what", "measured", "target"):
-        table.add_column(heading, no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(heading, no_wrap=heading != "what")
     for row in rows:
-        table.add_row(row.what, row.measured, row.target)
+        table.add_row(row.what, row.measured, *_compared(row), row.target)
     # Without a terminal the width is unknown, and a table cut to 80 columns loses figures.
-    Console(width=None if sys.stdout.isatty() else 110).print(table)
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+
+
+def _compared(row: Row) -> tuple[str, str]:
+    """The calibration, and what was measured as it would be on the reference processor."""
+    if row.seconds is None:
+        return "", ""
+    calibrated = calibration()
+    return in_words(calibrated), in_words(at_reference(row.seconds, calibrated))

@@ -15,7 +15,7 @@ import zmq
 
 from adaptor.protocol.access import Access, worker_access, write_access
 from adaptor.protocol.messages import Hello, decode_from_worker
-from bench.table import Row
+from bench.table import Row, timed
 
 _REPETITIONS = 7
 _TIMEOUT_MS = 30_000
@@ -30,9 +30,7 @@ def rows() -> Iterator[Row]:
         router.linger = 0
         environment = _listen(router, Path(name))
         took = statistics.median(_one_start(router, environment) for _ in range(_REPETITIONS))
-    yield Row(
-        f"start of a worker to its Hello, median of {_REPETITIONS}", f"{1000 * took:.0f} ms", "≤ 150 ms"
-    )
+    yield timed(f"start of a worker to its Hello, median of {_REPETITIONS}", took, 0.150)
 
 
 def _listen(router: zmq.Socket[bytes], folder: Path) -> dict[str, str]:

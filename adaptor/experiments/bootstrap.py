@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +20,25 @@ class Interval(msgspec.Struct, frozen=True):
     low: float
     high: float
 
+    @property
+    def known(self) -> bool:
+        """Whether anything is known of chance."""
+        return math.isfinite(self.high)
+
+    @property
+    def bars(self) -> tuple[float, float]:
+        """How far it reaches below and above the figure; 0 where nothing is known of it."""
+        if not self.known:
+            return 0.0, 0.0
+        return max(0.0, self.value - self.low), max(0.0, self.high - self.value)
+
+    def over(self, divisor: float) -> Interval:
+        """In another unit."""
+        return Interval(self.value / divisor, self.low / divisor, self.high / divisor)
+
     def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        bounds = f" [{self.low:,.2f}, {self.high:,.2f}]" if self.known else ""
+        return f"{self.value:,.2f}{bounds}"
 
 
 def weights(samples: int, seed: int) -> Matrix:
@@ -29,7 +48,9 @@ def weights(samples: int, seed: int) -> Matrix:
     return shares
 
 
-def interval(value: float, drawn: Matrix) -> Interval:
-    """Of a figure, by what it was in each repetition."""
+def interval(value: float, drawn: Matrix, samples: int) -> Interval:
+    """Of a figure, by what it was in each repetition; one sample says nothing of chance."""
+    if samples == 1:
+        return Interval(float(value), 0.0, math.inf)
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Interval(float(value), float(low), float(high))

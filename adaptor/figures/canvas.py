@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +15,20 @@ from adaptor.simulation.files import naming
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+_WIDTH = 10.5
+"""Inches: that of the page, on which a figure is shown in its own size."""
+_HEIGHT = 4.0
+_IN_A_ROW = 2
+_LEGEND = 120
+"""Characters of a line of a legend."""
+_SIGN = 10
+"""Characters that the sign of a label and the gap behind it take."""
+
+
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_FINE_TICKS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.7, 2)
 
 
 class Drawing(msgspec.Struct, frozen=True):
@@ -37,16 +52,68 @@ def sheet(width: float, height: float) -> Figure:
     return drawn
 
 
-def save(path: Path, caption: str, plots: int, draw: Callable[[Sequence[Axes]], None]) -> Drawing:
+def save(
+    path: Path,
+    caption: str,
+    plots: int,
+    draw: Callable[[Sequence[Axes]], None],
+    *,
+    legend: bool = False,
+    sharey: bool = False,
+) -> Drawing:
     """Let `draw` fill so many plots; write `path` (SVG) and the PNG beside it.
+
+    Args:
+        legend: put one for all plots below them.
+        sharey: one scale for all plots.
 
     Raises:
         ReplayError: it cannot be written.
     """
-    drawn = sheet(5.4 * max(plots, 1.4), 4.2)
-    draw(drawn.subplots(1, plots, squeeze=False)[0])
-    drawn.suptitle(caption, size=10)
+    drawn, axes = grid(plots, sharey=sharey)
+    draw(axes)
+    if legend:
+        below(drawn, *common_legend(axes))
+    drawn.suptitle(caption, size=13)
     return write(drawn, path, caption)
+
+
+def grid(plots: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
+    """A sheet as wide as a page with so many plots, two in a row: more would make their text too small."""
+    columns, rows = min(plots, _IN_A_ROW), math.ceil(plots / _IN_A_ROW)
+    drawn = sheet(_WIDTH, 1 + _HEIGHT * rows)
+    places = drawn.subplots(rows, columns, squeeze=False, sharey=sharey).ravel().tolist()
+    for unused in places[plots:]:
+        unused.set_axis_off()
+    return drawn, places[:plots]
+
+
+def common_legend(plots: Sequence[Axes]) -> tuple[list[Any], list[str]]:
+    """What the plots show, each once."""
+    found: dict[str, Any] = {}
+    for axes in plots:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return list(found.values()), list(found)
+
+
+def below(drawn: Figure, handles: Sequence[Any], labels: Sequence[str]) -> None:
+    """A legend below the plots."""
+    longest = max(map(len, labels), default=0) + _SIGN
+    columns = max(1, min(len(labels), _LEGEND // longest))
+    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+
+
+def ratio_scale(axes: Axes) -> None:
+    """A logarithmic scale of ratios, whose marks are plain numbers. Call it when all is drawn."""
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    ticks = _FINE_TICKS if high < 3 * low else _TICKS
+    axes.set_yticks([tick for tick in ticks if low < tick < high])
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
 
 
 def write(drawn: Figure, path: Path, caption: str) -> Drawing:

@@ -1,8 +1,8 @@
-"""What an experiment leaves for its reader: all runs, tables, figures, and a page with both."""
+"""What an experiment leaves for its reader: runs, tables, figures, and a page that begins with its end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -31,17 +31,31 @@ def write_runs(runs: Sequence[msgspec.Struct], path: Path) -> None:
     write_whole(path, as_csv(runs[0].__struct_fields__, rows))
 
 
-def write_exhibits(
-    title: str,
-    opening: str,
-    exhibits: Sequence[Exhibit],
-    drawings: Iterable[Drawing],
-    folder: Path,
-) -> None:
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands on the page, from its top to its end."""
+
+    title: str
+    conclusion: tuple[str, ...]
+    """What was found, in sentences with their figures."""
+    drawings: Sequence[Drawing]
+    setting: str
+    """How it was measured."""
+    exhibits: Sequence[Exhibit]
+    remarks: tuple[str, ...] = ()
+    """On all of it; see `Exhibit.remarks`."""
+
+
+def write_report(report: Report, folder: Path) -> None:
     """A CSV for each table, and `report.html`. Raises ReplayError: something cannot be written."""
-    parts = [page.paragraph(opening)]
-    for each in exhibits:
+    parts = [page.conclusion(report.conclusion)]
+    parts += [page.picture(drawing.caption, drawing.svg) for drawing in report.drawings]
+    parts += [page.heading("How it was measured"), page.paragraph(report.setting)]
+    for each in report.exhibits:
         write_whole(folder / f"{each.name}.csv", as_csv(each.headings, each.rows))
         parts += [page.heading(each.title), page.table(each.headings, each.rows), page.bullets(each.remarks)]
-    parts += [page.picture(drawing.caption, drawing.svg) for drawing in drawings]
-    page.write_page(title, parts, folder / "report.html")
+    if report.remarks:
+        parts += [
+            page.heading("Where our figures differ from the paper's, and why"),
+            page.bullets(report.remarks),
+        ]
+    page.write_page(report.title, parts, folder / "report.html")

@@ -1,31 +1,51 @@
-"""A Gantt chart of the cluster: pilots in the holes between the jobs of local users."""
+"""A Gantt chart of the cluster: pilots in the holes between the jobs of local users, and their requests."""
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from adaptor.figures.canvas import sheet
+from adaptor.figures.canvas import below, common_legend, sheet
 from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import GridRequest
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.what_if import WhatIf
+from adaptor.units import format_duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Bar = tuple[int, int, int, int]
-"""Start and end, first processor and how many."""
+_LOCAL, _USED, _WASTED, _WAITS = "0.75", "#009e73", "#f0b47a", "#0072b2"
+_NAMED = 12
+"""Requests up to which each is labelled."""
+_MOST_LANES = 40
+"""Requests for which the strip below a chart grows."""
+_UNITS = ((300, 1, "seconds"), (3 * 3600, 60, "minutes"), (3 * 86400, 3600, "hours"))
+"""Up to how many seconds in which unit; days beyond."""
 
 
-def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], path: Path) -> None:
+class Bar(NamedTuple):
+    """A rectangle of the chart."""
+
+    start: int
+    end: int
+    low: int
+    """The first processor."""
+    processors: int
+    used: float = 1.0
+    """The share of its area in which tasks ran that finished."""
+
+
+def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, path: Path) -> None:
     """One chart per heuristic, from shortly before the bag's submission to the end of the longest.
 
     The cluster counts processors and does not name them, so the chart deals them out: local jobs from
-    the bottom, pilots from the top, in as many pieces as it takes.
+    the bottom, pilots from the top, in as many pieces as it takes. Below it stands a line for each request.
 
     Raises:
         ReplayError: the file cannot be written.
@@ -33,61 +53,134 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], path: Path) -> 
     begin = found[0].result.submitted
     span = max(each.result.turnaround for each in found)
     window = (begin - span // 10, begin + span + span // 20 + 1)
-    drawn = sheet(11, 1 + 3.2 * len(found))
-    plots = drawn.subplots(len(found), 1, sharex=True, squeeze=False)[:, 0]
-    for axes, each in zip(plots, found, strict=True):
-        local, ours = bars(jobs, processors, each, window)
-        for boxes, colour, label in ((local, "0.75", "local jobs"), (ours, "C1", "pilots")):
-            _draw_bars(axes, boxes, begin, colour, label)
-        axes.axvline(0, color="black", linewidth=0.8)
-        axes.axvline(each.result.turnaround / 3600, color="black", linewidth=0.8, linestyle="--")
-        axes.set(title=each.heuristic, ylabel="processors", ylim=(0, processors))
-        axes.set_xlim(*((edge - begin) / 3600 for edge in window))
-    plots[-1].set_xlabel("hours since the bag was submitted (dashed: its last task has ended)")
-    plots[0].legend(loc="upper right", fontsize="small")
+    second, unit = time_unit(window[1] - window[0])
+    strips = [0.5 + 0.18 * min(_MOST_LANES, len(each.result.requests)) for each in found]
+    heights = [height for strip in strips for height in (3.2, strip)]
+    drawn = sheet(11, 1.2 + sum(heights))
+    grid = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
+    plots: list[Axes] = grid[:, 0].tolist()
+    for each, chart, strip in zip(found, plots[::2], plots[1::2], strict=True):
+        _draw_chart(chart, bars(jobs, processors, each, window), begin, second)
+        chart.set(title=_told(each), ylabel="processors", ylim=(0, processors))
+        _draw_requests(strip, each.result.requests, begin, second)
+        for axes in (chart, strip):
+            axes.axvline(0, color="black", linewidth=0.8)
+            axes.axvline(each.result.turnaround / second, color="black", linewidth=0.8, linestyle="--")
+            axes.set_xlim(*((edge - begin) / second for edge in window))
+    plots[-1].set_xlabel(f"{unit} since the bag was submitted (dashed: its last task has ended)")
+    below(drawn, *common_legend(plots))
+    drawn.suptitle(title, size=13)
     try:
         drawn.savefig(path, dpi=120)
     except (OSError, ValueError) as error:  # ValueError: a suffix that is no format
         raise ReplayError(f"{path}: {error}") from error
 
 
+def time_unit(span: int) -> tuple[int, str]:
+    """The unit in which so many seconds are easy to read: its length in seconds, and its name."""
+    return next(((length, name) for most, length, name in _UNITS if span <= most), (86400, "days"))
+
+
 def bars(jobs: Jobs, processors: int, found: WhatIf, window: tuple[int, int]) -> tuple[list[Bar], list[Bar]]:
     """The rectangles of local jobs and of pilots that are seen in this window of time."""
     starts, ends = found.starts, found.starts + jobs.run
     seen = np.flatnonzero((starts < window[1]) & (ends > window[0])).tolist()
-    items = [(int(starts[job]), int(ends[job]), int(jobs.processors[job]), False) for job in seen]
+    items = [(int(starts[job]), int(ends[job]), int(jobs.processors[job]), -1.0) for job in seen]
     items += [
-        (request.started, request.ended, request.p, True)
+        (request.started, request.ended, request.p, request.work / request.held)
         for request in found.result.requests
         if request.started is not None and request.ended is not None and request.ended > request.started
     ]
     return _dealt(processors, items)
 
 
-def _dealt(processors: int, items: list[tuple[int, int, int, bool]]) -> tuple[list[Bar], list[Bar]]:
-    """Give each item the lowest idle processors, or the highest where it is ours."""
+def _dealt(processors: int, items: list[tuple[int, int, int, float]]) -> tuple[list[Bar], list[Bar]]:
+    """Give each item the lowest idle processors, or the highest where it is ours and has a share of use."""
     idle = np.ones(processors, np.bool_)
     held: list[tuple[int, int, Array]] = []
     dealt: tuple[list[Bar], list[Bar]] = ([], [])
-    for number, (start, end, need, ours) in enumerate(sorted(items)):
+    for number, (start, end, need, used) in enumerate(sorted(items)):
         while held and held[0][0] <= start:
             idle[heapq.heappop(held)[2]] = True
         free = np.flatnonzero(idle)
+        ours = used >= 0
         taken = free[-need:] if ours else free[:need]
         idle[taken] = False
         heapq.heappush(held, (end, number, taken))
         pieces = np.split(taken, np.flatnonzero(np.diff(taken) > 1) + 1)
-        dealt[ours].extend((start, end, int(piece[0]), len(piece)) for piece in pieces)
+        share = used if ours else 1.0
+        dealt[ours].extend(Bar(start, end, int(piece[0]), len(piece), share) for piece in pieces)
     return dealt
 
 
-def _draw_bars(axes: Axes, drawn: list[Bar], begin: int, colour: str, label: str) -> None:
+def _told(found: WhatIf) -> str:
+    result = found.result
+    run = sum(request.started is not None for request in result.requests)
+    return (
+        f"{found.heuristic}: {format_duration(result.turnaround)}; requests: {run} run,"
+        f" {len(result.requests) - run} withdrawn; processor-hours used {result.work / 3600:,.1f},"
+        f" wasted {result.wasted / 3600:,.1f} ({result.wasted / max(1, result.held):.0%})"
+    )
+
+
+def _draw_chart(axes: Axes, dealt: tuple[list[Bar], list[Bar]], begin: int, second: int) -> None:
+    """Of a pilot the lower part, as large as the share that is used, has another colour than the rest."""
+    local, ours = dealt
+    _draw_boxes(axes, ((bar, 0.0, 1.0) for bar in local), begin, second, _LOCAL, "local jobs")
+    _draw_boxes(axes, ((bar, 0.0, bar.used) for bar in ours), begin, second, _USED, "pilots: used")
+    _draw_boxes(axes, ((bar, bar.used, 1.0) for bar in ours), begin, second, _WASTED, "pilots: wasted")
+
+
+def _draw_boxes(
+    axes: Axes, parts: Iterable[tuple[Bar, float, float]], begin: int, second: int, colour: str, label: str
+) -> None:
+    """Each bar between two shares of its height."""
     from matplotlib.collections import PolyCollection
 
     corners = [
-        [(left, low), (left, low + count), (right, low + count), (right, low)]
-        for start, end, low, count in drawn
-        for left, right in [((start - begin) / 3600, (end - begin) / 3600)]
+        [(left, low), (left, high), (right, high), (right, low)]
+        for bar, lower, upper in parts
+        for left, right in [((bar.start - begin) / second, (bar.end - begin) / second)]
+        for low, high in [(bar.low + lower * bar.processors, bar.low + upper * bar.processors)]
     ]
     boxes = PolyCollection(corners, facecolors=colour, edgecolors="white", linewidths=0.2, label=label)
     axes.add_collection(boxes, autolim=False)
+
+
+def _draw_requests(axes: Axes, requests: Sequence[GridRequest], begin: int, second: int) -> None:
+    """A line for each request: while it waits, and while it runs; a cross where it is withdrawn."""
+    waits = [(place, each.submitted, _waited_until(each)) for place, each in enumerate(requests)]
+    runs = [
+        (place, each.started, each.ended) for place, each in enumerate(requests) if each.started is not None
+    ]
+    gone = [(place, each.ended) for place, each in enumerate(requests) if each.started is None]
+    for lines, colour, width, label in (
+        (waits, _WAITS, 1.2, "request waits"),
+        (runs, _USED, 5.0, "request runs"),
+    ):
+        axes.hlines(
+            [place for place, _, _ in lines],
+            [((start or 0) - begin) / second for _, start, _ in lines],
+            [((end or 0) - begin) / second for _, _, end in lines],
+            colors=colour,
+            linewidth=width,
+            label=label,
+        )
+    axes.plot(
+        [((end or 0) - begin) / second for _, end in gone],
+        [place for place, _ in gone],
+        "x",
+        color=_WAITS,
+        label="request is withdrawn",
+    )
+    axes.set_ylim(len(requests) - 0.4, -0.6)
+    if len(requests) <= _NAMED:
+        names = [f"{each.p} × {format_duration(each.tr)}" for each in requests]
+        axes.set_yticks(range(len(requests)), names, fontsize="small")
+    else:
+        axes.set_ylabel("requests")
+
+
+def _waited_until(request: GridRequest) -> int:
+    end = request.ended if request.started is None else request.started
+    return request.submitted if end is None else end

@@ -10,12 +10,27 @@ from pathlib import Path
 from adaptor.simulation.files import naming, write_whole
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: .3rem .8rem; border-bottom: 1px solid #ccc; text-align: right; }
+:root { color-scheme: light dark;
+  --text: #1b1b1b; --page: #fff; --line: #ccc; --box: #f1f5fa; --edge: #0072b2; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e4e4; --page: #16181c; --line: #444; --box: #20262e; --edge: #56b4e9; }
+}
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+  color: var(--text); background: var(--page); }
+p, li { max-width: 52rem; }
+.conclusion { background: var(--box); border-left: .3rem solid var(--edge); padding: .5rem 1.2rem; }
+.scroll { overflow-x: auto; margin: 1rem 0; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
+  white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
+td.words { white-space: normal; min-width: 16rem; text-align: left; }
 th:first-child, td:first-child { text-align: left; }
-img { max-width: 100%; }
+figure { margin: 1.5rem 0; overflow-x: auto; }
+img { width: 100%; min-width: 44rem; box-sizing: border-box; background: #fff; border-radius: .4rem; }
 """
+_WORDS = 40
+"""Characters from which on a cell is a sentence, which is to be wrapped."""
 
 
 def heading(text: str, level: int = 2) -> str:
@@ -27,28 +42,44 @@ def paragraph(text: str) -> str:
 
 
 def bullets(texts: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{html.escape(text)}</li>" for text in texts) + "</ul>"
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""
+
+
+def conclusion(texts: Iterable[str]) -> str:
+    """What the reader came for."""
+    return f'<section class="conclusion">{heading("What was found")}{bullets(texts)}</section>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """In a box of its own, in which it is moved sideways where the page is too narrow for it."""
     head = "".join(f"<th>{html.escape(each)}</th>" for each in headings)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    return (
+        '<div class="scroll" tabindex="0">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str) -> str:
+    opening = '<td class="words">' if len(text) > _WORDS else "<td>"
+    return f"{opening}{html.escape(text)}</td>"
 
 
 def picture(caption: str, drawing: Path) -> str:
     """An SVG file, put into the page itself. Raises ReplayError: it cannot be read."""
     with naming(drawing):
         content = base64.b64encode(drawing.read_bytes()).decode("ascii")
-    text, source = html.escape(caption), f"data:image/svg+xml;base64,{content}"
-    return f'<figure><img alt="{text}" src="{source}"><figcaption>{text}</figcaption></figure>'
+    source = f"data:image/svg+xml;base64,{content}"
+    return f'<figure><img alt="{html.escape(caption)}" src="{source}"></figure>'
 
 
 def write_page(title: str, parts: Iterable[str], path: Path) -> None:
     """`parts` are what the functions above return. Raises ReplayError: it cannot be written."""
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{_STYLE}</style>'
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+    )
     body = "\n".join([heading(title, 1), *parts])
     text = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'
     write_whole(path, text.encode())

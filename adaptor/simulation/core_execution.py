@@ -15,6 +15,7 @@ from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.execution import Served
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 from adaptor.simulation.worker import Attempt, PilotPlace
@@ -44,6 +45,7 @@ class CoreExecution:
         self._workers.add_bag(self._bag, self._behaviour, cluster.now)
         self._learner = self.broker.state.learner(_BAG, SITE)
         self._done: Counter[int] = Counter()
+        self._work: Counter[int] = Counter()
         self._left: list[int] = []
         self.failed: list[int] = []
         self.last_end = cluster.now
@@ -65,11 +67,11 @@ class CoreExecution:
         )
         self._take_in(self._workers.advance(started))
 
-    def end_pilot(self, pilot: int, now: int) -> int:
+    def end_pilot(self, pilot: int, now: int) -> Served:
         self._workers.end_pilot(pilot, now)
         self._take_in(self._workers.advance(now))
         self._left.remove(pilot)
-        return self._done.pop(pilot, 0)
+        return self._served(pilot)
 
     def ahead(self) -> int:
         soonest = self._workers.next_event()
@@ -80,10 +82,13 @@ class CoreExecution:
         self._take_in(self._workers.advance(now))
         return self._learner.estimate != before
 
-    def leave(self, now: int) -> dict[int, int]:
+    def leave(self, now: int) -> dict[int, Served]:
         self._take_in(self._workers.advance(now))
         left, self._left = self._left, []
-        return {pilot: self._done.pop(pilot, 0) for pilot in left}
+        return {pilot: self._served(pilot) for pilot in left}
+
+    def _served(self, pilot: int) -> Served:
+        return Served(self._done.pop(pilot, 0), self._work.pop(pilot, 0))
 
     def _behaviour(self, key: AttemptKey, _site: str) -> Attempt:
         return Attempt(self._runtimes[key.task])
@@ -91,8 +96,9 @@ class CoreExecution:
     def _take_in(self, events: list[Event]) -> None:
         for event in events:
             match event:
-                case AttemptEnd(outcome=AttemptOutcome.DONE, pilot=int(pilot)):
+                case AttemptEnd(outcome=AttemptOutcome.DONE, key=key, pilot=int(pilot)):
                     self._done[pilot] += 1
+                    self._work[pilot] += self._runtimes[key.task]
                 case TaskEnded():
                     self.last_end = max(self.last_end, math.ceil(event.at))
                     if event.state is TaskState.FAILED:

@@ -12,7 +12,7 @@ from adaptor.model import PilotState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.execution import Execution
+from adaptor.simulation.execution import Execution, Served
 from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
 from adaptor.simulation.kernel_execution import KernelExecution
 from adaptor.simulation.kernels import NEVER, Array
@@ -139,9 +139,10 @@ class _Driver:
             self._end(self._pilots[job], left[job])
         return bool(left)
 
-    def _end(self, pilot: _Pilot, tasks: int) -> None:
+    def _end(self, pilot: _Pilot, served: Served) -> None:
         del self._pilots[pilot.request.job]
-        self._ended.append(msgspec.structs.replace(pilot.request, ended=self._cluster.now, tasks=tasks))
+        done = {"ended": self._cluster.now, "tasks": served.tasks, "work": served.work}
+        self._ended.append(msgspec.structs.replace(pilot.request, **done))
 
     def _decide(self) -> bool:
         """Ask the planner and do as it says; whether a request was taken back."""
@@ -154,7 +155,7 @@ class _Driver:
                     self._issue(decision)
                 case Withdraw():
                     self._cluster.cancel(decision.pilot)
-                    self._end(self._pilots[decision.pilot], 0)
+                    self._end(self._pilots[decision.pilot], Served(0, 0))
                     withdrawn = True
                 case Withhold():
                     self._withheld = decision.reason

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
 from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
+
+
+class Served(msgspec.Struct, frozen=True):
+    """What was done in a pilot."""
+
+    tasks: int
+    work: int
+    """Processor-seconds of these tasks."""
 
 
 class Execution(Protocol):
@@ -40,8 +50,8 @@ class Execution(Protocol):
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
         """A pilot has started now; its worker takes tasks at once."""
 
-    def end_pilot(self, pilot: int, now: int) -> int:
-        """The scheduler ends a pilot now, its worker gets a signal; returns how many tasks were done."""
+    def end_pilot(self, pilot: int, now: int) -> Served:
+        """The scheduler ends a pilot now, its worker gets a signal; returns what was done in it."""
 
     def ahead(self) -> int:
         """The next second in which something may happen that matters to the cluster; NEVER: none will.
@@ -52,5 +62,5 @@ class Execution(Protocol):
     def settle(self, now: int) -> bool:
         """Let all happen up to and including `now`; whether the estimated runtime has changed."""
 
-    def leave(self, now: int) -> dict[int, int]:
-        """Pilots whose workers have left since the last call, and how many tasks were done in each."""
+    def leave(self, now: int) -> dict[int, Served]:
+        """Pilots whose workers have left since the last call, and what was done in each."""

@@ -72,6 +72,8 @@ class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
     ended: int | None = None
     tasks: int = 0
     """Tasks that finished in it."""
+    work: int = 0
+    """Processor-seconds of these tasks; the others that it held are wasted."""
     reason: str = ""
 
     @property

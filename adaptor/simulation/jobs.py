@@ -37,7 +37,8 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     @property
     def area(self) -> int:
         """Processor-seconds that the jobs use."""
-        return int(np.dot(self.run, self.processors))
+        # As floating point: exact for any real trace, and without overflow for an absurd one.
+        return int(np.dot(self.run.astype(np.float64), self.processors.astype(np.float64)))
 
     def table(self) -> npt.NDArray[np.int64]:
         """(n, 4) int64, C order: submit, run, estimate, processors."""

@@ -12,6 +12,7 @@ from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation import task_kernels as k
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.execution import Served
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
 
@@ -41,7 +42,7 @@ class KernelExecution:
         self._back, self._over = (np.zeros(tasks, np.int64) for _ in range(2))
         self._ids: list[int] = []
         """The pilots by row."""
-        self._left: dict[int, int] = {}
+        self._left: dict[int, Served] = {}
         self._saved: tuple[int, list[Array]] | None = None
         """Where the tasks were run ahead to, and how all was before."""
         self._pilots = np.zeros((1, k.PILOT_COLUMNS), np.int64)
@@ -85,10 +86,10 @@ class KernelExecution:
             self._grow()
         self._ids.append(pilot)
         self._scalars[k.ROWS] += 1
-        self._pilots[row] = processors, max(started, deadline - self._last), 0, 0, started
+        self._pilots[row] = processors, max(started, deadline - self._last), 0, 0, started, 0
         self._fill_row(row, started)
 
-    def end_pilot(self, pilot: int, now: int) -> int:
+    def end_pilot(self, pilot: int, now: int) -> Served:
         row = self._ids.index(pilot)
         near = self._pilots[row, k.DEADLINE] + self._last - now < NEAR_THE_END
         done = self._remove(row, now, learn=bool(near))
@@ -120,7 +121,7 @@ class KernelExecution:
         self._fill(now)
         return self._learner.estimate != before
 
-    def leave(self, now: int) -> dict[int, int]:
+    def leave(self, now: int) -> dict[int, Served]:
         self._time_up(now)
         for row in reversed(range(len(self._ids))):
             over = self.ended or self._pilots[row, k.IDLE] + self._idle_timeout <= now
@@ -148,10 +149,10 @@ class KernelExecution:
             self._left[pilot] = self._remove(row, now, learn=True)
             self._fill(now)
 
-    def _remove(self, row: int, now: int, *, learn: bool) -> int:
-        """A pilot is over: what ran in it waits again. Returns its done tasks."""
+    def _remove(self, row: int, now: int, *, learn: bool) -> Served:
+        """A pilot is over: what ran in it waits again. Returns what was done in it."""
         places = np.flatnonzero(self._tasks[row] >= 0)
-        done = int(self._pilots[row, k.DONE])
+        done = Served(int(self._pilots[row, k.DONE]), int(self._pilots[row, k.WORK]))
         tasks, ran = self._tasks[row, places].tolist(), (now - self._starts[row, places]).tolist()
         k.remove_pilot(self._scalars, self._pilots, self._tasks, self._starts, self._heap, row)
         del self._ids[row]

@@ -9,8 +9,9 @@ runtimes (n,) of the tasks; those from FRESH on were never started
 own      (n,) seconds that a task which was cut needs by itself, 0 for the others
 back     (n,) tasks that were put back, rows 0 to BACK, the last one is the next
 over     (n,) tasks finished since `taken` that had been cut before, rows 0 to OVER
-pilots   (rows, 5) running pilots in the order of their starts, rows 0 to ROWS: P, DEADLINE (when the worker
-         ends its tasks), BUSY, DONE, IDLE (since when it has no task, where BUSY is 0)
+pilots   (rows, 6) running pilots in the order of their starts, rows 0 to ROWS: P, DEADLINE (when the worker
+         ends its tasks), BUSY, DONE, IDLE (since when it has no task, where BUSY is 0), WORK (the runtimes
+         of the tasks that are done)
 tasks    (rows, width) the task of each slot, -1 for none
 starts   (rows, width) when it was started
 heap     (rows * width,) the ends of running tasks, as `end << SHIFT | slot`, rows 0 to HEAP
@@ -30,8 +31,8 @@ LEAST_BACK = 11  # no task that was put back needs less by itself
 ROW = 12  # the pilot of the task that ended last; -1: none has ended in this call of `run`
 SCALARS = 13
 
-P, DEADLINE, BUSY, DONE, IDLE = 0, 1, 2, 3, 4
-PILOT_COLUMNS = 5
+P, DEADLINE, BUSY, DONE, IDLE, WORK = 0, 1, 2, 3, 4, 5
+PILOT_COLUMNS = 6
 SHIFT = 24
 MOST_SLOTS = 1 << SHIFT
 
@@ -192,6 +193,7 @@ def run(
         tasks[row, place] = -1
         pilots[row, BUSY] -= 1
         pilots[row, DONE] += 1
+        pilots[row, WORK] += runtime
         s[COUNT] += 1
         s[TOTAL] += runtime
         s[SQUARES] += runtime * runtime

@@ -13,6 +13,7 @@ from adaptor.simulation.jobs import Jobs, Seconds
 from adaptor.simulation.metrics import Metrics, measure
 from adaptor.simulation.traces.normalise import machine_size, normalise
 from adaptor.simulation.traces.repairs import Choices, Repairs
+from adaptor.simulation.traces.swf import MOST_PROCESSORS
 from adaptor.simulation.traces.swf_read import read_trace
 
 
@@ -48,8 +49,8 @@ def load_jobs(
     """
     trace = read_trace(path, lenient=lenient)
     size, source = (processors, "as asked") if processors is not None else machine_size(trace)
-    if size < 1:
-        raise TraceError(f"a machine of {size} processors runs nothing; give --processors 1 or more")
+    if not 1 <= size <= MOST_PROCESSORS:
+        raise TraceError(f"a machine of {size} processors: it has to have 1 to {MOST_PROCESSORS:,}")
     jobs, repairs = normalise(trace, size, choices)
     return LoadedTrace(name=str(path), processors=size, processors_from=source, jobs=jobs, repairs=repairs)
 

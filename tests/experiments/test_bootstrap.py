@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from adaptor.experiments.bootstrap import Interval, interval, weights
 
-values = st.lists(st.floats(0.0, 1e6), min_size=1, max_size=30)
+values = st.lists(st.floats(0.0, 1e6), min_size=2, max_size=30)
 
 
 @given(values, st.integers(0, 9))
 def test_an_interval_lies_within_the_samples(drawn: list[float], seed: int) -> None:
     samples = np.array(drawn)
-    found = interval(float(samples.mean()), samples @ weights(len(samples), seed))
+    found = interval(float(samples.mean()), samples @ weights(len(samples), seed), len(samples))
     slack = 1e-9 * samples.max()
     assert samples.min() - slack <= found.low <= found.high <= samples.max() + slack
 
@@ -28,5 +28,14 @@ def test_weights_are_shares_and_the_seed_says_which(samples: int, seed: int) -> 
 
 
 def test_an_interval_that_is_known() -> None:
-    assert interval(50, np.arange(0.0, 101.0)) == Interval(50.0, 2.5, 97.5)
+    assert interval(50, np.arange(0.0, 101.0), 9) == Interval(50.0, 2.5, 97.5)
+    assert Interval(50.0, 2.5, 97.5).bars == (47.5, 47.5)
+    assert Interval(50.0, 2.5, 97.5).over(10) == Interval(5.0, 0.25, 9.75)
     assert str(Interval(1.234, 0.5, 20.0)) == "1.23 [0.50, 20.00]"
+
+
+def test_one_sample_says_nothing_of_chance() -> None:
+    alone = interval(1.5, np.full(9, 1.5), 1)
+    assert (alone.low, alone.high, alone.known) == (0.0, np.inf, False)
+    assert alone.bars == (0.0, 0.0)
+    assert str(alone) == "1.50"

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from adaptor.cli.research.replay import replay
 from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
-from adaptor.figures.gantt import bars
+from adaptor.figures.gantt import bars, time_unit
 from adaptor.model import Limits
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.errors import ReplayError, TraceError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
 from tests.simulation.grid_strategies import bags, scenes, terms
@@ -41,14 +41,41 @@ def test_the_chart_holds_every_job_once_and_nothing_overlaps(scene, runtimes, te
     jobs, policy, at = scene
     (found,) = what_if(jobs, PROCESSORS, policy, at, np.array(runtimes), [terms])
     local, ours = bars(jobs, PROCESSORS, found, (-1, 10_000))
-    area = sum((end - start) * count for start, end, _, count in local)
-    assert area == jobs.area
-    assert sum((end - start) * count for start, end, _, count in ours) == found.result.held
-    taken = np.zeros((1 + max(end for _, end, _, _ in local + ours), PROCESSORS), int)
-    for start, end, low, count in local + ours:
-        assert low + count <= PROCESSORS
-        taken[start:end, low : low + count] += 1
+    assert sum(map(area, local)) == jobs.area
+    assert sum(map(area, ours)) == found.result.held
+    assert sum(area(bar) * bar.used for bar in ours) == pytest.approx(found.result.work)
+    taken = np.zeros((1 + max(bar.end for bar in local + ours), PROCESSORS), int)
+    for bar in local + ours:
+        assert bar.low + bar.processors <= PROCESSORS
+        taken[bar.start : bar.end, bar.low : bar.low + bar.processors] += 1
     assert taken.max() == 1
+
+
+def area(bar):
+    return (bar.end - bar.start) * bar.processors
+
+
+@pytest.mark.parametrize(
+    ("span", "unit"),
+    [(60, (1, "seconds")), (3600, (60, "minutes")), (86400, (3600, "hours")), (10**6, (86400, "days"))],
+)
+def test_the_axis_of_a_short_bag_has_short_units(span, unit):
+    assert time_unit(span) == unit
+
+
+def test_the_chart_has_a_title_and_shows_requests_that_wait_or_are_withdrawn(tmp_path):
+    """In an SVG with text as text, what a reader sees can be looked for."""
+    import matplotlib
+
+    picture = tmp_path / "bag.svg"
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        ask("--heuristic", "static,adaptive", "--gantt", picture, "--max-pending", "6", tasks=400)
+    drawn = picture.read_text(encoding="utf-8")
+    assert "400 tasks of 10m on small.swf, submitted at" in drawn
+    for label in ("request waits", "request is withdrawn", "pilots: used", "pilots: wasted", "local jobs"):
+        assert drawn.count(f">{label}<") == 1, label
+    assert ">static: " in drawn
+    assert "hours since the bag was submitted" in drawn
 
 
 def test_what_it_means_for_the_local_jobs():
@@ -117,6 +144,8 @@ def test_the_same_seed_gives_the_same_answer():
         (("--max-tr", "5m"), ReplayError, "600 s fits into no request"),
         (("--max-tr", "soon"), UsageError, "--max-tr"),
         (("--at", "-3"), UsageError, "--at"),
+        (("--at", "400d"), UsageError, r"--at 400d: the jobs of .*small\.swf come and run from .* to "),
+        (("--at", "999999999999999999999d"), UsageError, "--at"),
         (("--heuristic", "adaptive,greedy"), UsageError, "'greedy' is none of static, adaptive"),
         (("--site", "no.yaml"), ConfigError, r"no\.yaml"),
     ],
@@ -124,6 +153,22 @@ def test_the_same_seed_gives_the_same_answer():
 def test_what_cannot_be_done_is_said_at_once(arguments, error, says):
     with pytest.raises(error, match=says):
         ask(*arguments)
+
+
+def test_a_trace_without_requested_times_can_be_used_all_the_same(tmp_path):
+    trace = tmp_path / "t.swf"
+    trace.write_text("; MaxProcs: 8\n" + "".join(line(n, 100 * n, 50, limit=-1) for n in range(9)) + "oops\n")
+    asked = ("--trace", trace, "--lenient", "--max-tr", "1h")
+    with pytest.raises(TraceError, match="--missing-request run"):
+        ask(*asked)
+    assert "turnaround" in ask(*asked, "--missing-request", "run", "--zero-run", "second")
+
+
+@pytest.mark.parametrize("option", ["--tasks", "--max-pending", "--max-proc", "--processors"])
+def test_numbers_beyond_all_measure_are_refused(option):
+    result = call(replay, "bag", "--trace", SMALL, "--task-time", "1m", "--tasks", 5, option, 10**20)
+    assert result.exit_code == 2
+    assert f"'{option}': {10**20} is not in the range" in result.output
 
 
 def test_a_site_among_several_must_be_named(tmp_path):

@@ -9,11 +9,13 @@ import click
 from adaptor.cli.research.running import folder_option, processes_option, running, seed_option, show
 
 FILE = click.Path(path_type=Path, dir_okay=False)
-DEMO = Path("fixtures/runtimes/demo.csv")
 QUICK = 10
 
 demo_option = click.option(
-    "--demo", type=FILE, default=DEMO, show_default=True, help="Measured runtimes, a column `seconds`."
+    "--demo",
+    type=FILE,
+    metavar="FILE",
+    help="Measured runtimes, a column `seconds`.  [default: those of `make demo`]",
 )
 
 
@@ -24,7 +26,7 @@ demo_option = click.option(
 @demo_option
 @seed_option
 @processes_option
-def a2ha(output: Path, orders: int, quick: bool, demo: Path, seed: int, processes: int) -> None:
+def a2ha(output: Path, orders: int, quick: bool, demo: Path | None, seed: int, processes: int) -> None:
     """Repeat the evaluations of A²HA (Silva et al. 2011, §4) and of its forerunner (2008, §5).
 
     How many hosts the estimators buy for bags whose task runtimes are not known, beside the figures and

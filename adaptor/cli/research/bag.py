@@ -11,7 +11,14 @@ import click
 from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
 from adaptor.cli.research.running import seed_option
-from adaptor.cli.research.trace_options import FILE, processors_option, scheduler_option
+from adaptor.cli.research.trace_options import (
+    FILE,
+    PROCESSORS,
+    choices_option,
+    lenient_option,
+    processors_option,
+    scheduler_option,
+)
 from adaptor.config.loading import load_config
 from adaptor.config.schema import SiteConfig
 from adaptor.errors import UsageError
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
     from adaptor.scheduling.state import SiteTerms
     from adaptor.simulation.grid_job import GridTerms, WorkerTerms
     from adaptor.simulation.jobs import Jobs
+    from adaptor.simulation.trace_run import LoadedTrace
+    from adaptor.simulation.traces.repairs import Choices
     from adaptor.simulation.what_if import WhatIf
 
 HEURISTICS: tuple[Literal["static", "adaptive"], ...] = ("static", "adaptive")
@@ -43,14 +52,18 @@ _TITLES = (
 @click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
 @click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
-@click.option("--tasks", type=click.IntRange(1), required=True, metavar="N", help="Of the bag.")
+@click.option("--tasks", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Of the bag.")
 @click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
 @click.option("--heuristic", metavar="LIST", help="static, adaptive or both.  [default: the site's]")
 @scheduler_option
 @processors_option
-@click.option("--max-pending", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
-@click.option("--max-proc", type=click.IntRange(1), metavar="N", help="In place of the site's limit.")
+@lenient_option
+@choices_option
+@click.option(
+    "--max-pending", type=click.IntRange(1, 10**4), metavar="N", help="In place of the site's limit."
+)
+@click.option("--max-proc", type=PROCESSORS, metavar="N", help="In place of the site's limit.")
 @click.option("--max-tr", metavar="TIME", help="In place of the site's limit.")
 @seed_option
 @click.option("--gantt", type=FILE, metavar="PNG", help="Draw the pilots in the holes (.png, .svg, .pdf).")
@@ -62,6 +75,8 @@ def bag(
     at: str | None,
     scheduler: Any,
     processors: int | None,
+    lenient: bool,
+    choices: Choices,
     seed: int,
     gantt: Path | None,
     as_json: bool,
@@ -84,23 +99,32 @@ def bag(
     from adaptor.simulation.trace_run import load_jobs
     from adaptor.simulation.what_if import what_if
 
-    loaded = load_jobs(trace, processors=processors)
+    loaded = load_jobs(trace, processors=processors, choices=choices, lenient=lenient)
     runtimes = draw_runtimes(task_time, tasks, seed)
     every = _terms(loaded.jobs, loaded.processors, **terms)
-    begin = _instant(at, loaded.jobs)
+    begin = _instant(at, loaded)
     found = what_if(loaded.jobs, loaded.processors, scheduler, begin, runtimes, every)
     if gantt:
         from adaptor.figures.gantt import draw_gantt
 
-        draw_gantt(loaded.jobs, loaded.processors, found, gantt)
+        title = f"{tasks:,} tasks of {task_time} on {trace.name}, submitted at {format_duration(begin)}"
+        draw_gantt(loaded.jobs, loaded.processors, found, title, gantt)
     _show(found, as_json)
 
 
-def _instant(at: str | None, jobs: Jobs) -> int:
-    first, last = int(jobs.submit[0]), int(jobs.submit[-1])
+def _instant(at: str | None, loaded: LoadedTrace) -> int:
+    """The second of the trace at which the bag is submitted, while there are local jobs."""
+    jobs = loaded.jobs
+    first, last = int(jobs.submit[0]), int((jobs.submit + jobs.run).max())
     if at is None:
-        return (first + last) // 2
-    return round(_duration("--at", at))
+        return (first + int(jobs.submit[-1])) // 2
+    wanted = _duration("--at", at)
+    if not first <= wanted <= last:
+        raise UsageError(
+            f"--at {at}: the jobs of {loaded.name} come and run from {format_duration(first)} to"
+            f" {format_duration(last)}; say a time in between"
+        )
+    return round(wanted)
 
 
 def _duration(option: str, text: str) -> float:

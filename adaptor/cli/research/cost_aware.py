@@ -43,17 +43,11 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     require_scipy()
     from adaptor.experiments.ricciardi.campaign import Settings, cells, run_all
     from adaptor.experiments.ricciardi.report import write_report
-    from adaptor.experiments.ricciardi.tables import WITHIN, verdict
+    from adaptor.experiments.ricciardi.tables import conclusion
 
     settings = Settings(seed=seed, runs=QUICK if quick else runs)
     with running("productions", len(cells()) * settings.runs) as done:
         found = run_all(settings, processes, done)
     show(write_report(found, settings, output), output)
-    for flavour in ("daemon", "even odds"):
-        reached = verdict(found, flavour)
-        click.echo(
-            f"{flavour}: unstable resources reach {reached.time:.1f} % of the target time and"
-            f" {reached.cost:.1f} % of the target cost on average"
-            f" ({'within' if reached.met else 'not within'} {WITHIN:g} %); single kinds differ by"
-            f" {abs(reached.worst - 100):.1f} % at most"
-        )
+    for sentence in conclusion(found):
+        click.echo(sentence)

@@ -39,7 +39,9 @@ TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 @list_option("--max-pending", "max_pending", (1, 2, 3, 4, 5, 6), "Only these max_pending_requests")
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
-    "--quick", is_flag=True, help="A fair sample: 6 submission times, max_pending_requests 1 and 6."
+    "--quick",
+    is_flag=True,
+    help="A fair sample: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
 )
 @seed_option
 @processes_option
@@ -73,6 +75,7 @@ def derose(
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
+        part["heterogeneities"] = part["heterogeneities"] or (2,)
     settings = Settings(**{name: value for name, value in part.items() if value is not None})
     workloads = [each for each in WORKLOADS if not names or each.key in names]
     wanted = pieces(workloads, traces, settings, samples or (6 if quick else 100))
@@ -92,8 +95,8 @@ def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) 
 
 def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
     from adaptor.cli.table import layout
-    from adaptor.experiments.derose.page import table_3
     from adaptor.experiments.derose.report import write_report
+    from adaptor.experiments.derose.tables import table_3
 
     click.echo("Table 3: average speedup of adaptive over static, with 95 % confidence intervals")
     for line in layout(*table_3(write_report(wanted, store, settings))):

@@ -10,11 +10,18 @@ import click
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
-from adaptor.cli.research.trace_options import FILE, lenient_option, processors_option, scheduler_option
+from adaptor.cli.research.trace_options import (
+    FILE,
+    choices_option,
+    lenient_option,
+    processors_option,
+    scheduler_option,
+)
 from adaptor.units import format_duration
 
 if TYPE_CHECKING:
     from adaptor.simulation.trace_run import TraceRun
+    from adaptor.simulation.traces.repairs import Choices
 
 COMMANDS = {
     "trace": "adaptor.cli.research.replay:trace",
@@ -43,42 +50,7 @@ def replay(ctx: click.Context) -> None:
 )
 @processors_option
 @lenient_option
-@click.option(
-    "--processors-from",
-    "processors_field",
-    type=click.Choice(["allocated", "requested"]),
-    default="allocated",
-    show_default=True,
-    help="Which field counts; the other stands in where it is unknown.",
-)
-@click.option(
-    "--missing-request",
-    type=click.Choice(["drop", "run", "longest"]),
-    default="drop",
-    show_default=True,
-    help="Jobs without a requested time: leave out, or take the run time or the longest request.",
-)
-@click.option(
-    "--zero-run",
-    type=click.Choice(["drop", "second"]),
-    default="drop",
-    show_default=True,
-    help="Jobs of 0 s: leave out, or let them run a second.",
-)
-@click.option(
-    "--larger",
-    type=click.Choice(["drop", "clamp", "refuse"]),
-    default="drop",
-    show_default=True,
-    help="Jobs larger than the machine: leave out, cut to it, or stop.",
-)
-@click.option(
-    "--overrun",
-    type=click.Choice(["cut", "raise"]),
-    default="cut",
-    show_default=True,
-    help="Run times above the request: cut them, or raise the request.",
-)
+@choices_option
 @json_option
 def trace(
     file: Path,
@@ -86,9 +58,8 @@ def trace(
     csv_file: Path | None,
     processors: int | None,
     lenient: bool,
-    processors_field: Any,
+    choices: Choices,
     as_json: bool,
-    **choices: Any,
 ) -> None:
     """Run the trace in FILE through a simulated cluster, without any job of ours.
 
@@ -100,10 +71,8 @@ def trace(
 
     require_extra()
     from adaptor.simulation.trace_run import run_trace, write_schedule
-    from adaptor.simulation.traces.repairs import Choices
 
-    rules = Choices(processors=processors_field, **choices)
-    run = run_trace(file, scheduler, processors=processors, choices=rules, lenient=lenient)
+    run = run_trace(file, scheduler, processors=processors, choices=choices, lenient=lenient)
     if csv_file is not None:
         write_schedule(run.jobs, run.starts, csv_file)
     if as_json:

@@ -13,7 +13,7 @@ import msgspec
 from adaptor.cli.command_groups import show_help
 from adaptor.cli.json_output import print_figures
 from adaptor.cli.options import json_option
-from adaptor.cli.research.trace_options import FILE, lenient_option, processors_option
+from adaptor.cli.research.trace_options import FILE, PROCESSORS, lenient_option, processors_option
 from adaptor.errors import UsageError
 from adaptor.units import format_duration
 
@@ -59,7 +59,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
 @click.option(
     "-o", "--output", type=FILE, metavar="FILE", required=True, help="The trace; .gz and .xz compress."
 )
-@click.option("--processors", type=click.IntRange(1), metavar="N", help="Of the cluster, for the header.")
+@click.option("--processors", type=PROCESSORS, metavar="N", help="Of the cluster, for the header.")
 @click.option("--zone", metavar="NAME", help="Of sacct's times, such as Europe/Berlin; else this machine's.")
 def from_sacct(file: str, output: Path, processors: int | None, zone: str | None) -> None:
     """Make a trace of a cluster's own history, from sacct's output in FILE or on standard input.

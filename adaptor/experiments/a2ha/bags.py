@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
+from importlib.resources import files
 from pathlib import Path
 from statistics import NormalDist
 
@@ -73,8 +75,11 @@ OTHERS = tuple(
 KINDS = {kind.key: kind for kind in (IMAGE, NORMAL, TESTING, LONG, DEMO, *OTHERS)}
 
 
-def runtimes(kind: Kind, seed: int, order: int, demo: Path) -> Seconds:
+def runtimes(kind: Kind, seed: int, order: int, demo: Path | None = None) -> Seconds:
     """Seconds of each task in the order in which they are taken.
+
+    Args:
+        demo: a list of measured runtimes; None: that of the package.
 
     Raises:
         ReplayError: the measured list cannot be read.
@@ -114,13 +119,21 @@ def testing() -> Seconds:
     return cut
 
 
-def measured(path: Path) -> Seconds:
-    """The runtimes in the `seconds` column of a CSV file. Raises ReplayError: it cannot be read."""
+def measured(path: Path | None = None) -> Seconds:
+    """The runtimes in the `seconds` column of a CSV file; None: of the list that comes with the package.
+
+    Raises:
+        ReplayError: it cannot be read.
+    """
+    source = files("adaptor.experiments.a2ha") / "demo.csv" if path is None else path
     try:
-        with path.open(newline="", encoding="ascii") as file:
-            return np.array([float(row["seconds"]) for row in csv.DictReader(file)])
-    except (OSError, ValueError, KeyError) as error:
-        raise ReplayError(f"{path}: no list of runtimes (a column `seconds`): {error}") from error
+        rows = csv.DictReader(io.StringIO(source.read_text(encoding="ascii")))
+        found = np.array([float(row["seconds"]) for row in rows])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ReplayError(f"{source}: no list of runtimes (a column `seconds`): {error}") from error
+    if not len(found) or not (found > 0).all() or not np.isfinite(found).all():
+        raise ReplayError(f"{source}: no list of runtimes: each must be more than 0 s, and there must be one")
+    return found
 
 
 def optimal_hosts(work: float, terms: HostTerms) -> int:

@@ -150,10 +150,13 @@ def _cost_and_time(found: Sequence[Group], folder: Path) -> Drawing:
         plots[0].axvline(1.1, color="black", linewidth=0.8, linestyle="--")
         plots[0].set_xlabel("charged units / optimal number (dashed: 10 % above)")
         plots[0].set_ylabel("time to the last result (charging units)")
-        plots[0].legend(fontsize="x-small", ncols=2)
 
     return save(
-        folder / "figure-cost-time.svg", "Ours: what the presets cost, and how long they take", 1, draw
+        folder / "figure-cost-time.svg",
+        "Ours: what the presets cost, and how long they take",
+        1,
+        draw,
+        legend=True,
     )
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from adaptor.experiments.a2ha.design import Row, Settings
 from adaptor.experiments.a2ha.figures import draw_figures
-from adaptor.experiments.a2ha.tables import tables
-from adaptor.figures.exhibits import Exhibit, write_exhibits, write_runs
-
-_TITLE = "How many hosts to buy (Silva et al. 2008; A²HA, 2011)"
+from adaptor.experiments.a2ha.tables import conclusion, tables
+from adaptor.figures import exhibits
+from adaptor.figures.exhibits import Exhibit
 
 
 def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Exhibit]:
@@ -20,10 +19,17 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
         ReplayError: something cannot be written.
     """
     made = tables(rows)
-    opening = (
-        f"{settings.orders} random orders of each bag, seed {settings.seed}; means and standard deviations"
+    setting = (
+        f"{settings.orders} random orders of each bag, of seed {settings.seed}; means and standard deviations"
         " between the orders. The estimator is the one of adaptor.budget, asked as the daemon would ask it."
     )
-    write_runs(rows, folder / "runs.csv")
-    write_exhibits(_TITLE, opening, made, draw_figures(rows, settings, folder / "figures"), folder)
+    exhibits.write_runs(rows, folder / "runs.csv")
+    report = exhibits.Report(
+        title="How many hosts to buy (Silva et al. 2008; A²HA, 2011)",
+        conclusion=conclusion(rows),
+        drawings=draw_figures(rows, settings, folder / "figures"),
+        setting=setting,
+        exhibits=made,
+    )
+    exhibits.write_report(report, folder)
     return made

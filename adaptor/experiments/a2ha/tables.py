@@ -62,6 +62,33 @@ def tables(rows: Sequence[Row]) -> list[Exhibit]:
     ]
 
 
+_CONCLUDED = ("conservative", "aggressive", "frugal")
+
+
+def conclusion(rows: Sequence[Row]) -> tuple[str, ...]:
+    """In sentences: hosts above the optimal number, as published and as the daemon asks."""
+    presets = groups(rows, "presets")
+    return tuple(_above_optimal(presets, bag) for bag in ("image", "testing", "normal"))
+
+
+def _above_optimal(presets: Sequence[Group], bag: str) -> str:
+    def asked(bought: str) -> str:
+        found = {
+            each.first.preset: each.excess
+            for each in presets
+            if (each.first.bag, each.first.bought) == (bag, bought)
+        }
+        return ", ".join(f"{name} {found[name]:+.0%}" for name in _CONCLUDED if name in found)
+
+    optimal = next(each.first.optimal for each in presets if each.first.bag == bag)
+    paper = _PAPER_EXCESS.get(("grid-2011", bag))
+    said = f" (the paper of 2011: {paper} with suitable ratios)" if paper else ""
+    return (
+        f"{KINDS[bag].title}, optimal {optimal} hosts: as published, the presets buy {asked('as published')}"
+        f"{said}; as the daemon asks, {asked('daemon')}."
+    )
+
+
 _HOSTS = ("bag", "preset", "asked", "optimal", "hosts", "above", "charged units", "above", "time", "speedup")
 
 

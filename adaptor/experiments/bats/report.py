@@ -10,9 +10,10 @@ import numpy as np
 
 from adaptor.experiments.bats.campaign import Run
 from adaptor.experiments.bats.design import BUDGETS, KINDS, SAMPLERS, SITES, WAYS, BudgetName, Settings
-from adaptor.experiments.bats.tables import of, tables
+from adaptor.experiments.bats.tables import TITLES, conclusion, of, tables
+from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit, write_exhibits, write_runs
+from adaptor.figures.exhibits import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,39 +27,45 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
     Raises:
         ReplayError: something cannot be written.
     """
-    exhibits = tables(runs)
-    write_runs(runs, folder / "runs.csv")
+    made = tables(runs)
+    exhibits.write_runs(runs, folder / "runs.csv")
     drawings = [_figure(runs, budget, folder / "figures") for budget in BUDGETS]
     machines = "; ".join(
         f"{site.machines} {site.name} machines of speed {site.speed:g} at {site.price:g} credits an hour"
         for site in SITES
     )
-    opening = (
-        f"{settings.bags} bags of each kind, {settings.tasks:,} tasks each, in {settings.runs} orders, seed"
-        f" {settings.seed}. {machines}; begun hours are charged whole. The slides name kinds, numbers and"
-        " ways; sites and parameters of the bags are ours, as they give none. Runtimes are learned from a"
-        f" compact sample on {SAMPLERS} machines of each kind. What that costs counts towards the budget, its"
-        " tasks are done, and the hours that are paid when it is over serve the rest; times begin then."
-        " Means ± standard deviations of the runs."
+    setting = (
+        f"{settings.bags} bags of each kind, {settings.tasks:,} tasks each, in {settings.runs} orders, random"
+        f" numbers of seed {settings.seed}. {machines}; begun hours are charged whole. The slides name kinds,"
+        " numbers and ways; sites and parameters of the bags are ours, as they give none. Runtimes are"
+        f" learned from a compact sample on {SAMPLERS} machines of each kind. What that costs counts towards"
+        " the budget, its tasks are done, and the hours that are paid when it is over serve the rest; times"
+        " begin then. Means ± standard deviations of the runs."
     )
-    write_exhibits("The tail phase of BaTS (Oprescu, Kielmann)", opening, exhibits, drawings, folder)
-    return exhibits
+    report = exhibits.Report(
+        title="The tail phase of BaTS (Oprescu, Kielmann)",
+        conclusion=conclusion(runs),
+        drawings=drawings,
+        setting=setting,
+        exhibits=made,
+    )
+    exhibits.write_report(report, folder)
+    return made
 
 
 def _figure(runs: Sequence[Run], budget: BudgetName, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         axes = plots[0]
         for place, way in enumerate(WAYS):
-            _bars(axes, [of(runs, kind, budget, way) for kind in KINDS], place, way)
+            _bars(axes, [of(runs, kind, budget, way) for kind in KINDS], place, TITLES[way])
         axes.axhline(100, color="black", linewidth=0.8)
         axes.set_xticks(range(len(KINDS)), KINDS)
         axes.set_ylabel("time, per cent of that without a tail phase")
         axes.set_ylim(80, 110)
-        axes.legend(fontsize="small", ncols=2)
 
     name = budget.replace(" %", "").replace(" +", "-plus-")
     caption = f"The ways to end a bag, {budget} budget (low is good; bars: standard deviation)"
-    return save(folder / f"tail-{name}.svg", caption, 1, draw)
+    return save(folder / f"tail-{name}.svg", caption, 1, draw, legend=True)
 
 
 def _bars(axes: Axes, by_kind: list[list[Run]], place: int, label: str) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.experiments.derose.design import MEANS, TASKS
 from adaptor.experiments.derose.summary import Cell, TraceSummary
-from adaptor.figures.canvas import Drawing, sheet, write
+from adaptor.figures.canvas import Drawing, below, grid, ratio_scale, write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +21,6 @@ _COLOURS = dict(zip(TASKS, ("#0072b2", "#d55e00", "#009e73", "#7a5195"), strict=
 _MARKERS = dict(zip(MEANS, "o^s", strict=True))
 _LINES = {1: "-", 2: (0, (5, 2)), 4: (0, (1, 1.5))}
 _HETEROGENEITY = {1: "homogeneous", 2: "heterogeneity 2x", 4: "heterogeneity 4x"}
-_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-_FINE_TICKS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.7, 2)
 
 
 class Panel(msgspec.Struct, frozen=True):
@@ -48,6 +46,11 @@ FIGURES = (
         "figure-3",
         "Figure 3: speedup of adaptive over static, SDSC SP2",
         tuple(Panel(title, "sdsc-sp2", _of(kind)) for kind, title in _HETEROGENEITY.items()),
+    ),
+    Figure(
+        "figure-blue",
+        "As figure 3, SDSC BlueHorizon (the paper has no such figure)",
+        tuple(Panel(title, "sdsc-blue", _of(kind)) for kind, title in _HETEROGENEITY.items()),
     ),
     Figure(
         "figure-4",
@@ -103,16 +106,15 @@ def _belongs(cell: Cell, panel: Panel) -> bool:
 
 
 def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) -> Drawing:
-    drawn = sheet(4.6 * len(panels) + 2.4, 4.8)
-    plots = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    drawn, plots = grid(len(panels), sharey=True)
     for axes, (panel, chosen) in zip(plots, panels, strict=True):
-        axes.set_yscale("log")
         _draw_lines(axes, chosen)
         _label(axes, panel.title)
-    plots[0].set_ylabel("speedup: turnaround by static / by adaptive")
-    shown = [cell for _, chosen in panels for cell in chosen]
-    drawn.legend(handles=_legend(shown), loc="outside right center", fontsize="small", frameon=False)
-    drawn.suptitle(figure.caption, size="large")
+    for axes in plots[::2]:
+        axes.set_ylabel("speedup: static / adaptive")
+    handles = _legend([cell for _, chosen in panels for cell in chosen])
+    below(drawn, handles, [str(handle.get_label()) for handle in handles])
+    drawn.suptitle(figure.caption, size=13)
     return write(drawn, folder / f"{figure.name}.svg", figure.caption)
 
 
@@ -123,11 +125,12 @@ def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
     axes.axhline(1, color="black", linewidth=0.9)
     for place, ((tasks, mean, heterogeneity), points) in enumerate(sorted(lines.items())):
         values = [point.speedup for point in points]
+        bars = [value.bars for value in values]
         aside = 0.24 * ((place + 0.5) / len(lines) - 0.5)  # so that no bar hides another
         axes.errorbar(
             [point.max_pending + aside for point in points],
             [each.value for each in values],
-            yerr=[[each.value - each.low for each in values], [each.high - each.value for each in values]],
+            yerr=[[low for low, _ in bars], [high for _, high in bars]],
             color=_COLOURS[tasks],
             marker=_MARKERS[mean],
             linestyle=_LINES[heterogeneity],
@@ -138,16 +141,11 @@ def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
 
 
 def _label(axes: Axes, title: str) -> None:
-    low, high = axes.get_ylim()
-    ticks = _FINE_TICKS if high < 3 * low else _TICKS
-    axes.set_yticks([tick for tick in ticks if low < tick < high])
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("")
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
+    ratio_scale(axes)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title, fontsize="medium")
     axes.set_xlabel("max_pending_requests")
+    axes.locator_params(axis="x", integer=True)
 
 
 def _legend(cells: Sequence[Cell]) -> list[Line2D]:

@@ -8,15 +8,17 @@ from typing import Any
 from adaptor.experiments.derose.campaign import Piece
 from adaptor.experiments.derose.design import Settings
 from adaptor.experiments.derose.figures import draw_figures
-from adaptor.experiments.derose.page import table_3, write_report_page
+from adaptor.experiments.derose.reasons import REASONS
 from adaptor.experiments.derose.store import Store
 from adaptor.experiments.derose.summary import Cell, TraceSummary, summarise
+from adaptor.experiments.derose.tables import conclusion, setting, tables
+from adaptor.figures import exhibits
 from adaptor.figures.table_file import columns_of, write_table
 from adaptor.simulation.errors import ReplayError
 
 
 def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> list[TraceSummary]:
-    """Write the tables of results and of cells, `table-3.csv`, the figures and `report.html`.
+    """Write the tables of results and of cells, a CSV for each table, the figures and `report.html`.
 
     Raises:
         ReplayError: nothing is finished, or something cannot be read or written.
@@ -31,10 +33,15 @@ def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> l
         for trace in dict.fromkeys(piece.workload.key for piece in finished)
     ]
     write_table(_cells(summaries), store.folder / "cells")
-    headings, rows = table_3(summaries)
-    write_table(dict(zip(headings, zip(*rows, strict=True), strict=True)), store.folder / "table-3")
-    drawings = draw_figures(summaries, store.folder / "figures")
-    write_report_page(summaries, drawings, settings, store.folder / "report.html")
+    report = exhibits.Report(
+        title="Adaptive against static requests (De Rose et al. 2008, §4.4)",
+        conclusion=conclusion(summaries),
+        drawings=draw_figures(summaries, store.folder / "figures"),
+        setting=setting(settings),
+        exhibits=tables(summaries),
+        remarks=REASONS,
+    )
+    exhibits.write_report(report, store.folder)
     return summaries
 
 

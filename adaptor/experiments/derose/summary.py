@@ -61,15 +61,15 @@ def summarise(trace: str, outcomes: Sequence[Outcome], seed: int) -> TraceSummar
     drawn = (static @ again) / (adaptive @ again)
     rows = zip(kinds, static.mean(axis=1), adaptive.mean(axis=1), bound.mean(axis=1), strict=True)
     cells = [
-        _cell(trace, kind, samples, (float(s), float(a), float(b)), interval(s / a, by_chance))
+        _cell(trace, kind, samples, (float(s), float(a), float(b)), interval(s / a, by_chance, samples))
         for (kind, s, a, b), by_chance in zip(rows, drawn, strict=True)
     ]
     return TraceSummary(
         trace=trace,
         samples=samples,
         cells=tuple(cells),
-        arithmetic=interval(speedups.mean(), drawn.mean(axis=0)),
-        geometric=interval(_geometric(speedups), np.exp(np.log(drawn).mean(axis=0))),
+        arithmetic=interval(speedups.mean(), drawn.mean(axis=0), samples),
+        geometric=interval(_geometric(speedups), np.exp(np.log(drawn).mean(axis=0)), samples),
         faster=float((speedups > 1).mean()),
         static_distance=_geometric(static.mean(axis=1) / bound.mean(axis=1)),
         adaptive_distance=_geometric(adaptive.mean(axis=1) / bound.mean(axis=1)),

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 import numpy as np
 
 from adaptor.experiments.a2ha.bags import KINDS
-from adaptor.experiments.forecasts.design import BAGS, MOMENTS, PREFERENCES, UNITS, Row
-from adaptor.units import format_duration
+from adaptor.experiments.bootstrap import Interval
+from adaptor.experiments.forecasts.design import BAGS, Row
+from adaptor.experiments.proportions import share_interval
 
 LEAST = 0.85
 """The share of the forecasts whose 90 % interval is to hold in each kind of bag."""
+_ERROR = 0.05
+"""How often chance alone may say that a promise is not kept, all kinds of bags together."""
+
+What = Literal["cost", "end"]
+Verdict = Literal["kept", "open", "NOT KEPT"]
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -39,51 +47,62 @@ def coverage(rows: Sequence[Row]) -> Coverage:
     )
 
 
-HEADINGS = ("bag", "bought for", "unit", *(f"{what}, {when}" for when in MOMENTS for what in ("cost", "end")))
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """A line for each kind of bag and way of buying: the share of forecasts that hold, by moment."""
-    lines = []
-    for kind in BAGS:
-        for prefer in PREFERENCES:
-            for unit in UNITS:
-                some = [
-                    row
-                    for row in rows
-                    if (row.bag, row.prefer, row.unit) == (kind.key, prefer or "budget", unit)
-                ]
-                by_moment = [coverage([row for row in some if row.moment == moment]) for moment in MOMENTS]
-                shares = [f"{share:.0%}" for each in by_moment for share in (each.cost, each.end)]
-                lines.append([kind.title, prefer or "budget", format_duration(unit), *shares])
-    return lines
-
-
-class Promise(msgspec.Struct, frozen=True):
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """What users may rely on, and what was found."""
 
+    what: What
     text: str
-    found: str
-    kept: bool
+    together: Coverage
+    by_kind: dict[str, Interval]
+    """The share that holds in each kind of bag; 5 % is the chance that any interval misses the true one."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Not kept only where the interval of a kind excludes the target: few orders say little."""
+        if any(share.high < LEAST for share in self.by_kind.values()):
+            return "NOT KEPT"
+        return "kept" if all(share.value >= LEAST for share in self.by_kind.values()) else "open"
+
+    @property
+    def found(self) -> str:
+        least = min(self.by_kind, key=lambda key: self.by_kind[key].value)
+        share = self.by_kind[least]
+        holds, width = (self.together.cost, self.together.cost_width)
+        if self.what == "end":
+            holds, width = (self.together.end, self.together.end_width)
+        return (
+            f"{holds:.1%} of all, the least {share.value:.1%} [{share.low:.0%}, {share.high:.0%}]"
+            f" ({KINDS[least].title}); median width {width:.0%} of the {self.what}"
+        )
+
+
+_HOLDS: dict[What, Callable[[Row], bool]] = {
+    "cost": lambda row: row.cost_holds,
+    "end": lambda row: row.end_holds,
+}
 
 
 def promises(rows: Sequence[Row]) -> list[Promise]:
     """That the intervals hold in each kind of bag, over all ways of buying and all moments."""
-    by_kind = {kind.key: coverage([row for row in rows if row.bag == kind.key]) for kind in BAGS}
-    every = coverage(rows)
+    together = coverage(rows)
     return [
-        _promise("cost", every.cost, {key: each.cost for key, each in by_kind.items()}, every.cost_width),
-        _promise("end", every.end, {key: each.end for key, each in by_kind.items()}, every.end_width),
+        Promise(
+            what=what,
+            text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
+            together=together,
+            by_kind={
+                kind.key: share_interval(_by_order(rows, kind.key, holds), _ERROR / len(BAGS))
+                for kind in BAGS
+            },
+        )
+        for what, holds in _HOLDS.items()
     ]
 
 
-def _promise(what: str, together: float, by_kind: dict[str, float], width: float) -> Promise:
-    least = min(by_kind, key=lambda key: by_kind[key])
-    return Promise(
-        text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
-        found=(
-            f"{together:.1%} of all, the least {by_kind[least]:.1%} ({KINDS[least].title});"
-            f" median width {width:.0%} of the {what}"
-        ),
-        kept=by_kind[least] >= LEAST,
-    )
+def _by_order(rows: Sequence[Row], bag: str, holds: Callable[[Row], bool]) -> list[list[bool]]:
+    """Whether the forecasts held, by order: all of one order are about tasks of the same runtimes."""
+    found: dict[int, list[bool]] = defaultdict(list)
+    for row in rows:
+        if row.bag == bag:
+            found[row.order].append(holds(row))
+    return list(found.values())

@@ -10,9 +10,10 @@ import numpy as np
 
 from adaptor.experiments.ricciardi.campaign import Run, Settings
 from adaptor.experiments.ricciardi.design import COUNTS, FLAVOURS, GOALS, TABLES
-from adaptor.experiments.ricciardi.tables import of, tables
+from adaptor.experiments.ricciardi.tables import conclusion, of, tables
+from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit, write_exhibits, write_runs
+from adaptor.figures.exhibits import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,18 +28,25 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
     Raises:
         ReplayError: something cannot be written.
     """
-    exhibits = tables(runs)
-    write_runs(runs, folder / "runs.csv")
+    made = tables(runs)
+    exhibits.write_runs(runs, folder / "runs.csv")
     drawings = [_figure(runs, table, folder / "figures") for table in TABLES]
-    opening = (
+    setting = (
         f"{settings.tasks:,} tasks on 2, 3 and 4 resources; the target is the middle of the possible times or"
-        f" costs, and what it leaves open is minimised. Seed {settings.seed}; 5 runs as in the paper, and"
-        f" {settings.runs - 5} others (mean ± standard deviation). “Besides” is what was minimised, in per"
-        " cent of what the paper's own plan promises at the start. 100 % or less of a target is met."
+        f" costs, and what it leaves open is minimised. Random numbers of seed {settings.seed}; 5 runs as in"
+        f" the paper, and {settings.runs - 5} others (mean ± standard deviation). “Besides” is what was"
+        " minimised, in per cent of what the paper's own plan promises at the start. 100 % or less of a"
+        " target is met."
     )
-    title = "Cost-aware allocation (Ricciardi & Hwang 2011, §4)"
-    write_exhibits(title, opening, exhibits, drawings, folder)
-    return exhibits
+    report = exhibits.Report(
+        title="Cost-aware allocation (Ricciardi & Hwang 2011, §4)",
+        conclusion=conclusion(runs),
+        drawings=drawings,
+        setting=setting,
+        exhibits=made,
+    )
+    exhibits.write_report(report, folder)
+    return made
 
 
 def _figure(runs: Sequence[Run], table: int, folder: Path) -> Drawing:
@@ -46,10 +54,9 @@ def _figure(runs: Sequence[Run], table: int, folder: Path) -> Drawing:
         for axes, goal in zip(plots, GOALS, strict=True):
             _bars(axes, runs, table, goal)
         plots[0].set_ylabel("per cent of the target")
-        plots[0].legend(loc="upper left")
 
     caption = f"Fig. {table}: targets reached on {_KINDS[table]}; bars: standard deviation of the runs"
-    return save(folder / f"figure-{table}.svg", caption, len(GOALS), draw)
+    return save(folder / f"figure-{table}.svg", caption, len(GOALS), draw, legend=True)
 
 
 def _bars(axes: Axes, runs: Sequence[Run], table: int, goal: str) -> None:

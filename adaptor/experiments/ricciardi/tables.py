@@ -112,6 +112,19 @@ class Verdict(msgspec.Struct, frozen=True):
         return all(abs(each - 100) <= WITHIN for each in (self.time, self.cost))
 
 
+def conclusion(runs: Sequence[Run]) -> tuple[str, ...]:
+    """In sentences: the targets of the unstable resources by each allocation."""
+    return tuple(_reached(flavour, verdict(runs, flavour)) for flavour in reversed(FLAVOURS))
+
+
+def _reached(flavour: Flavour, found: Verdict) -> str:
+    return (
+        f"{flavour}: unstable resources reach {found.time:.1f} % of the target time and {found.cost:.1f} % of"
+        f" the target cost on average ({'within' if found.met else 'not within'} {WITHIN:g} %); single kinds"
+        f" differ by {abs(found.worst - 100):.1f} % at most"
+    )
+
+
 def verdict(runs: Sequence[Run], flavour: Flavour) -> Verdict:
     """An allocation on the unstable resources, a draw for each task."""
     found = {goal: mean(of(runs, 2, goal, flavour)) for goal in GOALS}

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptor.experiments.transparent.design import MACHINES, STRATEGIES, WATCHED, Settings
+from adaptor.experiments.transparent.findings import conclusion
 from adaptor.experiments.transparent.sample import Outcome
 from adaptor.experiments.transparent.summary import Cell, summarise
-from adaptor.experiments.transparent.tables import tables
-from adaptor.figures.canvas import Drawing, save
-from adaptor.figures.exhibits import Exhibit, write_exhibits, write_runs
+from adaptor.experiments.transparent.tables import TITLES, tables
+from adaptor.figures import exhibits
+from adaptor.figures.canvas import Drawing, ratio_scale, save
+from adaptor.figures.exhibits import Exhibit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,15 +28,15 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) 
         ReplayError: something cannot be written.
     """
     cells = summarise(outcomes, settings.seed)
-    exhibits = tables(cells)
-    write_runs(outcomes, folder / "runs.csv")
+    made = tables(cells)
+    exhibits.write_runs(outcomes, folder / "runs.csv")
     drawings = [
         _figure(cells, folder / f"figures/{name}.svg", caption, label, value, ratio=name == "speedup")
         for name, caption, label, value in (
             (
                 "speedup",
                 "Transparent against formal requests: above 1 it is faster (bars: 95 %)",
-                "turnaround: better explicit / transparent",
+                "speedup: better explicit / transparent",
                 lambda cell: cell.explicit.value,
             ),
             (
@@ -46,24 +48,25 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) 
         )
     ]
     drawings.append(_delays(cells, folder / "figures/delays.svg"))
-    write_exhibits(
-        "Transparent allocation beside formal requests (De Rose et al. 2008, §3 and §5)",
-        _opening(outcomes, settings),
-        exhibits,
-        drawings,
-        folder,
+    report = exhibits.Report(
+        title="Transparent allocation beside formal requests (De Rose et al. 2008, §3 and §5)",
+        conclusion=conclusion(cells),
+        drawings=drawings,
+        setting=_setting(outcomes, settings),
+        exhibits=made,
     )
-    return exhibits
+    exhibits.write_report(report, folder)
+    return made
 
 
-def _opening(outcomes: Sequence[Outcome], settings: Settings) -> str:
+def _setting(outcomes: Sequence[Outcome], settings: Settings) -> str:
     rules = settings.donation
     samples = len({each.sample for each in outcomes})
     return (
-        f"{samples} submission times for each trace and load, seed {settings.seed}; runtimes are uniform "
-        f"between half and three halves of the mean; max_pending_requests {settings.max_pending}, max_tr "
-        f"{settings.max_tr:,} s, first tr {settings.initial_tr:,.0f} s. useful_time "
-        f"{rules.useful_time:,.0f} s, fit {rules.fit:g}, last_fit {rules.last_fit:g}, patience "
+        f"Submission times for each trace and load: {samples}; random numbers of seed {settings.seed}; "
+        f"runtimes are uniform between half and three halves of the mean; max_pending_requests "
+        f"{settings.max_pending}, max_tr {settings.max_tr:,} s, first tr {settings.initial_tr:,.0f} s. "
+        f"useful_time {rules.useful_time:,.0f} s, fit {rules.fit:g}, last_fit {rules.last_fit:g}, patience "
         f"{rules.patience}; idle periods were watched for {WATCHED // 86400} days before. mixed makes "
         "adaptive requests; all-idle uses every idle processor (donation: choose: all)."
     )
@@ -82,11 +85,11 @@ def _figure(
         for axes, machine in zip(plots, shown, strict=True):
             _panel(axes, [cell for cell in cells if cell.trace == machine.key], value, ratio=ratio)
             axes.set_title(machine.title, fontsize="medium")
-        plots[0].set_ylabel(label)
-        plots[-1].legend(fontsize="x-small")
+        for axes in plots[::2]:
+            axes.set_ylabel(label)
 
     shown = [machine for machine in MACHINES if any(cell.trace == machine.key for cell in cells)]
-    return save(path, caption, len(shown), draw)
+    return save(path, caption, len(shown), draw, legend=True)
 
 
 def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *, ratio: bool) -> None:
@@ -100,14 +103,11 @@ def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *,
             key=lambda cell: cell.offered,
         )
         values = [value(cell) for cell in line]
-        bars = [
-            [_below(cell) for cell in line],
-            [_above(cell) for cell in line],
-        ]
+        bars = [cell.explicit.bars for cell in line]
         axes.errorbar(
             [cell.offered for cell in line],
             values,
-            yerr=bars if ratio else None,
+            yerr=[[low for low, _ in bars], [high for _, high in bars]] if ratio else None,
             color=f"C{means.index(mean)}",
             marker=_MARKERS[counts.index(tasks) % len(_MARKERS)],
             markersize=4,
@@ -117,17 +117,9 @@ def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *,
         )
     if ratio:
         axes.axhline(1, color="black", linewidth=0.8)
-        axes.set_yscale("log")
+        ratio_scale(axes)
     axes.set_xlabel("offered load")
-
-
-def _below(cell: Cell) -> float:
-    """The length of the bar; none where there is but one sample."""
-    return max(0.0, cell.explicit.value - cell.explicit.low) if cell.samples > 1 else 0.0
-
-
-def _above(cell: Cell) -> float:
-    return max(0.0, cell.explicit.high - cell.explicit.value) if cell.samples > 1 else 0.0
+    axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
 
 
 def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
@@ -144,9 +136,8 @@ def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
             at = width * (place - (len(STRATEGIES) - 1) / 2)
             plots[0].bar([at + group for group in range(len(groups))], sums, width, label=name)
         plots[0].set_yscale("symlog")
-        labels = [f"{trace}\n×{load:g}" for trace, load in groups]
-        plots[0].set_xticks(range(len(groups)), labels, fontsize="x-small")
+        labels = [f"{TITLES[trace].replace(' ', chr(10), 1)}\n×{load:g}" for trace, load in groups]
+        plots[0].set_xticks(range(len(groups)), labels)
         plots[0].set_ylabel("hours by which local jobs start later")
-        plots[0].legend(fontsize="small")
 
-    return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw)
+    return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw, legend=True)

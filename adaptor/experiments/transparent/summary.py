@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -84,7 +83,7 @@ def _share(some: list[Outcome], times: Matrix, again: Matrix) -> Share:
         return float(np.mean([getattr(each, name) for each in some]))
 
     return Share(
-        turnaround=_interval(float(times.mean()), times @ again, len(times)),
+        turnaround=interval(float(times.mean()), times @ again, len(times)),
         held=mean("held") / HOUR,
         used=mean("used") / HOUR,
         lost=mean("lost") / HOUR,
@@ -99,10 +98,4 @@ def _ratio(times: dict[str, Matrix], others: tuple[str, ...], one: str, again: M
     """The least mean of the others over the mean of one."""
     best = min(others, key=lambda name: float(times[name].mean()))
     drawn = np.min([times[name] @ again for name in others], axis=0) / (times[one] @ again)
-    return _interval(float(times[best].mean() / times[one].mean()), drawn, len(times[one]))
-
-
-def _interval(value: float, drawn: Matrix, samples: int) -> Interval:
-    if samples == 1:
-        return Interval(value, 0.0, math.inf)  # one submission time says nothing of chance
-    return interval(value, drawn)
+    return interval(float(times[best].mean() / times[one].mean()), drawn, len(times[one]))

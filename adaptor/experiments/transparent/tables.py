@@ -10,7 +10,7 @@ from adaptor.experiments.transparent.design import MACHINES, STRATEGIES
 from adaptor.experiments.transparent.summary import HOUR, Cell, Share
 from adaptor.figures.exhibits import Exhibit
 
-_TITLES = {machine.key: machine.title for machine in MACHINES}
+TITLES = {machine.key: machine.title for machine in MACHINES}
 _KEYS = ("trace", "interarrival", "load", "tasks", "mean")
 
 
@@ -19,12 +19,12 @@ def tables(cells: Sequence[Cell]) -> list[Exhibit]:
 
 
 def row_name(cell: Cell) -> str:
-    return f"{_TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
+    return f"{TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
 
 
 def _key(cell: Cell) -> list[str]:
     return [
-        _TITLES[cell.trace],
+        TITLES[cell.trace],
         f"×{cell.load:g}",
         f"{cell.offered:.0%} ({cell.level})",
         f"{cell.tasks:,}",
@@ -52,7 +52,8 @@ def _turnarounds(cells: Sequence[Cell]) -> Exhibit:
             "+ confirms, − contradicts, ? open: the interval reaches to both sides of the bound.",
             "all-idle is transparent allocation by the paper's own rule (donation: choose: all); transparent "
             "and mixed use the nodes on which tasks are likely to finish. The claims are about transparent.",
-            "In brackets: 95 % intervals, by a bootstrap over the submission times. explicit is the better "
+            "In brackets: 95 % intervals, by a bootstrap over the submission times (with one submission time "
+            "nothing is known of chance). explicit is the better "
             "of static and adaptive, best the better of adaptive and transparent, by mean turnaround.",
             "load is the offered one: work that comes over processors while it comes. Low is below 60 %, "
             "heavy from 80 % on.",
@@ -132,5 +133,4 @@ def _delay(share: Share) -> str:
 
 
 def _hours(seconds: Interval) -> str:
-    value, low, high = (each / HOUR for each in (seconds.value, seconds.low, seconds.high))
-    return f"{value:,.2f} [{low:,.2f}, {high:,.2f}]"
+    return str(seconds.over(HOUR))

@@ -88,8 +88,8 @@ def _size(trace: Trace, processors: int | None) -> tuple[int | None, str]:
         return processors, "as asked"
     try:
         return machine_size(trace)
-    except TraceError:
-        return None, "unknown"
+    except TraceError as error:
+        return None, str(error).removeprefix(f"{trace.name}: ")
 
 
 def _info(

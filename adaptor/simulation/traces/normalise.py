@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy.typing as npt
 
 from adaptor.simulation.errors import TraceError
 from adaptor.simulation.jobs import Jobs
-from adaptor.simulation.traces.repairs import Choices, NoUsableJobError, Repairs, Rule
-from adaptor.simulation.traces.swf import Field, Status, Trace
+from adaptor.simulation.traces.repairs import EMPTY, Choices, NoUsableJobError, Repairs, Rule
+from adaptor.simulation.traces.swf import MOST_PROCESSORS, MOST_SECONDS, Field, Status, Trace
 
 Mask = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.float64]
@@ -24,16 +25,27 @@ def machine_size(trace: Trace) -> tuple[int, str]:
     MaxProcs, else MaxNodes (the two differ where nodes have several processors), else the largest job.
 
     Raises:
-        TraceError: the trace says nothing about it and has no job.
+        TraceError: the trace says nothing about it, or something impossible.
     """
     for label in ("MaxProcs", "MaxNodes"):
-        size = trace.header.number(label)
+        size = _header_number(trace, label, MOST_PROCESSORS, "give --processors")
         if size:
             return size, f"the header's {label}"
     largest = max(trace.column(field).max(initial=0) for field in (Field.ALLOCATED, Field.REQUESTED))
     if largest < 1:
-        raise TraceError(f"{trace.name}: no job and no MaxProcs in the header; give --processors")
+        nothing = "neither the header nor a job says how many processors there are"
+        raise TraceError(f"{trace.name}: {nothing if len(trace) else EMPTY}")
     return int(largest), "the largest job, as the header has no MaxProcs"
+
+
+def _header_number(trace: Trace, label: str, most: int, way_out: str) -> int | None:
+    number = trace.header.number(label)
+    if number is not None and number > most:
+        raise TraceError(
+            f"{trace.name}: the header's {label} is {(trace.header.text(label) or '')[:40]};"
+            f" {most:,} is the most that is simulated: {way_out}"
+        )
+    return number
 
 
 def normalise(trace: Trace, processors: int, choices: Choices | None = None) -> tuple[Jobs, Repairs]:
@@ -41,7 +53,8 @@ def normalise(trace: Trace, processors: int, choices: Choices | None = None) -> 
 
     Raises:
         NoUsableJobError: no job is left.
-        TraceError: a job is larger than the machine and `choices` refuses that.
+        TraceError: a job is larger than the machine and `choices` refuses that, or they ask for the header's
+            MaxRuntime and that is impossible.
     """
     return _Normaliser(trace, processors, choices or Choices()).result()
 
@@ -106,7 +119,9 @@ class _Normaliser:
         if self.choices.missing_request == "run":
             self.estimate = np.where(missing, self.run, self.estimate)
         else:
-            longest = self.trace.header.number("MaxRuntime") or self.estimate.max(initial=0)
+            way_out = "correct it, or take --missing-request run"
+            said = _header_number(self.trace, "MaxRuntime", MOST_SECONDS, way_out)
+            longest = said or self.estimate.max(initial=0)
             self.estimate = np.where(missing, np.maximum(longest, self.run), self.estimate)
 
     def _treat_larger(self) -> None:
@@ -129,7 +144,7 @@ class _Normaliser:
         submit = self.submit[self.kept]
         self.counts[Rule.OTHER_PROCESSORS] = int((self.other_taken & self.kept).sum())
         self.counts[Rule.FRACTION] = int((fractions & self.kept).sum())
-        self.counts[Rule.OUT_OF_ORDER] = int((submit < np.maximum.accumulate(submit)).sum())
+        self.counts[Rule.OUT_OF_ORDER] = _to_move(submit)
 
     def _treat_overrun(self) -> None:
         over = self.kept & (self.run > self.estimate)
@@ -160,6 +175,18 @@ class _Normaliser:
             long_lines=self.trace.long_lines,
             jobs=self.counts,
         )
+
+
+def _to_move(times: Column) -> int:
+    """How many of these have to be moved at least so that all ascend: all but the longest ascending ones."""
+    if (np.diff(times) >= 0).all():
+        return 0
+    ends: list[float] = []
+    """The least last value of the ascending ones of each length."""
+    for time in times.tolist():
+        place = bisect_right(ends, time)
+        ends[place : place + 1] = [time]
+    return len(times) - len(ends)
 
 
 def _rounded(times: Column) -> Column:

@@ -36,7 +36,8 @@ class Rule(enum.Enum):
     FRACTION = "fraction-of-a-second"
     """A time was rounded to the nearest second, halves up."""
     OUT_OF_ORDER = "out-of-order"
-    """Submitted before a job that stands in front of it: sorted, equal times stay in the file's order."""
+    """Sorted by submission; counted are the lines that have to be moved, at least. Equal times stay in the
+    file's order."""
 
 
 class Choices(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,12 +75,15 @@ class Repairs(msgspec.Struct, frozen=True, kw_only=True):
         return ("damaged-line", self.skipped), ("more-than-18-fields", self.long_lines)
 
 
+EMPTY = "the trace is empty: it has no line of a job"
+
+
 class NoUsableJobError(TraceError):
     """Nothing is left to simulate; `repairs` says which rules left the jobs out."""
 
     def __init__(self, trace: str, repairs: Repairs) -> None:
-        hint = ""
+        told = f"no job to simulate ({repairs.summary()})" if repairs.rows else EMPTY
         if repairs.jobs[Rule.NO_REQUEST]:
-            hint = "; `adaptor replay trace --missing-request run` takes the run time for the request"
-        super().__init__(f"{trace}: no job to simulate ({repairs.summary()}){hint}")
+            told += "; --missing-request run takes the run time for the request"
+        super().__init__(f"{trace}: {told}")
         self.repairs = repairs

@@ -25,6 +25,8 @@ _STATUS = {
         Status.FAILED,
     ),
 }
+_MOST_DIGITS = 15
+"""Of a number that a trace can hold exactly."""
 _NO_TIME = frozenset({"", "None", "Unknown", "N/A"})
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
 
@@ -88,7 +90,7 @@ def _time(row: Mapping[str, str], name: str, zone: datetime.tzinfo | None) -> in
     text = _value(row, name)
     if text in _NO_TIME:
         return None
-    if text.isdecimal():
+    if text.isdecimal() and len(text) <= _MOST_DIGITS:
         return int(text)
     try:
         moment = datetime.datetime.fromisoformat(text)
@@ -125,4 +127,6 @@ def _count(row: Mapping[str, str], *names: str, least: int = 1) -> int:
     text = _value(row, *names)
     if text and not text.isdecimal():
         raise ValueError(f"{names[0]}: {text[:30]!r} is no number")
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{names[0]}: {text[:30]!r} is too large")
     return int(text) if text and int(text) >= least else UNKNOWN

@@ -15,6 +15,12 @@ UNKNOWN = -1
 """Stands in any field for what is not known; never a number to calculate with."""
 
 
+MOST_SECONDS = 10**10
+"""Three centuries. No time of a trace is longer, and sums of such times can be counted in 64 bits."""
+MOST_PROCESSORS = 10**8
+"""Ten times those of the largest machine that there was by 2026."""
+
+
 class Field(enum.IntEnum):
     """The 18 fields of a line, counted from 0. Times are seconds."""
 

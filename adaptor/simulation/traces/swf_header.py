@@ -16,7 +16,8 @@ _LABELS = frozenset(
     ]
 )  # fmt: skip
 _LINE = re.compile(r";(\s*)([A-Za-z][\w /-]*?)\s*:\s*(.*)")
-_NUMBER = re.compile(r"\s*(-?\d+)")
+_NUMBER = re.compile(r"\s*(-?)0*(\d+)")
+_MOST_DIGITS = 30
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -34,10 +35,13 @@ class Header(msgspec.Struct, frozen=True):
     def number(self, label: str) -> int | None:
         """The number with which the value begins, as in `338 (batch partition; 512 total)`.
 
-        None where it is missing, not a number, or -1 for unknown.
+        None where it is missing, not a number, or -1 for unknown. One of very many digits, which Python
+        would not convert, is 10^30.
         """
         match = _NUMBER.match(self.text(label) or "")
-        return int(match[1]) if match and int(match[1]) >= 0 else None
+        if not match or match[1]:
+            return None
+        return int(match[2]) if len(match[2]) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
     @property
     def notes(self) -> list[str]:

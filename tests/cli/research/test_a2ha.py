@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,6 @@ from adaptor.experiments.a2ha.campaign import run_all
 from adaptor.experiments.a2ha.design import Settings, presets, schemes
 from adaptor.simulation.errors import ReplayError
 from tests.simulation.invoking_replay import call
-
-FIXTURE = Path(__file__).parents[3] / "fixtures" / "runtimes" / "demo.csv"
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def rows_of(path):
 
 def test_all_that_a_reader_gets(fewer, tmp_path):
     out = tmp_path / "out"
-    result = call(replay, "a2ha", "--orders", 2, "--output", out, "--demo", FIXTURE, "--processes", 1)
+    result = call(replay, "a2ha", "--orders", 2, "--output", out, "--processes", 1)
     assert result.exit_code == 0, result.output
     assert "Table 2" in result.output
     runs = rows_of(out / "runs.csv")
@@ -40,13 +37,16 @@ def test_all_that_a_reader_gets(fewer, tmp_path):
     assert [row["hosts"] for row in table if row[""] == "paper"] == ["1", "159", "256", "179", "154", "129"]
     page = (out / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == len(list((out / "figures").glob("*.svg"))) == 11
+    assert (
+        "image rendering, optimal 18 hosts: as published, the presets buy" in page.partition("</section>")[0]
+    )
     assert "synthetic" in page
     assert "measured" in page
     assert 'src="http' not in page
 
 
 def test_two_processes_find_the_same_as_one():
-    settings = Settings(seed=4, orders=3, demo=FIXTURE)
+    settings = Settings(seed=4, orders=3)
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:2]
     one, two = (run_all(wanted, settings, processes, lambda count: None) for processes in (1, 2))
     assert one == two
@@ -54,9 +54,7 @@ def test_two_processes_find_the_same_as_one():
 
 def test_another_seed_gives_other_orders():
     wanted = [scheme for scheme in presets() if scheme.bag == "demo"][:1]
-    one, two = (
-        run_all(wanted, Settings(seed=seed, orders=3, demo=FIXTURE), 1, lambda count: None) for seed in (1, 2)
-    )
+    one, two = (run_all(wanted, Settings(seed=seed, orders=3), 1, lambda count: None) for seed in (1, 2))
     assert [row.wall for row in one] != [row.wall for row in two]
 
 
@@ -69,7 +67,7 @@ def test_the_whole_experiment_is_that_of_the_papers():
         ("long", "long"),
     } <= kinds
     assert {("grid-2008", "image"), ("grid-2008", "normal"), ("presets", "demo")} <= kinds
-    assert Settings(demo=FIXTURE).orders == 200
+    assert Settings().orders == 200
 
 
 def test_a_demo_list_that_is_not_there_is_named(tmp_path):

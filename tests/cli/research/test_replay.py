@@ -10,8 +10,10 @@ import pytest
 from adaptor import extras as extra
 from adaptor.cli.research.replay import replay
 from adaptor.cli.research.trace import trace
+from adaptor.cli.research.trace_options import PROCESSORS
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.simulation.errors import TraceError
+from adaptor.simulation.traces.swf import MOST_PROCESSORS
 from tests.simulation.invoking_replay import call as run
 from tests.simulation.swf_text import line
 
@@ -54,6 +56,35 @@ def test_damaged_lines(tmp_path):
         with pytest.raises(TraceError, match=r"t\.swf:3: .*--lenient"):
             run(group, command, path)
         assert run(group, command, path, "--lenient").exit_code == 0
+
+
+@pytest.mark.parametrize("content", ["", "\n", "; Computer: none\n", "; MaxProcs: 8\n"])
+def test_an_empty_trace_is_told_as_such(tmp_path, content):
+    path = tmp_path / "t.swf"
+    path.write_text(content)
+    for more in ((), ("--processors", "8")):
+        with pytest.raises(TraceError, match=r"t\.swf: the trace is empty"):
+            run(replay, "trace", path, *more)
+
+
+@pytest.mark.parametrize(("group", "command"), [(replay, "trace"), (trace, "info")])
+def test_a_machine_of_too_many_processors_is_refused(group, command):
+    result = run(group, command, SMALL, "--processors", "99999999999999999999")
+    assert result.exit_code == 2
+    assert "not in the range" in result.output
+
+
+def test_options_allow_the_machines_that_traces_may_have():
+    assert PROCESSORS.max == MOST_PROCESSORS
+
+
+def test_info_says_what_is_wrong_with_the_size_of_the_machine(tmp_path):
+    path = tmp_path / "t.swf"
+    path.write_text("; MaxProcs: 99999999999999999999\n" + line())
+    assert (
+        "processors        - (the header's MaxProcs is 99999999999999999999;"
+        in run(trace, "info", path).output
+    )
 
 
 def test_usage_errors():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -20,8 +18,6 @@ from adaptor.experiments.a2ha.bags import (
     runtimes,
 )
 from adaptor.simulation.errors import ReplayError
-
-FIXTURE = Path(__file__).parents[3] / "fixtures" / "runtimes" / "demo.csv"
 
 
 def test_the_image_rendering():
@@ -41,7 +37,7 @@ def test_the_software_testing():
 
 @pytest.mark.parametrize(("kind", "mean", "deviation"), [(NORMAL, 150, 30), (LONG, 5400, 1200)])
 def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
-    drawn = np.array([runtimes(kind, 1, order, FIXTURE) for order in range(40)])
+    drawn = np.array([runtimes(kind, 1, order) for order in range(40)])
     assert drawn.shape == (40, 256)
     assert drawn.mean() == pytest.approx(mean, rel=0.02)
     assert drawn.std() == pytest.approx(deviation, rel=0.03)
@@ -50,34 +46,48 @@ def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
 
 @pytest.mark.parametrize("kind", [IMAGE, TESTING, DEMO])
 def test_the_others_are_only_put_into_another_order(kind):
-    one, two = (runtimes(kind, 1, order, FIXTURE) for order in (0, 1))
+    one, two = (runtimes(kind, 1, order) for order in (0, 1))
     assert (one != two).any()
     assert sorted(one) == sorted(two)
-    assert (one == runtimes(kind, 1, 0, FIXTURE)).all()
+    assert (one == runtimes(kind, 1, 0)).all()
 
 
 @pytest.mark.parametrize("kind", bags.OTHERS, ids=lambda kind: kind.key)
 def test_bags_of_other_kinds_are_what_they_say(kind):
-    orders = [runtimes(kind, 1, order, FIXTURE) for order in range(5)]
+    orders = [runtimes(kind, 1, order) for order in range(5)]
     assert {f"synthetic: {len(order)} tasks" for order in orders} == {
         kind.origin.partition(" tasks")[0] + " tasks"
     }
     assert all(order.min() > 0 for order in orders)
     assert all(order.max() < kind.terms.usable for order in orders if kind.key != "log-normal")
-    assert (runtimes(kind, 1, 0, FIXTURE) == orders[0]).all()
+    assert (runtimes(kind, 1, 0) == orders[0]).all()
     assert kind.key == "constant" or (orders[0] != orders[1]).any()
 
 
 @pytest.mark.parametrize("kind", [IMAGE, NORMAL, TESTING])
 def test_the_optimal_numbers_of_the_paper(kind):
-    found = [optimal_hosts(runtimes(kind, 1, order, FIXTURE).sum(), kind.terms) for order in range(20)]
+    found = [optimal_hosts(runtimes(kind, 1, order).sum(), kind.terms) for order in range(20)]
     assert np.median(found) == kind.optimal
 
 
 def test_the_demo_was_measured():
-    tasks = measured(FIXTURE)
+    tasks = measured()
     assert len(tasks) == 256
     assert 0 < tasks.min() < tasks.max()
+
+
+def test_the_measured_list_comes_with_the_package(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert (measured() == measured()).all()
+    assert sorted(runtimes(DEMO, 1, 0)) == sorted(measured())
+
+
+@pytest.mark.parametrize("rows", ["", "0,-1\n", "0,nan\n"])
+def test_a_list_without_runtimes(tmp_path, rows):
+    wrong = tmp_path / "list.csv"
+    wrong.write_text(f"task,seconds\n{rows}")
+    with pytest.raises(ReplayError, match=r"list.csv: no list of runtimes: each must be more than 0 s"):
+        measured(wrong)
 
 
 def test_a_list_that_is_none(tmp_path):

@@ -109,6 +109,10 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
         assert len(list(csv.DictReader(file))) == 3 * 2 * (6 + 1)
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 2
+    assert (
+        "Fastest budget: replicas as the daemon makes them end a bag sooner"
+        in page.partition("</section>")[0]
+    )
     first = (tmp_path / "runs.csv").read_text()
     call(replay, *arguments)
     assert (tmp_path / "runs.csv").read_text() == first

@@ -51,12 +51,22 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     assert len(rows_of(out / "cells.csv")) == 4 * 6 * 2
     assert [row["paper"] for row in rows_of(out / "table-3.csv")] == ["2.05", "2.37", "14.74", "-"]
     page = (out / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2
+    assert page.count("data:image/svg+xml;base64,") == 3
+    assert "SDSC BlueHorizon: adaptive is" in page.partition("</section>")[0]
     assert "338" in page
     assert 'src="http' not in page
     assert sorted(path.name for path in (out / "figures").iterdir()) == [
-        "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg",
+        "figure-3.png", "figure-3.svg", "figure-6.png", "figure-6.svg", "figure-blue.png",
+        "figure-blue.svg",
     ]  # fmt: skip
+
+
+def test_a_quick_sample_has_both_ends_of_the_limit_and_the_middle_heterogeneity(traces, tmp_path):
+    derose(traces, tmp_path / "out", "--quick", "--samples", "1", "--trace", "sdsc-sp2")
+    rows = rows_of(tmp_path / "out" / "cells.csv")
+    assert {(row["max_pending"], row["heterogeneity"]) for row in rows} == {("1", "2"), ("6", "2")}
+    assert {row["mean"] for row in rows} == {"100", "1000"}
+    assert "One submission time, which says little" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_static_may_ask_for_the_whole_machine(traces, tmp_path):

@@ -103,6 +103,7 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
         assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 3 * 6
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 2
+    assert "paper: unstable resources reach" in page.partition("</section>")[0]
     assert 'src="http' not in page
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         "figure-1.png", "figure-1.svg", "figure-2.png", "figure-2.svg",

@@ -11,11 +11,10 @@ import pytest
 
 from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
-from adaptor.experiments.bootstrap import Interval
 from adaptor.experiments.transparent.claims import CLAIMS, tally, verdicts
-from adaptor.experiments.transparent.design import MACHINES, STRATEGIES
-from adaptor.experiments.transparent.summary import Cell, Share
+from adaptor.experiments.transparent.design import MACHINES
 from adaptor.simulation.errors import ReplayError
+from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
@@ -51,7 +50,9 @@ def test_all_that_a_reader_gets(traces, tmp_path):
     assert all(row["donated"] == row["work"] for row in donated)
     assert len(rows_of(out / "turnarounds.csv")) == len(rows_of(out / "costs.csv")) == 3 * 3 * 2
     assert [row[""] for row in rows_of(out / "claims.csv")] == [claim.key for claim in CLAIMS]
-    assert (out / "report.html").read_text(encoding="utf-8").count("data:image/svg+xml;base64,") == 3
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") == 3
+    assert "Donated nodes alone are" in page.partition("</section>")[0]
     assert sorted(path.name for path in (out / "figures").glob("*.png")) == [
         "delays.png", "lost.png", "speedup.png",
     ]  # fmt: skip
@@ -79,19 +80,6 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="--traces"):
         call(replay, "transparent", "--output", tmp_path / "out")
-
-
-def share(**more) -> Share:
-    plain = {"held": 0.0, "used": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
-    return Share(**{"turnaround": Interval(1.0, 1.0, 1.0), "delay": 0.0, **plain, **more})
-
-
-def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, **strategies) -> Cell:
-    by = {name: share() for name in STRATEGIES} | strategies
-    return Cell(
-        trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=3, by=by,
-        explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

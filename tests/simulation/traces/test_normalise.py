@@ -95,16 +95,33 @@ def test_order_is_mended_and_ties_keep_the_order_of_the_file():
     assert touched(repairs) == {Rule.OUT_OF_ORDER: 2}
 
 
-@pytest.mark.parametrize("rows", [(), (line(run=-1),)])
-def test_no_job_is_an_error(rows):
+def test_two_swapped_lines_are_two_out_of_order():
+    rows = [line(number, submit=10 * number) for number in range(200)]
+    rows[3], rows[195] = rows[195], rows[3]
+    jobs, repairs = normalise(trace_of(*rows), 8)
+    assert jobs.number.tolist() == list(range(200))
+    assert touched(repairs) == {Rule.OUT_OF_ORDER: 2}
+
+
+@given(st.lists(st.integers(0, 9), max_size=9))
+def test_so_many_lines_are_out_of_order_as_have_to_be_moved(times):
+    _, repairs = normalise(trace_of(GOOD, *(line(submit=time) for time in times)), 8)
+    subsequences = (
+        [time for place, time in enumerate(times) if chosen >> place & 1] for chosen in range(1 << len(times))
+    )
+    longest = max(len(some) for some in subsequences if some == sorted(some))
+    assert repairs.jobs[Rule.OUT_OF_ORDER] == len(times) - longest
+
+
+def test_no_job_is_an_error():
     with pytest.raises(TraceError, match="no job to simulate"):
-        normalise(trace_of(*rows), 8)
+        normalise(trace_of(line(run=-1)), 8)
+    with pytest.raises(TraceError, match=r"some\.swf: the trace is empty"):
+        normalise(trace_of(), 8)
 
 
 def test_without_any_requested_time_the_way_out_is_named():
-    with pytest.raises(
-        TraceError, match=r"no-requested-time 1\); `adaptor replay trace --missing-request run`"
-    ):
+    with pytest.raises(TraceError, match=r"no-requested-time 1\); --missing-request run"):
         normalise(trace_of(line(limit=-1)), 8)
 
 
@@ -150,8 +167,23 @@ def test_the_size_of_the_machine():
     assert machine_size(trace_of(*rows, header="; MaxNodes: 2\n; MaxProcs: 16\n"))[0] == 16
     assert machine_size(trace_of(*rows, header="; MaxNodes: 338 (of 512)\n"))[0] == 338
     assert machine_size(trace_of(*rows, header="; MaxProcs: -1\n"))[0] == 6
-    with pytest.raises(TraceError, match="--processors"):
-        machine_size(trace_of(header=""))
+    with pytest.raises(TraceError, match="neither the header nor a job says how many processors"):
+        machine_size(trace_of(line(allocated=-1, requested=-1), header=""))
+
+
+@pytest.mark.parametrize("label", ["MaxProcs", "MaxNodes"])
+@pytest.mark.parametrize("size", ["99999999999999999999", "9" * 5000, "100000001"])
+def test_a_machine_beyond_all_measure_is_refused(label, size):
+    with pytest.raises(TraceError, match=rf"some\.swf: the header's {label} .*--processors"):
+        machine_size(trace_of(line(), header=f"; {label}: {size}\n"))
+
+
+@pytest.mark.parametrize("longest", ["99999999999999999999", "9" * 5000])
+def test_a_header_with_an_impossible_longest_time_is_refused_where_it_is_needed(longest):
+    trace = trace_of(line(limit=-1), line(2), header=f"; MaxRuntime: {longest}\n")
+    assert len(normalise(trace, 8)[0]) == 1
+    with pytest.raises(TraceError, match=r"some\.swf: the header's MaxRuntime"):
+        normalise(trace, 8, Choices(missing_request="longest"))
 
 
 def test_the_archive_s_trace_becomes_the_normalised_one():

@@ -86,6 +86,8 @@ def test_other_columns_and_forms_do_as_well():
         ),
         (HEADER + DONE.replace("2026-01-01T00:00:10", "Unknown"), "x:2: Submit: a job without"),
         (HEADER + DONE.replace("|60|", "|sixty|"), "x:2: ElapsedRaw: 'sixty' is no number"),
+        (HEADER + DONE.replace("|60|", f"|{10**20}|"), f"x:2: ElapsedRaw: '{10**20}' is too large"),
+        (HEADER + DONE.replace("2026-01-01T00:00:10", str(10**20)), f"x:2: Submit: '{10**20}' is no time"),
     ],
 )
 def test_damaged_output_is_told_with_its_line(text, says):

@@ -1,0 +1,43 @@
+"""How sure a share of successes is that was counted in samples of several trials each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+from adaptor.experiments.bootstrap import Interval
+
+_ENOUGH = 10
+"""Samples from which on it is asked how much they differ."""
+
+
+def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> Interval:
+    """The share of successes with its interval (Wilson 1927), which misses the true share this often.
+
+    The trials of one sample go together: all may succeed because the sample is an easy one. So they do not
+    count as so many independent trials, but as so many as would make the shares of the samples differ as much
+    as they do; as one for each sample where there are few samples, or all are alike. That is never too many:
+    no shares differ more than those of samples with one trial each.
+
+    Args:
+        samples: one or more, each with one or more trials.
+        error: of the interval.
+    """
+    shares = np.array([np.mean(each) for each in samples])
+    share = float(shares.mean())
+    trials = _independent(shares, share, min(map(len, samples)))
+    z = NormalDist().inv_cdf(1 - error / 2)
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    return Interval(share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)))
+
+
+def _independent(shares: np.typing.NDArray[np.float64], share: float, each: int) -> float:
+    samples = len(shares)
+    spread = float(shares.var(ddof=1)) if samples >= _ENOUGH else 0.0
+    if not spread:
+        return samples
+    return min(max(samples, samples * share * (1 - share) / spread), samples * each)

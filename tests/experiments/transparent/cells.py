@@ -1,0 +1,20 @@
+"""Cells of the experiment by hand."""
+
+from __future__ import annotations
+
+from adaptor.experiments.bootstrap import Interval
+from adaptor.experiments.transparent.design import STRATEGIES
+from adaptor.experiments.transparent.summary import Cell, Share
+
+
+def share(**more) -> Share:
+    plain = {"held": 0.0, "used": 10.0, "lost": 1.0, "reclaims": 2.0, "local_jobs": 9.0, "later": 0.0}
+    return Share(**{"turnaround": Interval(1.0, 1.0, 1.0), "delay": 0.0, **plain, **more})
+
+
+def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, samples=3, **strategies) -> Cell:
+    by = {name: share() for name in STRATEGIES} | strategies
+    return Cell(
+        trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=samples, by=by,
+        explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),
+    )  # fmt: skip
