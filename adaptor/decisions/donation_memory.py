@@ -162,6 +162,7 @@ class DonationMemory:
             pilot.id: DonatedNode(
                 since=self._since.get(pilot.node, pilot.since),
                 until=min(planned.get(pilot.node, math.inf), end),
+                closes=end,
             )
             for pilot in pilots
         }

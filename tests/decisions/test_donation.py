@@ -16,7 +16,7 @@ from adaptor.daemon.clock import midnight
 from adaptor.daemon.step import step
 from adaptor.decisions import donation_memory as lender
 from adaptor.donation.situation import NodeUse
-from adaptor.protocol.messages import Leaving
+from adaptor.protocol.messages import Ending, Leaving, Result
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from adaptor.units import Duration
@@ -327,3 +327,26 @@ def test_hours_close(tmp_path: Path) -> None:
     assert not site.backend.orders
     assert "hours" in site.told("withheld")[-1]
     assert math.isfinite(site.state.memory.donation.closes(time.time(), midnight(time.time())))  # type: ignore[union-attr]
+
+
+def test_a_node_that_is_left_because_the_hours_close_was_not_taken(site: DonatingSite) -> None:
+    site.submit(1, allocation="mixed")
+    site.step()
+    (node,) = site.backend.donated
+    worker = site.start(node)
+    hour = time.localtime().tm_hour
+    hours = (f"{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00",)
+    site.config = msgspec.structs.replace(
+        site.config, donation=msgspec.structs.replace(PREEMPTIBLE, hours=hours)
+    )
+    site.restart()
+    site.step()
+    assert site.told("withdrawn")[-1] == "outside the hours in which idle nodes may be used"
+    broker = site.state.core.broker
+    (key,) = broker.state.workers[worker].held
+    ended = Result(key, Ending.ENDED, started=time.time() - 60, wall=60.0, signal=15)
+    broker.goodbye(worker, Leaving.SIGNAL, [ended], time.time())
+    asyncio.run(site.state.core.commit())
+    assert site.journal.connection.execute("SELECT outcome FROM attempt").fetchall() == [("walltime",)]
+    (bag,) = broker.state.bags.values()
+    assert bag.preempted == {}

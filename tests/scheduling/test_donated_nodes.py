@@ -27,8 +27,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def node(world: World, idle_for: float = 0.0, until: float = float("inf")) -> DonatedNode:
-    return DonatedNode(since=world.now - idle_for, until=until)
+def node(
+    world: World, idle_for: float = 0.0, until: float = float("inf"), closes: float = float("inf")
+) -> DonatedNode:
+    return DonatedNode(since=world.now - idle_for, until=min(until, closes), closes=closes)
 
 
 def outcomes(world: World) -> list[str]:
@@ -113,6 +115,41 @@ def test_a_task_that_keeps_losing_its_node_waits_for_a_formal_request(world: Wor
     assert world.broker.donation_demands("site") == ()
     assert world.join("formal").running
     assert world.states(bag) == ["leased"]
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_hours_that_close_take_no_node(world: World, silent: bool) -> None:
+    """A task that they cut on three evenings is not held: its runs were too short, by a time that is known.
+
+    The pilots may last longer than the hours: they waited in the queue, or the configuration has changed.
+    """
+    world.submit(1)
+    for evening, length in enumerate((40, 90, 200)):
+        worker = f"w{evening}"
+        player = world.join(worker, donated=node(world, closes=world.now + length))
+        world.report(player)
+        assert player.running
+        if silent:
+            world.now += length
+            del world.players[worker]
+            world.broker.lost(worker, AttemptOutcome.LOST, world.now, world.now)
+            world.commit()
+        else:
+            preempt(world, worker, after=length)
+    assert outcomes(world) == ["walltime"] * 3
+    (bag,) = world.broker.state.bags.values()
+    assert bag.preempted == {}
+    (demand,) = world.broker.donation_demands("site")
+    assert demand.wanted.needs == pytest.approx(2 * 200, rel=0.01), "growth_factor times what was not enough"
+    assert not world.join("short", donated=node(world, closes=world.now + 300)).running
+    assert world.join("long", donated=node(world, closes=world.now + 500)).running
+
+
+def test_a_node_that_is_taken_before_the_hours_close_is_taken(world: World) -> None:
+    world.submit(1)
+    world.join("w", donated=node(world, closes=world.now + 200))
+    preempt(world, "w", after=100)
+    assert outcomes(world) == ["preempted"]
 
 
 def test_in_a_transparent_bag_it_comes_after_all_others(world: World) -> None:

@@ -145,8 +145,8 @@ class CoreBag:
             place.plan_ahead()
         closing = closes(self._rules.hours, _clock(now), _clock(0))
         for p, pilot in self._pilots.items():
-            until = min(self._planned(p), closing)
-            broker.use_node(pilot, DonatedNode(since=_clock(int(place.lot[k.SINCE, p])), until=until))
+            until, since = min(self._planned(p), closing), _clock(int(place.lot[k.SINCE, p]))
+            broker.use_node(pilot, DonatedNode(since=since, until=until, closes=closing))
         view = DonationState(
             now=_clock(now),
             nodes=tuple(self._node(p) for p in range(place.lot.shape[1])),
