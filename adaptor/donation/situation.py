@@ -63,8 +63,6 @@ class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Our use of a donated node."""
 
     since: float
-    holder: str = ""
-    """The pilot or worker that has it, for whoever acts on the decisions."""
     busy: int = 0
     """Its processors on which tasks run."""
 

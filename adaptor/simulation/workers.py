@@ -16,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from adaptor.model import AttemptOutcome, TaskState
+from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, BagContext, Goodbye, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
@@ -37,14 +37,6 @@ class TaskEnded(msgspec.Struct, frozen=True):
     """Why it failed, where its last attempt does not say it."""
 
 
-class WorkerIdle(msgspec.Struct, frozen=True):
-    """A worker has nothing to run."""
-
-    pilot: int
-    worker: str
-    at: float
-
-
 class WorkerLeft(msgspec.Struct, frozen=True):
     """A worker has said Goodbye; its pilot ends when its last worker leaves."""
 
@@ -54,7 +46,7 @@ class WorkerLeft(msgspec.Struct, frozen=True):
     at: float
 
 
-Event = AttemptStart | AttemptEnd | TaskEnded | WorkerIdle | WorkerLeft
+Event = AttemptStart | AttemptEnd | TaskEnded | WorkerLeft
 
 _Said = Hello | Report | Goodbye
 
@@ -115,14 +107,6 @@ class SimulatedWorkers:
         """The scheduler ends a pilot: its workers get a signal, end what runs and say Goodbye."""
         for worker in self._of(pilot):
             self._leave(worker, Leaving.SIGNAL, now)
-        self._deliver(now)
-
-    def lose_pilot(self, pilot: int, outcome: AttemptOutcome, now: float) -> None:
-        """The workers of a pilot are gone without a word, and the broker is told what became of it."""
-        for worker in self._of(pilot):
-            del self._workers[worker.id]
-            self.broker.lost(worker.id, outcome, now, now)
-        self._answer(now)
         self._deliver(now)
 
     def next_event(self) -> float:
@@ -201,7 +185,6 @@ class SimulatedWorkers:
             return
         if worker.idle and worker.idle_since is None:
             worker.idle_since = now
-            self._events.append(WorkerIdle(worker.pilot.pilot, worker.id, now))
             over = now + self._idle_timeout[worker.pilot.site]
             self._plan(over, _IDLE, worker, partial(self._leave_idle, worker, now))
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from adaptor.bag_spec import BagSpec
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules
@@ -17,7 +15,7 @@ from adaptor.scheduling.changes import AttemptEnd, AttemptStart
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.worker import Attempt, PilotPlace
-from adaptor.simulation.workers import SimulatedWorkers, TaskEnded, WorkerIdle, WorkerLeft
+from adaptor.simulation.workers import SimulatedWorkers, TaskEnded, WorkerLeft
 
 GIB = 1 << 30
 
@@ -137,24 +135,18 @@ def test_an_idle_worker_waits_and_gets_what_comes():
     workers.add_bag(bag(1, id=2), takes(500.0), 0.0)
     workers.start(pilot(1), 0.0)
     workers.start(pilot(2, 2), 0.0)
-    events = workers.advance(20.0)
-    assert [(event.pilot, event.at) for event in of(WorkerIdle, events)] == [(1, 10.0)]
+    assert not of(WorkerLeft, workers.advance(20.0))
     workers.add_bag(bag(1, id=3), takes(10.0), 25.0)
     events = workers.advance(100.0)
-    assert [(event.pilot, event.at) for event in of(WorkerIdle, events)] == [(1, 35.0)]
     assert [(left.pilot, left.at, left.why) for left in of(WorkerLeft, events)] == [(1, 65.0, Leaving.IDLE)]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_what_a_pilot_loses_is_run_elsewhere(told):
+def test_what_a_pilot_loses_is_run_elsewhere():
     workers = scene()
     workers.add_bag(bag(2), takes(50.0), 0.0)
     workers.start(pilot(1), 0.0)
     workers.advance(20.0)
-    if told:
-        workers.end_pilot(1, 20.0)
-    else:
-        workers.lose_pilot(1, AttemptOutcome.LOST, 20.0)
+    workers.end_pilot(1, 20.0)
     workers.start(pilot(2, 2), 20.0)
     events = workers.advance(200.0)
     assert {end.at for end in of(TaskEnded, events)} == {70.0}
