@@ -248,7 +248,7 @@ class SiteMemory:
 
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site."""
-        broker.set_longest(self.name, max(1.0, self.limits.max_tr - self.pad))
+        broker.set_longest(self.name, self.rules.longest_task)
 
     # --- donated nodes -----------------------------------------------------------------------------
 

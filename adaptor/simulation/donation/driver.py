@@ -118,9 +118,9 @@ class _Driver:
         """Go on to the next second in which something happens on the cluster, or is learned."""
         bag, cluster = self._bag, self._cluster
         coming = cluster.next_event()
-        stop = min([NEVER if coming is None else coming, *bag.ends()])
+        stop = min([NEVER if coming is None else coming, *self._place.ends()])
         self._check_hope(stop)
-        if bag.waiting and bag.some_unused:
+        if bag.waiting and self._place.some_unused:
             stop = min(stop, cluster.now + INTERVAL, *self._openings())
         stop = min(bag.run(min(stop, NEVER - 1)), stop)
         if stop < NEVER:
@@ -134,7 +134,7 @@ class _Driver:
 
     def _check_hope(self, coming: int) -> None:
         """Raises ReplayError where an idle cluster has not been used for long."""
-        if coming < NEVER or self._bag.used or self._pilots:
+        if coming < NEVER or len(self._place.used) or self._pilots:
             self._happened = self._cluster.now
         elif self._cluster.now - self._happened > _NO_HOPE:
             raise ReplayError("the rules of the donation leave no node on which the waiting tasks fit")
@@ -162,7 +162,7 @@ class _Driver:
 
     def _take_in(self) -> bool:
         """Ends and starts of jobs and of pilots on donated processors; whether to ask the planner."""
-        used = self._bag.used
+        used = len(self._place.used)
         self._bag.expire()
         ended, started = self._place.changes()
         for job in ended:
@@ -171,7 +171,7 @@ class _Driver:
         ours = any(job in self._pilots for job in (*ended, *started))
         for job in started:
             self._bag.start(job, self._begun(job))
-        return ours or self._bag.used < used
+        return ours or len(self._place.used) < used
 
     def _begun(self, job: int) -> int | None:
         """The deadline of a pilot that has started; None for a local job."""
@@ -198,7 +198,7 @@ class _Driver:
         idle = [
             job
             for job, pilot in self._pilots.items()
-            if pilot.state is PilotState.RUNNING and not self._bag.busy(job)
+            if pilot.state is PilotState.RUNNING and not self._place.busy(job)
         ]
         for job in idle:
             self._cluster.end(job, self._cluster.now)
@@ -224,7 +224,7 @@ class _Driver:
         queue = planned_queue(self._cluster)
         donated = tuple(
             RunningJob(f"donated until {end}", processors, float(end))
-            for end, processors in self._bag.ends().items()
+            for end, processors in self._place.ends().items()
         )
         if donated:
             queue = msgspec.structs.replace(queue, running=(*queue.running, *donated))

@@ -73,19 +73,9 @@ class KernelBag:
         s = self._s
         return int(self.total - s[k.FRESH] + s[k.BACKS] + s[k.HELDS])
 
-    @property
-    def used(self) -> int:
-        return int((self._place.lot[k.USED] >= 0).sum())
-
-    @property
-    def some_unused(self) -> bool:
-        lot = self._place.lot
-        return bool(((lot[k.OWNER] < 0) & (lot[k.USED] < 0)).any())
-
     def figures(self, now: int) -> dict[str, int]:
-        used = self._place.lot[k.USED]
         return {
-            "used": int(self._s[k.USED_TIME] + (now - used[used >= 0]).sum()),
+            "used": int(self._s[k.USED_TIME]) + self._place.used_until(now),
             "donated": int(self._s[k.DONATED]),
             "lost": self._lost,
             "reclaims": self._reclaims,
@@ -104,11 +94,6 @@ class KernelBag:
             runtime=max(estimates),
             shortest=min(estimates),
         )
-
-    def ends(self) -> dict[int, int]:
-        lot = self._place.lot
-        ends, counts = np.unique(lot[k.UNTIL, lot[k.USED] >= 0], return_counts=True)
-        return dict(zip(ends.tolist(), counts.tolist(), strict=True))
 
     def expire(self) -> None:
         lot, now = self._place.lot, self._place.cluster.now
@@ -168,10 +153,6 @@ class KernelBag:
             self._learner.forget(task)
         s[[k.COUNT, k.TOTAL, k.SQUARES, k.OVER]] = 0
         return self._estimate()
-
-    def busy(self, job: int) -> bool:
-        lot = self._place.lot
-        return bool(((lot[k.OWNER] == job) & (lot[k.TASK] >= 0)).any())
 
     def _leave(self, p: int, *, preempted: bool) -> None:
         """Leave a donated processor; what runs there waits again.
