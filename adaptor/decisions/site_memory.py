@@ -278,6 +278,15 @@ class SiteMemory:
             for pilot, node in self.donation.donated_nodes(self.donated, now, midnight).items():
                 broker.use_node(pilot, node)
 
+    def expect_requests(self, broker: Broker) -> None:
+        """Tell the broker when the next formal requests are predicted to start."""
+        starts: dict[int | None, float] = {}
+        for pilot in self.pilots.values():
+            at = pilot.predicted_start
+            if not pilot.node and pilot.started is None and not pilot.cancel_reason and at is not None:
+                starts[pilot.bag] = min(at, starts.get(pilot.bag, at))
+        broker.expect_requests(self.name, starts)
+
     # --- what observations do to it --------------------------------------------------------------
 
     def meter(self, broker: Broker, pilot: Pilot, ledger: Ledger) -> None:

@@ -350,3 +350,32 @@ def test_a_node_that_is_left_because_the_hours_close_was_not_taken(site: Donatin
     assert site.journal.connection.execute("SELECT outcome FROM attempt").fetchall() == [("walltime",)]
     (bag,) = broker.state.bags.values()
     assert bag.preempted == {}
+
+
+def test_a_held_task_goes_back_to_a_donated_node_where_its_request_starts_late(site: DonatingSite) -> None:
+    """Three nodes were taken from it; then the formal request that it waits for is predicted for tomorrow."""
+    site.submit(1, allocation="mixed")
+    broker, now = site.state.core.broker, time.time()
+    (bag,) = broker.state.bags.values()
+    for _ in range(3):
+        bag.preempt(0, 60.0)
+    site.step()
+    assert not site.backend.donated
+    (pilot,) = site.state.pilots.values()
+    assert not pilot.node
+    pilot.predicted_start = now + 86400
+    site.step()
+    assert len(site.backend.donated) == 1
+    assert site.holding(site.start(*site.backend.donated)) == 1
+
+
+def test_the_request_of_a_held_task_that_starts_soon_is_waited_for(site: DonatingSite) -> None:
+    site.submit(1, allocation="mixed")
+    (bag,) = site.state.core.broker.state.bags.values()
+    for _ in range(3):
+        bag.preempt(0, 60.0)
+    site.step()
+    (pilot,) = site.state.pilots.values()
+    pilot.predicted_start = time.time() + 1
+    site.step()
+    assert not site.backend.donated

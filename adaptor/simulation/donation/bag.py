@@ -53,6 +53,9 @@ class DonationBag(Protocol):
     def end(self, job: int) -> None:
         """A job has ended; tasks that ran in it are cut and wait again."""
 
+    def expect(self, start: int | None) -> None:
+        """When the next formal request is predicted to start; None: none waits to."""
+
     def use_nodes(self) -> None:
         """Do what the donation decides now, and start tasks on all idle processors of ours."""
 

@@ -122,6 +122,9 @@ class CoreBag:
         self._place.vacate(job)
         self._sync()
 
+    def expect(self, start: int | None) -> None:
+        self._broker.expect_requests(_SITE, {} if start is None else {None: _clock(start)})
+
     def use_nodes(self) -> None:
         broker, place, now = self._broker, self._place, self._place.cluster.now
         broker.learn_hazard(_SITE, place.learner.hazard)

@@ -96,6 +96,8 @@ class _Driver:
         self._pilots: dict[int, PilotView] = {}
         self._held = self._requests = 0
         self._happened = self._cluster.now
+        self._starts: dict[int, float] = {}
+        """By job that waits: when it is predicted to start."""
 
     def run(self) -> DonationResult:
         bag, submitted = self._bag, self._cluster.now
@@ -154,6 +156,7 @@ class _Driver:
         again = True
         while again:
             wanted |= self._take_in()
+            self._bag.expect(math.ceil(min(self._starts.values())) if self._starts else None)
             self._bag.use_nodes()
             again = self._leave()
             if self._formal and (wanted or not self._pilots) and self._bag.waiting:
@@ -178,6 +181,7 @@ class _Driver:
         pilot = self._pilots.get(job)
         if pilot is None:
             return None
+        self._starts.pop(job, None)
         start, limit, processors = self._cluster.started_job(job)
         self._pilots[job] = msgspec.structs.replace(
             pilot,
@@ -190,6 +194,7 @@ class _Driver:
 
     def _forget(self, job: int) -> None:
         pilot = self._pilots.pop(job, None)
+        self._starts.pop(job, None)
         if pilot is not None and pilot.started is not None:
             self._held += pilot.request.p * (self._cluster.now - int(pilot.started))
 
@@ -212,6 +217,8 @@ class _Driver:
                 request = decision.crafted.request
                 job = self._cluster.submit(request.p, request.tr)
                 self._pilots[job] = PilotView(id=job, state=PilotState.QUEUED, request=request)
+                if decision.crafted.predicted_start is not None:
+                    self._starts[job] = decision.crafted.predicted_start
                 self._requests += 1
                 done = True
             elif isinstance(decision, Withdraw):

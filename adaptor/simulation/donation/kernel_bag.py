@@ -8,7 +8,7 @@ import numpy as np
 
 from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.situation import Demand
-from adaptor.donation.fitting import held, least_probability
+from adaptor.donation.fitting import held, least_probability, release_probability
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation.donation import kernels as k
@@ -49,10 +49,12 @@ class KernelBag:
         )
         self._least = least_probability(allocation, rules)
         self._level = math.inf if self._least <= 0 else -math.log(self._least)
+        self._levels = (self._level, -math.log(rules.last_fit))
         self._known = place.learner.hazard
         self._hazard = numbers(self._known)
         self._s = np.zeros(k.SCALARS, np.int64)
         self._s[k.POSSIBLE] = terms.possible
+        self._s[k.FORMAL] = -1
         self._s[k.NO_OTHER_PLACE] = allocation == "transparent"
         self._tasks = np.zeros((4, self.total), np.int64)
         self._tasks[k.RUNTIME] = runtimes
@@ -118,29 +120,44 @@ class KernelBag:
         self._place.vacate(job)
         self._estimate()
 
+    def expect(self, start: int | None) -> None:
+        self._s[k.FORMAL] = -1 if start is None else start
+
     def use_nodes(self) -> None:
         place, s = self._place, self._s
         if place.learner.hazard is not self._known:
             self._known = place.learner.hazard
             self._hazard = numbers(self._known)
         now = place.cluster.now
-        waiting = self.waiting if s[k.NO_OTHER_PLACE] else self.waiting - int(s[k.HELDS])
-        if waiting and self._least <= 1:
+        waiting, held = self.waiting, 0
+        if not s[k.NO_OTHER_PLACE]:
+            waiting, held = waiting - int(s[k.HELDS]), int(s[k.HELDS])
+        released = held > 0 and s[k.FORMAL] >= 0
+        if waiting or released:
             place.plan_ahead()
-            useful, needs = self._rules.useful_time, self._least_need()
-            chosen = to_use(place.lot, now, self._hazard, self._level, useful, waiting, needs)
-            planned = NEVER if self._rules.choose == "all" else place.lot[k.PLANNED, chosen]
-            place.lot[k.USED, chosen] = now
-            place.lot[k.UNTIL, chosen] = np.minimum(planned, now + self._max_tr)
+        if waiting:
+            self._use(self._level, waiting, self._least_need())
+        if released and s[k.FORMAL] > now:
+            need = self._least_need_of_held()
+            least = release_probability(need, float(s[k.FORMAL] - now), self._rules)
+            self._use(-math.log(least), held, need)
         self.fill()
+
+    def _use(self, level: float, waiting: int, needs: float) -> None:
+        """Take processors into use for so many tasks of one kind."""
+        place, now = self._place, self._place.cluster.now
+        chosen = to_use(place.lot, now, self._hazard, level, self._rules.useful_time, waiting, needs)
+        planned = NEVER if self._rules.choose == "all" else place.lot[k.PLANNED, chosen]
+        place.lot[k.USED, chosen] = now
+        place.lot[k.UNTIL, chosen] = np.minimum(planned, now + self._max_tr)
 
     def fill(self) -> None:
         lot, now = self._place.lot, self._place.cluster.now
-        k.fill(self._s, lot, self._tasks, self._queue, self._hazard, self._level, now)
+        k.fill(self._s, lot, self._tasks, self._queue, self._hazard, self._levels, now)
 
     def run(self, until: int) -> int:
         s, lot = self._s, self._place.lot
-        return int(k.run(s, lot, self._tasks, self._queue, self._over, self._hazard, self._level, until))
+        return int(k.run(s, lot, self._tasks, self._queue, self._over, self._hazard, self._levels, until))
 
     def learn(self) -> bool:
         s = self._s
@@ -208,6 +225,10 @@ class KernelBag:
             again.append(self._queue[k.HELD, : s[k.HELDS]])
         least = 0 if s[k.FRESH] < self.total else int(needs[np.concatenate(again)].min(initial=NEVER))
         return max(int(s[k.KNOWN]), least)
+
+    def _least_need_of_held(self) -> float:
+        s, held = self._s, self._queue[k.HELD, : self._s[k.HELDS]]
+        return float(max(s[k.KNOWN], np.maximum(self._tasks[k.OWN], self._tasks[k.RAN])[held].min()))
 
     def _estimate(self) -> bool:
         estimate = math.ceil(self._learner.estimate)

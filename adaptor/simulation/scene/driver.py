@@ -107,6 +107,7 @@ class SimulatedDriver:
             if not pilot.in_system:
                 self._ended(memory, pilot, now)
                 woken.add(site)
+        memory.expect_requests(self.broker)
         if memory.wants_nodes(self.broker, now):
             memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
         memory.read(simulated.queue_state() if memory.wants_queue(self.broker) else None)

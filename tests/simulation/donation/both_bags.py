@@ -77,6 +77,9 @@ class BothBags:
         self._both(lambda bag: bag.end(job))
         self._same()
 
+    def expect(self, start: int | None) -> None:
+        self._both(lambda bag: bag.expect(start))
+
     def use_nodes(self) -> None:
         self._both(lambda bag: bag.use_nodes())
         self._same()
