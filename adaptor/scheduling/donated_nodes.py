@@ -42,15 +42,11 @@ def take_for_donated(
         kept = held(fate.times, rules)
         if kept and other is not None:
             continue
-        if kept and bag.spec.allocation == "mixed":
-            need = donated_need(state, bag, worker.site, task)
-            fits = release.allows(need)
-        elif fate.ran > longest:
+        waits = kept and bag.spec.allocation == "mixed"
+        if fate.ran > (release.longest if waits else longest):
             continue
-        else:
-            need = donated_need(state, bag, worker.site, task)
-            fits = need <= longest
-        if not fits or need + last >= worker.too_long:
+        need = donated_need(state, bag, worker.site, task)
+        if not (release.allows(need) if waits else need <= longest) or need + last >= worker.too_long:
             continue
         if not kept:
             return bag.take(position), need + last
@@ -84,19 +80,19 @@ class _Release:
         self._state, self._worker, self._now = state, worker, now
         start = state.next_start(bag)
         self._wait = 0.0 if start is None else start - now
-        self._too_long = math.inf
+        self.longest = self._room_for(0.0) if self._wait > 0 else -math.inf
+        """Seconds above which none may be. Where one does not fit, no longer one does."""
 
     def allows(self, need: float) -> bool:
-        """Thousands of held tasks are asked for: where one does not fit, no longer one does."""
-        if self._wait <= 0 or need >= self._too_long:
-            return False
-        state, site = self._state, self._worker.site
-        fits = need <= _room(
-            state, self._worker, self._now, release_probability(need, self._wait, state.rules(site))
-        )
+        """Whether a task of so many seconds may be started."""
+        fits = need <= self.longest and need <= self._room_for(need)
         if not fits:
-            self._too_long = need
+            self.longest = min(self.longest, math.nextafter(need, -math.inf))
         return fits
+
+    def _room_for(self, need: float) -> float:
+        least = release_probability(need, self._wait, self._state.rules(self._worker.site))
+        return _room(self._state, self._worker, self._now, least)
 
 
 def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
