@@ -7,7 +7,6 @@ epoch (in replay: since the start of the trace), every duration is seconds.
 from __future__ import annotations
 
 import enum
-import math
 from typing import Literal
 
 import msgspec
@@ -215,6 +214,3 @@ class AttemptOutcome(enum.Enum):
     def charged(self) -> bool:
         """Whether it counts towards the task's retry limit."""
         return self is AttemptOutcome.FAILED
-
-
-FOREVER = math.inf

@@ -123,7 +123,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     subject: str
     """`pilot 12`, `bag 3` or the site's name."""
-    kind: Literal["issued", "divided", "withheld", "withdrawn", "refused", "ended", "state", "problem"]
+    kind: Literal[
+        "issued", "divided", "withheld", "withdrawn", "refused", "ended", "state", "problem", "removed"
+    ]
     text: str
     """One sentence with the numbers."""
 
@@ -174,12 +176,28 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds; a begun one counts whole."""
 
 
+class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that is not settled, of a site that the configuration no longer has."""
+
+    pilot: int
+    site: str
+    reserved: float
+    """Credits."""
+    submitted: float
+    started: float | None
+    """None: it is not known to have started."""
+    due: float
+    """When it has certainly ended, and is settled."""
+
+
 class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
     """`adaptor credits`."""
 
     sites: list[CreditLine]
     bags: list[CreditLine]
     prices: list[SitePrice]
+    """Known to the running daemon only."""
+    removed: list[RemovedPilotView] = []
     """Known to the running daemon only."""
 
 

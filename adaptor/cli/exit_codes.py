@@ -11,7 +11,6 @@ import click
 
 from adaptor.errors import AdaptorError
 
-USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 1
 """As in click."""

@@ -22,6 +22,11 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
 
+    @property
+    def longest_task(self) -> float:
+        """Seconds of the longest task that a request can hold."""
+        return max(1.0, self.limits.max_tr - self.pad)
+
 
 class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     """All that a heuristic may look at (De Rose §4.3)."""

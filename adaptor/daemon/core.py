@@ -98,8 +98,7 @@ class Core:
         """
         told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
         for (pilot, site), keys in self.journal.started_in(told).items():
-            if site in self.terms:
-                self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
+            self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
 
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))

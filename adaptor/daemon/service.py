@@ -24,6 +24,7 @@ from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
+from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
 from adaptor.daemon.server import Message, Server
 from adaptor.daemon.shutdown import end_pilots
 from adaptor.daemon.site import Site
@@ -110,6 +111,7 @@ class Service:
         # Each site may have several questions under way; those that hang must not hold the others up.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(8 + 6 * len(self.sites)))
         await self._write_access_files()
+        await self._settle_removed()
         scheduler = self._schedule()
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
@@ -190,6 +192,7 @@ class Service:
             scheduler.add_job(_wake, "interval", [state], seconds=seconds, id=f"look at {state.name}")
         scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
         scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
+        scheduler.add_job(self._settle_removed, "interval", seconds=60.0, id="removed sites")
         scheduler.start()
         self.wake_sites()
         return scheduler
@@ -235,17 +238,20 @@ class Service:
         self.stalled = ""
         self.wake_sites()
 
+    async def _settle_removed(self) -> None:
+        """Budgets get back what pilots of sites that left the configuration cannot cost any more."""
+        if self.stalled:
+            return
+        try:
+            if await settle_removed(self.core):
+                self.wake_sites()
+        except JournalError as error:
+            self._stall(error)
+
     def _load_pilots(self) -> None:
         for state in self.sites.values():
             state.load_pilots()
-        for row in self.core.journal.pilots_in_system():
-            if row.site not in self.sites:
-                log.warning(
-                    "pilot %d (%s) is at site %s, which the configuration no longer has: it is left alone",
-                    row.id,
-                    row.job,
-                    row.site,
-                )
+        tell_of_removed(self.core)
 
     # --- messages and periodic work --------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adaptor.config.schema import Config, SiteConfig
+from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
 from adaptor.model import Limits
@@ -87,7 +88,7 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
     return SiteTerms(
         initial_tr=float(config.initial_tr),
         growth_factor=config.growth_factor,
-        longest=max(1.0, limits.max_tr - float(config.pad)),
+        longest=SiteRules(limits=limits, pad=float(config.pad)).longest_task,
         last=min(float(config.grace_time), LAST_SECONDS),
         latency=latency_of(config),
         donation=config.donation.rules() if config.donation else None,

@@ -13,7 +13,7 @@ from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
-from adaptor.donation.fitting import least_probability, room, slots_on
+from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.situation import DonationState, LeaveNodes, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
@@ -240,7 +240,7 @@ class _Choice:
     def _fits(self, node: NodeView, demand: BagDonationDemand, until: float) -> bool:
         """Whether the shortest of the tasks is likely to finish there, as when the node was chosen."""
         donation, wanted, now = self._donation, demand.wanted, self._snapshot.now
-        probability = least_probability(wanted.allocation, donation.rules)
+        probability = demanded_probability(wanted, donation.rules, now)
         return room(donation.hazard, now - node.since, until - now, probability) >= wanted.needs
 
     def _pilot(self, node: NodeView, wanted: _Wanted, decision: UseNodes) -> SubmitRequest | str:
@@ -256,7 +256,9 @@ class _Choice:
                 f"{node.name} can be used for {format_duration(tr)}"
                 f"{' (max_tr)' if tr == self._donation.longest else ''}"
             )
-        payers = {each.bag: float(each.wanted.waiting) for each in wanted.demands}
+        payers: dict[int, float] = {}
+        for each in wanted.demands:
+            payers[each.bag] = payers.get(each.bag, 0.0) + each.wanted.waiting
         allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now)
         found = afford(allowance, Request(node.processors, tr), least)
         if found.request is None:

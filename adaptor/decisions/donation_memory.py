@@ -172,6 +172,7 @@ class DonationMemory:
             pilot.id: DonatedNode(
                 since=self._since.get(pilot.node, pilot.since),
                 until=min(planned.get(pilot.node, math.inf), end),
+                closes=end,
             )
             for pilot in pilots
         }
@@ -235,7 +236,6 @@ def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
     awaited = any(each.awaited for each in workers)
     return DonatedUse(
         since=pilot.since,
-        holder=str(pilot.id),
         busy=max(busy, 1) if awaited or any(each.held for each in workers) else 0,
     )
 
@@ -246,5 +246,5 @@ def _unknown(pilot: Pilot) -> NodeView:
         name=pilot.node,
         processors=pilot.request.p,
         use=NodeUse.AWAY,
-        donated=DonatedUse(since=pilot.since, holder=str(pilot.id)),
+        donated=DonatedUse(since=pilot.since),
     )

@@ -257,7 +257,7 @@ class SiteMemory:
 
     def set_longest(self, broker: Broker) -> None:
         """Tell the broker the longest task of this site."""
-        broker.set_longest(self.name, max(1.0, self.limits.max_tr - self.pad))
+        broker.set_longest(self.name, self.rules.longest_task)
 
     # --- donated nodes -----------------------------------------------------------------------------
 
@@ -286,6 +286,15 @@ class SiteMemory:
             broker.learn_hazard(self.name, self.donation.learner.hazard)
             for pilot, node in self.donation.donated_nodes(self.donated, now, midnight).items():
                 broker.use_node(pilot, node)
+
+    def expect_requests(self, broker: Broker) -> None:
+        """Tell the broker when the next formal requests are predicted to start."""
+        starts: dict[int | None, float] = {}
+        for pilot in self.pilots.values():
+            at = pilot.predicted_start
+            if not pilot.node and pilot.started is None and not pilot.cancel_reason and at is not None:
+                starts[pilot.bag] = min(at, starts.get(pilot.bag, at))
+        broker.expect_requests(self.name, starts)
 
     # --- what observations do to it --------------------------------------------------------------
 

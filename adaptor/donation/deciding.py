@@ -11,11 +11,10 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from adaptor.donation.fitting import least_probability, room, slots_on
+from adaptor.donation.fitting import demanded_probability, room, slots_on
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import (
-    Allocation,
     DonatedUse,
     DonationDecision,
     DonationDemand,
@@ -56,16 +55,13 @@ class _Step:
         self._view, self._rules, self._now, self._hazard = view, view.rules, view.now, hazard
         self._closes = closes(view.rules.hours, view.now, view.midnight)
         self._demands = [each for each in view.demands if each.waiting and each.allocation != "explicit"]
-        self._least = {
-            each.allocation: least_probability(each.allocation, view.rules) for each in self._demands
-        }
         self._leave: dict[str, list[str]] = defaultdict(list)
         """Names of nodes to leave, by the reason."""
         self._used: list[NodeView] = []
         self._idle: list[tuple[float, float, int, NodeView]] = []
         """The best to use comes first."""
-        self._room: dict[Allocation, dict[float, float]] = {each: {} for each in self._least}
-        """By the instants since when nodes are idle: seconds of the longest task."""
+        self._room: dict[float, dict[float, float]] = defaultdict(dict)
+        """By probability and the instants since when nodes are idle: seconds of the longest task."""
         for position, node in enumerate(nodes):
             if node.donated is not None:
                 self._keep_or_leave(node, node.donated)
@@ -171,10 +167,10 @@ class _Step:
 
     def _is_likely(self, node: NodeView, demand: DonationDemand) -> bool:
         """Whether it ends before a local job takes the node, with the probability that the rules want."""
-        known = self._room[demand.allocation]
+        least = demanded_probability(demand, self._rules, self._now)
+        known = self._room[least]
         longest = known.get(node.since)
         if longest is None:  # nodes come free together, when a job ends
-            least = self._least[demand.allocation]
             longest = known[node.since] = room(self._hazard, self._now - node.since, math.inf, least)
         return longest > 0 and demand.needs <= longest
 

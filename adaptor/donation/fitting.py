@@ -15,6 +15,25 @@ def least_probability(allocation: Allocation, rules: DonationRules) -> float:
     return {"explicit": 2.0, "mixed": rules.fit, "transparent": rules.last_fit}[allocation]
 
 
+def release_probability(need: float, wait: float, rules: DonationRules) -> float:
+    """With which a held task must finish on a donated node to be started there all the same.
+
+    Started from scratch until it finishes, at the same odds each time, it takes need / probability seconds at
+    most; a formal request that starts in `wait` seconds has done it after wait + need. It is not tried with
+    less than `last_fit`.
+    """
+    if wait <= 0:
+        return 2.0
+    return max(rules.last_fit, need / (need + wait))
+
+
+def demanded_probability(demand: DonationDemand, rules: DonationRules, now: float) -> float:
+    """With which the shortest task of a demand must finish before its node is taken."""
+    if demand.held_until is None:
+        return least_probability(demand.allocation, rules)
+    return release_probability(demand.needs, demand.held_until - now, rules)
+
+
 def room(hazard: Hazard, age: float, until_planned: float, probability: float) -> float:
     """The estimated seconds of the longest task that may be started on a donated node; 0: none.
 
@@ -41,8 +60,9 @@ def slots_on(node: NodeView, free: int, demand: DonationDemand) -> int:
 def held(preempted: int, rules: DonationRules) -> bool:
     """Whether a task was preempted so often that donated nodes are kept for others.
 
-    In a `mixed` bag it waits for a pilot of a formal request, and is the first to be started there. A
-    `transparent` bag has no such pilots: it is started where no other waiting task fits.
+    In a `mixed` bag it waits for a pilot of a formal request, and is the first to be started there, unless
+    the request is predicted so late that donated nodes are likely to do it before (`release_probability`).
+    A `transparent` bag has no such pilots: it is started where no other waiting task fits.
     """
     return rules.choose == "likely" and preempted >= rules.patience
 

@@ -63,8 +63,6 @@ class DonatedUse(msgspec.Struct, frozen=True, kw_only=True):
     """Our use of a donated node."""
 
     since: float
-    holder: str = ""
-    """The pilot or worker that has it, for whoever acts on the decisions."""
     busy: int = 0
     """Its processors on which tasks run."""
 
@@ -87,7 +85,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
 class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
     """Waiting tasks of one kind that may run on donated nodes.
 
-    Tasks of a `mixed` bag that are held for formal requests (`fitting.held`) are not among them.
+    Tasks of a `mixed` bag that are held for formal requests (`fitting.held`) are a demand of their own, if a
+    request is waited for.
     """
 
     waiting: int
@@ -97,6 +96,8 @@ class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
     needs: float = 0.0
     """Estimated seconds of the shortest of them; 0 while nothing is known."""
     allocation: Allocation = "mixed"
+    held_until: float | None = None
+    """When the request for which they are held is predicted to start; None: they are not held."""
 
 
 class DonationState(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from adaptor.journal.pilot_rows import (
     PilotWait,
     insert_pilot,
     pilots_in_system,
+    signs_of_life,
     started_in,
     waits,
 )
@@ -108,16 +109,6 @@ class Journal:
                 found.update(((bag, number), packed) for number, packed in rows)
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
-    def runtimes(self, bag: int, every: int = 1) -> list[float]:
-        """Seconds that the finished tasks of a bag took; of every `every` tasks one."""
-        with guarded(self.path):
-            rows = self.connection.execute(
-                "SELECT wall FROM attempt"
-                " WHERE bag = ? AND outcome = ? AND wall IS NOT NULL AND task % ? = 0",
-                (bag, AttemptOutcome.DONE.value, every),
-            )
-            return [wall for (wall,) in rows]
-
     def write(
         self, changes: Changes, now: float, also: Callable[[sqlite3.Connection], None] | None = None
     ) -> None:
@@ -164,6 +155,11 @@ class Journal:
         """The attempts by the pilot in which they were started, and its site; unknown ones are left out."""
         with guarded(self.path):
             return started_in(self.connection, keys)
+
+    def signs_of_life(self, pilot: int) -> tuple[float | None, float | None]:
+        """The first start and the last end of a pilot's attempts; no end while one runs."""
+        with guarded(self.path):
+            return signs_of_life(self.connection, pilot)
 
     def update_pilot(
         self,
@@ -238,3 +234,11 @@ class Journal:
                 (time, site, pilot, kind, text),
             )
             return int(row.lastrowid or 0)
+
+    def explained(self, pilot: int, kind: str) -> float | None:
+        """When a decision or an event of this kind was last told of a pilot; None: never."""
+        with guarded(self.path):
+            (at,) = self.connection.execute(
+                "SELECT MAX(time) FROM decision WHERE pilot = ? AND kind = ?", (pilot, kind)
+            ).fetchone()
+        return None if at is None else float(at)

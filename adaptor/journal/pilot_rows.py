@@ -135,6 +135,26 @@ def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, End
     return found
 
 
+def signs_of_life(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
+    """The first start and the last end of a pilot's attempts, however they ended; no end while one runs."""
+    first, last, running = db.execute(
+        "SELECT MIN(started), MAX(ended), SUM(outcome IS NULL) FROM attempt"
+        " WHERE pilot = ? AND started IS NOT NULL",
+        (pilot,),
+    ).fetchone()
+    return first, None if running else last
+
+
+def write_off(
+    db: sqlite3.Connection, pilot: int, started: float | None, ended: float, end_reason: str
+) -> None:
+    """End a pilot of which nothing more will be heard."""
+    db.execute(
+        "UPDATE pilot SET state = ?, started = ?, ended = ?, end_reason = ? WHERE id = ?",
+        (PilotState.VANISHED.value, started, ended, end_reason, pilot),
+    )
+
+
 def _reported_times(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
     """The first start and the last end of a pilot's attempts that a worker has reported."""
     marks = ",".join("?" * len(_REPORTED))

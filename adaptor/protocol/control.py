@@ -155,6 +155,18 @@ class SetBudget(msgspec.Struct, frozen=True, tag=True):
     credits: float
 
 
+class SettleSite(msgspec.Struct, frozen=True, tag=True):
+    """Settle the pilots of a site that the configuration no longer has; answered by Settled."""
+
+    site: str
+    ended: float | None = None
+    """When they ended, epoch seconds; None: by what the daemon knows."""
+
+
+class Settled(msgspec.Struct, frozen=True, tag=True):
+    pilots: int
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """End the daemon. `pilots`: cancel its pilots too; otherwise they go on and are met again."""
 
@@ -187,11 +199,12 @@ Question = (
     | Retry
     | GetCredits
     | SetBudget
+    | SettleSite
     | Stop
 )
 Answer = (
     Submitted | Bags | Tasks | Pilots | Report | Why | Sites | Slots | Daemon | Changed | Credits
-    | Stopping | Failure
+    | Settled | Stopping | Failure
 )  # fmt: skip
 
 _encoder = msgspec.msgpack.Encoder()

@@ -124,6 +124,10 @@ class Broker:
         """Set or update the donated node on which a pilot runs."""
         self.state.donated[pilot] = node
 
+    def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
+        """Set when the next request of a site is predicted to start, by the only bag that it is for."""
+        self.state.starts[site] = starts
+
     def learn_hazard(self, site: str, hazard: Hazard) -> None:
         """Set the hazard of a site: for how long its nodes stay idle."""
         self.state.hazards[site] = hazard

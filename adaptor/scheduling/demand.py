@@ -11,7 +11,7 @@ from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import donation_demand
+from adaptor.scheduling.donated_nodes import donation_demands_of
 from adaptor.scheduling.state import SchedulingState
 
 
@@ -29,7 +29,8 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
     return tuple(
         BagDonationDemand(bag.id, _pilots_of(state, bag), wanted)
         for bag in _unfinished(state)
-        if bag.spec.allows(site) and (wanted := donation_demand(state, bag, site)) is not None
+        if bag.spec.allows(site)
+        for wanted in donation_demands_of(state, bag, site)
     )
 
 

@@ -19,6 +19,8 @@ class DonatedNode(msgspec.Struct, frozen=True, kw_only=True):
     """Since when it has been idle but for us."""
     until: float = math.inf
     """When a local job is planned there, or the hours of donation end."""
+    closes: float = math.inf
+    """When the hours of donation end."""
 
 
 class Preempted(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptEnd
+from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.losses import Loss, LostAttempt, sentence
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import HeldLease, Worker
@@ -18,6 +19,9 @@ from adaptor.units import format_duration
 
 NEAR_THE_END = 15.0
 """A worker that ends a task within this many seconds of its pilot's end does so because of the walltime."""
+
+_LOSSES = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
+"""Of donated nodes; a silent one was most likely taken."""
 
 
 def settle(state: SchedulingState, worker: Worker, result: Result, now: float, why: Leaving | None) -> None:
@@ -30,7 +34,7 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     bag = state.bags.get(key.bag)
     if bag is None or not bag.expects(key.task, key.attempt):
         return
-    outcome = _judge(bag, worker, result, why, now, donated=worker.pilot in state.donated)
+    outcome = _judge(bag, worker, result, why, now, state.donated.get(worker.pilot))
     state.lost.get(worker.pilot, {}).pop(key, None)
     if not bag.state(key.task).ended:
         bag.excuse(key.task, key.attempt)  # the worker outlived it
@@ -72,6 +76,8 @@ def give_up(
         return
     started = held.started if held else None
     wall = now - started if started is not None else None
+    if outcome in _LOSSES and started is not None and _closed(state.donated.get(worker.pilot), now):
+        outcome, loss = AttemptOutcome.WALLTIME, None
     ended = bag.state(key.task).ended
     suspect = loss is not None and not ended
     end = AttemptEnd(key=key, outcome=outcome, at=now, started=started, wall=wall, suspect=suspect)
@@ -118,7 +124,7 @@ def _attempt_end(
 
 
 def _judge(
-    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, *, donated: bool
+    bag: Bag, worker: Worker, result: Result, why: Leaving | None, now: float, node: DonatedNode | None
 ) -> AttemptOutcome:
     state = bag.state(result.key.task)
     if state is TaskState.CANCELLED:
@@ -132,13 +138,19 @@ def _judge(
     if result.ending is Ending.ABORTED:
         return AttemptOutcome.CANCELLED
     ended = result.started + result.wall if result.started else now
-    if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END:
+    if why is Leaving.TIME_UP or worker.deadline - ended < NEAR_THE_END or _closed(node, ended):
         return AttemptOutcome.WALLTIME
-    if donated and why is not None:  # by the scheduler's signal, or because we leave the node
+    if node is not None and why is not None:  # by the scheduler's signal, or because we leave the node
         return AttemptOutcome.PREEMPTED
     if why is Leaving.TOLD:
         return AttemptOutcome.CANCELLED
     return AttemptOutcome.LOST  # the pilot's final state will say more
+
+
+def _closed(node: DonatedNode | None, at: float) -> bool:
+    """Whether the hours of a donated node were over. That is known beforehand, as a walltime is: the task was
+    cut after a time that was not enough, and no local job took the node."""
+    return node is not None and node.closes - at < NEAR_THE_END
 
 
 def _learn(
@@ -170,8 +182,7 @@ def _count_preemption(
     ran: float | None,
 ) -> None:
     """Count the loss of a donated node, a silent one included: too many losses and the task is held."""
-    lost = outcome in (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
-    if lost and ran is not None and worker.pilot in state.donated:
+    if outcome in _LOSSES and ran is not None and worker.pilot in state.donated:
         bag.preempt(key.task, ran)
 
 

@@ -102,6 +102,8 @@ class SchedulingState:
         """By pilot: the donated node on which it runs."""
         self.hazards: dict[str, Hazard] = {}
         """By site: for how long nodes stay idle."""
+        self.starts: dict[str, dict[int | None, float]] = {}
+        """By site, and by the only bag that they are for: when the next request is predicted to start."""
         self.meters: dict[int, Meter] = {}
         """By running pilot that serves one bag: its charging."""
         self.copies: dict[AttemptKey, PaidCopy] = {}
@@ -169,6 +171,12 @@ class SchedulingState:
 
     def hazard(self, site: str) -> Hazard:
         return self.hazards.get(site, UNLEARNED)
+
+    def next_start(self, bag: Bag) -> float | None:
+        """When the next request for a bag is predicted to start, at any site; None: none waits to."""
+        own = bag.id if bag.id in self.alone else None
+        starts = [of[own] for site, of in self.starts.items() if own in of and bag.spec.allows(site)]
+        return min(starts, default=None)
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the longest task of a site, in its terms and in its learners."""

@@ -8,6 +8,7 @@ from collections import Counter
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
+from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
@@ -107,7 +108,7 @@ class CoreExecution:
                     self._left.append(event.pilot)
 
 
-def site_terms(terms: GridTerms) -> SiteTerms:
+def site_terms(terms: GridTerms, donation: DonationRules | None = None) -> SiteTerms:
     """The terms of a grid job as the broker knows them."""
     workers = terms.workers
     return SiteTerms(
@@ -117,4 +118,5 @@ def site_terms(terms: GridTerms) -> SiteTerms:
         last=workers.last,
         latency=workers.latency,
         reserve=workers.reserve,
+        donation=donation,
     )

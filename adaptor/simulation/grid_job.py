@@ -55,7 +55,7 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def possible(self) -> float:
         """Seconds of the longest task that a request can hold."""
-        return max(1.0, self.rules.limits.max_tr - self.rules.pad)
+        return self.rules.longest_task
 
 
 class GridRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,14 +37,6 @@ class TaskEnded(msgspec.Struct, frozen=True):
     """Why it failed, where its last attempt does not say it."""
 
 
-class WorkerIdle(msgspec.Struct, frozen=True):
-    """A worker has nothing to run."""
-
-    pilot: int
-    worker: str
-    at: float
-
-
 class WorkerLeft(msgspec.Struct, frozen=True):
     """A worker has said Goodbye; its pilot ends when its last worker leaves."""
 
@@ -54,7 +46,7 @@ class WorkerLeft(msgspec.Struct, frozen=True):
     at: float
 
 
-Event = AttemptStart | AttemptEnd | TaskEnded | WorkerIdle | WorkerLeft
+Event = AttemptStart | AttemptEnd | TaskEnded | WorkerLeft
 
 _Said = Hello | Report | Goodbye
 
@@ -201,7 +193,6 @@ class SimulatedWorkers:
             return
         if worker.idle and worker.idle_since is None:
             worker.idle_since = now
-            self._events.append(WorkerIdle(worker.pilot.pilot, worker.id, now))
             over = now + self._idle_timeout[worker.pilot.site]
             self._plan(over, _IDLE, worker, partial(self._leave_idle, worker, now))
 

@@ -203,8 +203,7 @@ class Agent:
             self._tasks.know(bag)
         for lease in orders.leases:
             self._tasks.accept(lease)
-        for key in orders.abort:
-            self._tasks.abort(key, time.monotonic() + min(self._terms.grace_time, LAST_SECONDS))
+        self._tasks.abort(orders.abort, time.monotonic() + min(self._terms.grace_time, LAST_SECONDS))
         for key in orders.give_back:
             self._tasks.give_back(key)
         if orders.leave:

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import time
+from collections.abc import Iterable
 
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of, variables_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
@@ -108,19 +109,22 @@ class Runner:
                     signal_process(pid, signal.SIGKILL)
         return not orphans
 
-    def end(self, key: AttemptKey, ending: Ending, kill_at: float) -> bool:
-        """Send an attempt's whole tree SIGTERM, and SIGKILL from `kill_at` on. Returns whether it runs."""
-        running = self._by_key.get(key)
-        if running is None:
-            return False
-        self._mark(running, ending, kill_at)
-        top = running.child.pid
-        for process in trees_of({top})[top]:
-            send(process, signal.SIGTERM)
+    def end(self, keys: Iterable[AttemptKey], ending: Ending, kill_at: float) -> None:
+        """Send the whole trees of these attempts SIGTERM, and SIGKILL from `kill_at` on, as far as they run.
+
+        One look at all processes does for all of them.
+        """
+        found = {running.child.pid: running for key in keys if (running := self._by_key.get(key))}
+        if not found:
+            return
+        for running in found.values():
+            self._mark(running, ending, kill_at)
+        for tree in trees_of(found).values():
+            for process in tree:
+                send(process, signal.SIGTERM)
         for pid in child_pids():
-            if pid not in self._by_pid and self._owner(pid) is running:
+            if pid not in self._by_pid and self._owner(pid) in found.values():
                 signal_process(pid, signal.SIGTERM)
-        return True
 
     def end_all(self, ending: Ending, kill_at: float) -> None:
         """The same for all attempts."""

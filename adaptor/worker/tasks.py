@@ -8,6 +8,7 @@ each failure back for a moment (`SuspectFailures`).
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import msgspec
 
@@ -140,10 +141,10 @@ class Tasks:
             dues.append(self._next_start if self._next_start > time.monotonic() else float("inf"))
         return min(dues)
 
-    def abort(self, key: AttemptKey, kill_at: float) -> None:
-        """End an attempt at the daemon's request; return its lease if it was not started."""
-        if not self.give_back(key):
-            self.runner.end(key, Ending.ABORTED, kill_at)
+    def abort(self, keys: Iterable[AttemptKey], kill_at: float) -> None:
+        """End attempts at the daemon's request; return the leases of those that were not started."""
+        started = [key for key in keys if not self.give_back(key)]
+        self.runner.end(started, Ending.ABORTED, kill_at)
 
     def give_back(self, key: AttemptKey) -> bool:
         """Return a lease to the daemon. Returns False if the attempt was started."""

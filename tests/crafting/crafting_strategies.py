@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import strategies as st
 
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import CraftingSituation, SiteRules
-from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
+from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 
 HORIZON = 60
 """Seconds after which drawn profiles change no more."""
@@ -37,12 +39,12 @@ def queues(draw: st.DrawFn, planned: bool = False) -> QueueState:
         if free:
             p = draw(st.integers(1, free))
             free -= p
-            end = draw(st.one_of(st.integers(1, 30), st.just(FOREVER)))
+            end = draw(st.one_of(st.integers(1, 30), st.just(math.inf)))
             running.append(RunningJob(f"r{index}", p, now + end))
     starts = st.none() if not planned else st.one_of(st.none(), st.integers(now - 5, now + 30))
     pending = [
         PendingJob(
-            f"p{index}", draw(st.integers(1, 14)), draw(st.one_of(st.integers(1, 20), st.just(FOREVER))),
+            f"p{index}", draw(st.integers(1, 14)), draw(st.one_of(st.integers(1, 20), st.just(math.inf))),
             draw(starts),
         )
         for index in range(draw(st.integers(0, 6)))

@@ -12,7 +12,7 @@ from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import availability, schedule
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
-from adaptor.model import FOREVER, CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
+from adaptor.model import CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.units import round_up
 from tests.examples import examples
 
@@ -169,8 +169,8 @@ def test_an_estimate_beyond_max_tr_asks_for_all_of_it_and_says_so() -> None:
     [
         (site(4), 5),
         (site(0), 1),
-        (site(4, RunningJob("for ever", 4, FOREVER)), 1),
-        (site(4, RunningJob("a", 4, 50), PendingJob("for ever", 4, FOREVER)), 1),
+        (site(4, RunningJob("for ever", 4, math.inf)), 1),
+        (site(4, RunningJob("a", 4, 50), PendingJob("for ever", 4, math.inf)), 1),
     ],
 )
 def test_nothing_where_nothing_fits(queue: QueueState, per_task: int) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 
 from adaptor.crafting.availability import OVERRUN, availability, schedule
-from adaptor.model import FOREVER, PendingJob, QueueState, RunningJob
+from adaptor.model import PendingJob, QueueState, RunningJob
 
 from .crafting_strategies import queues
 
@@ -18,7 +18,7 @@ def site(processors: int, running: list[RunningJob], pending: list[PendingJob]) 
 
 
 def test_running_jobs_hold_until_their_limit() -> None:
-    queue = site(8, [RunningJob("a", 3, 160), RunningJob("b", 2, 130), RunningJob("c", 1, FOREVER)], [])
+    queue = site(8, [RunningJob("a", 3, 160), RunningJob("b", 2, 130), RunningJob("c", 1, math.inf)], [])
     assert availability(queue).steps() == [(100, 2), (130, 4), (160, 7)]
 
 
@@ -64,7 +64,7 @@ def test_a_job_larger_than_the_site_is_left_out() -> None:
 
 
 def test_nothing_starts_behind_a_job_without_a_limit() -> None:
-    queue = site(4, [RunningJob("r", 2, FOREVER)], [PendingJob("a", 3, 50), PendingJob("b", 2, FOREVER)])
+    queue = site(4, [RunningJob("r", 2, math.inf)], [PendingJob("a", 3, 50), PendingJob("b", 2, math.inf)])
     assert schedule(queue).starts == {"a": math.inf, "b": 100}
     assert availability(queue).steps() == [(100, 0)]
 

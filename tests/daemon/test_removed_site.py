@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
-from adaptor.model import CraftedRequest, Request
+from adaptor.model import AttemptOutcome, CraftedRequest, Request
 from adaptor.protocol.messages import AttemptKey, Ending, Goodbye, Hello, Leaving, Report, Result, encode
 from tests.daemon.fake_site import FakeSite
 
@@ -69,3 +69,24 @@ def test_silence(site: FakeSite) -> None:
     site.state.core.broker.state.workers[WORKER].seen = time.time() - 1000
     asyncio.run(WorkerEndpoint(site.state.core, {"here": site.state}, stall).miss_silent(30.0))
     assert WORKER not in site.state.core.broker.state.workers
+
+
+def test_results_that_a_worker_brings_along_count(site: FakeSite) -> None:
+    """It calls again after the restart, with a result that nobody has acknowledged."""
+    site.state.core.broker.lost(WORKER, AttemptOutcome.LOST, time.time(), time.time())
+    result = Result(AttemptKey(1, 0, 1), Ending.EXITED, started=time.time() - 5, wall=5.0, exit_code=0)
+    say(
+        site,
+        Hello(
+            pilot=1,
+            node="n1",
+            pid=1,
+            version="t",
+            processors=1,
+            memory=1 << 30,
+            deadline=time.time() + 600,
+            unacknowledged=[result],
+        ),
+    )
+    (found,) = site.journal.connection.execute("SELECT state FROM task WHERE number = 0").fetchone()
+    assert found == "done"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.slots_view import slots_view
-from adaptor.model import FOREVER, Limits, PendingJob, QueueState, RunningJob
+from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.views import FreeStep, SlotView
 from tests.crafting.crafting_strategies import queues, rules
 
@@ -35,14 +37,14 @@ def test_every_hole_with_the_largest_request_that_takes_it() -> None:
 
 
 def test_a_hole_too_short_for_any_request() -> None:
-    seen = queue(pending=(PendingJob("b", 64, FOREVER, 1100),))
+    seen = queue(pending=(PendingJob("b", 64, math.inf, 1100),))
     assert slots_view("hpc", seen, RULES).slots == [
         SlotView(start=1000, end=1100, processors=64, p=None, tr=None)
     ]
 
 
 def test_a_full_site_has_no_slot() -> None:
-    assert slots_view("hpc", queue(RunningJob("a", 64, FOREVER)), RULES).slots == []
+    assert slots_view("hpc", queue(RunningJob("a", 64, math.inf)), RULES).slots == []
 
 
 @given(queues(planned=True), rules())

@@ -16,7 +16,7 @@ from adaptor.daemon.clock import midnight
 from adaptor.daemon.step import step
 from adaptor.decisions import donation_memory as lender
 from adaptor.donation.situation import NodeUse
-from adaptor.protocol.messages import Leaving
+from adaptor.protocol.messages import Ending, Leaving, Result
 from adaptor.reports import JobState, NodeReport
 from adaptor.scheduling.workers import Worker
 from adaptor.units import Duration
@@ -327,3 +327,55 @@ def test_hours_close(tmp_path: Path) -> None:
     assert not site.backend.orders
     assert "hours" in site.told("withheld")[-1]
     assert math.isfinite(site.state.memory.donation.closes(time.time(), midnight(time.time())))  # type: ignore[union-attr]
+
+
+def test_a_node_that_is_left_because_the_hours_close_was_not_taken(site: DonatingSite) -> None:
+    site.submit(1, allocation="mixed")
+    site.step()
+    (node,) = site.backend.donated
+    worker = site.start(node)
+    hour = time.localtime().tm_hour
+    hours = (f"{(hour + 2) % 24:02}:00-{(hour + 3) % 24:02}:00",)
+    site.config = msgspec.structs.replace(
+        site.config, donation=msgspec.structs.replace(PREEMPTIBLE, hours=hours)
+    )
+    site.restart()
+    site.step()
+    assert site.told("withdrawn")[-1] == "outside the hours in which idle nodes may be used"
+    broker = site.state.core.broker
+    (key,) = broker.state.workers[worker].held
+    ended = Result(key, Ending.ENDED, started=time.time() - 60, wall=60.0, signal=15)
+    broker.goodbye(worker, Leaving.SIGNAL, [ended], time.time())
+    asyncio.run(site.state.core.commit())
+    assert site.journal.connection.execute("SELECT outcome FROM attempt").fetchall() == [("walltime",)]
+    (bag,) = broker.state.bags.values()
+    assert bag.preempted == {}
+
+
+def test_a_held_task_goes_back_to_a_donated_node_where_its_request_starts_late(site: DonatingSite) -> None:
+    """Three nodes were taken from it; then the formal request that it waits for is predicted for tomorrow."""
+    site.submit(1, allocation="mixed")
+    broker, now = site.state.core.broker, time.time()
+    (bag,) = broker.state.bags.values()
+    for _ in range(3):
+        bag.preempt(0, 60.0)
+    site.step()
+    assert not site.backend.donated
+    (pilot,) = site.state.pilots.values()
+    assert not pilot.node
+    pilot.predicted_start = now + 86400
+    site.step()
+    assert len(site.backend.donated) == 1
+    assert site.holding(site.start(*site.backend.donated)) == 1
+
+
+def test_the_request_of_a_held_task_that_starts_soon_is_waited_for(site: DonatingSite) -> None:
+    site.submit(1, allocation="mixed")
+    (bag,) = site.state.core.broker.state.bags.values()
+    for _ in range(3):
+        bag.preempt(0, 60.0)
+    site.step()
+    (pilot,) = site.state.pilots.values()
+    pilot.predicted_start = time.time() + 1
+    site.step()
+    assert not site.backend.donated

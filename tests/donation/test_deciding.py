@@ -35,7 +35,7 @@ def node(name="n1", use=NodeUse.IDLE, **more) -> NodeView:
 
 
 def used(name="n1", use=NodeUse.IDLE, since=NOW - 100, busy=4, **more) -> NodeView:
-    return node(name, use, donated=DonatedUse(since=since, holder=f"pilot-{name}", busy=busy), **more)
+    return node(name, use, donated=DonatedUse(since=since, busy=busy), **more)
 
 
 def step(*nodes, demands=(TASKS,), midnight=0.0, **rules):
@@ -161,9 +161,7 @@ def test_with_choose_all_neither_the_plan_nor_the_hazard_counts(allocation):
 
 @st.composite
 def views(draw: st.DrawFn) -> DonationState:
-    ours = st.none() | st.builds(
-        DonatedUse, since=st.floats(0, NOW), holder=st.just("w"), busy=st.integers(0, 1)
-    )
+    ours = st.none() | st.builds(DonatedUse, since=st.floats(0, NOW), busy=st.integers(0, 1))
     count = draw(st.integers(0, 12))
     nodes = tuple(
         NodeView(

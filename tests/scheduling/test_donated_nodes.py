@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.donation.fitting import room
+from adaptor.donation.fitting import release_probability, room
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome
@@ -27,8 +27,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def node(world: World, idle_for: float = 0.0, until: float = float("inf")) -> DonatedNode:
-    return DonatedNode(since=world.now - idle_for, until=until)
+def node(
+    world: World, idle_for: float = 0.0, until: float = float("inf"), closes: float = float("inf")
+) -> DonatedNode:
+    return DonatedNode(since=world.now - idle_for, until=min(until, closes), closes=closes)
 
 
 def outcomes(world: World) -> list[str]:
@@ -113,6 +115,100 @@ def test_a_task_that_keeps_losing_its_node_waits_for_a_formal_request(world: Wor
     assert world.broker.donation_demands("site") == ()
     assert world.join("formal").running
     assert world.states(bag) == ["leased"]
+
+
+def hold(world: World) -> None:
+    """The only task of a mixed bag loses three donated nodes after 100 s each."""
+    world.submit(1)
+    for number in range(3):
+        world.join(f"w{number}", donated=node(world))
+        preempt(world, f"w{number}", after=100)
+
+
+def test_a_held_task_goes_back_to_donated_nodes_where_its_request_starts_much_later(world: World) -> None:
+    """Half of the nodes are taken within an hour, so 100 s are tried with few failures."""
+    hold(world)
+    assert world.broker.donation_demands("site") == (), "no request is predicted: one is about to be made"
+    world.broker.expect_requests("site", {None: world.now + 1})
+    assert not world.join("soon", donated=node(world)).running
+    world.broker.expect_requests("site", {None: world.now + 86400})
+    (demand,) = world.broker.donation_demands("site")
+    assert demand.wanted.held_until == world.now + 86400
+    assert demand.wanted.waiting == 1
+    assert world.join("late", donated=node(world)).running
+
+
+def test_a_held_task_is_not_tried_where_it_would_hardly_finish_however_late_its_request(world: World) -> None:
+    hold(world)
+    world.broker.expect_requests("site", {None: world.now + 1e9})
+    learner = IdleLearner()
+    for age in range(10, 110, 10):
+        learner.saw(0.0, float(age), taken=True, nodes=1000)
+    world.broker.learn_hazard("site", learner.hazard)
+    assert not world.join("w", donated=node(world)).running
+
+
+def test_a_request_of_another_bag_says_nothing_of_when_a_held_task_starts(world: World) -> None:
+    hold(world)
+    world.broker.expect_requests("site", {7: world.now + 86400})
+    assert world.broker.donation_demands("site") == ()
+
+
+def test_the_soonest_request_of_all_sites_counts(tmp_path: Path) -> None:
+    world = World(tmp_path, ("site", "other"))
+    hold(world)
+    world.broker.expect_requests("site", {None: world.now + 86400})
+    world.broker.expect_requests("other", {None: world.now + 1})
+    (demand,) = world.broker.donation_demands("site")
+    assert demand.wanted.held_until == world.now + 1
+    assert not world.join("w", donated=node(world)).running
+    world.close()
+
+
+@given(st.floats(0, 1e5), st.floats(0, 1e6))
+def test_what_is_released_is_done_before_its_request_would_have_done_it(need: float, wait: float) -> None:
+    rules = DonationRules()
+    least = release_probability(need, wait, rules)
+    if least <= 1:
+        assert least == rules.last_fit or need / least <= (wait + need) * (1 + 1e-9)
+        assert least >= rules.last_fit
+    else:
+        assert wait <= 0
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_hours_that_close_take_no_node(world: World, silent: bool) -> None:
+    """A task that they cut on three evenings is not held: its runs were too short, by a time that is known.
+
+    The pilots may last longer than the hours: they waited in the queue, or the configuration has changed.
+    """
+    world.submit(1)
+    for evening, length in enumerate((40, 90, 200)):
+        worker = f"w{evening}"
+        player = world.join(worker, donated=node(world, closes=world.now + length))
+        world.report(player)
+        assert player.running
+        if silent:
+            world.now += length
+            del world.players[worker]
+            world.broker.lost(worker, AttemptOutcome.LOST, world.now, world.now)
+            world.commit()
+        else:
+            preempt(world, worker, after=length)
+    assert outcomes(world) == ["walltime"] * 3
+    (bag,) = world.broker.state.bags.values()
+    assert bag.preempted == {}
+    (demand,) = world.broker.donation_demands("site")
+    assert demand.wanted.needs == pytest.approx(2 * 200, rel=0.01), "growth_factor times what was not enough"
+    assert not world.join("short", donated=node(world, closes=world.now + 300)).running
+    assert world.join("long", donated=node(world, closes=world.now + 500)).running
+
+
+def test_a_node_that_is_taken_before_the_hours_close_is_taken(world: World) -> None:
+    world.submit(1)
+    world.join("w", donated=node(world, closes=world.now + 200))
+    preempt(world, "w", after=100)
+    assert outcomes(world) == ["preempted"]
 
 
 def test_in_a_transparent_bag_it_comes_after_all_others(world: World) -> None:

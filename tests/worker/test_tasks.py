@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 
 import pytest
 
+from adaptor.processes.identity import Process
+from adaptor.processes.trees import trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Lease, Result
 from adaptor.worker.tasks import MOMENT, SuspectFailures, Tasks, is_suspect
 from tests.worker.attempts import failing, tend_until
@@ -61,3 +64,26 @@ def test_a_shortage_is_waited_out(tasks: Tasks, monkeypatch: pytest.MonkeyPatch)
     assert [key.task for key in tasks.started] == [1, 2]
     tend_until(tasks, lambda: len(tasks.outbox) == 2)
     assert tasks.idle
+
+
+def test_one_look_at_the_processes_does_for_all_attempts_of_an_order(
+    tasks: Tasks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading all of /proc takes milliseconds, and a cancelled bag may have hundreds of attempts here."""
+    keys = [AttemptKey(1, number, 1) for number in range(1, 4)]
+    for key in keys:
+        tasks.accept(Lease(key, ["/bin/sleep", "300"], 0.0))
+    tasks.start(time.monotonic(), time.time() + 600)
+    running = list(tasks.slots.running)
+    looks = []
+
+    def counted(leaders: Collection[int]) -> dict[int, list[Process]]:
+        looks.append(len(leaders))
+        return trees_of(leaders)
+
+    monkeypatch.setattr("adaptor.worker.runner.trees_of", counted)
+    tasks.abort([*keys, AttemptKey(1, 99, 1)], time.monotonic() + 60)
+    assert looks == [len(running)] == [2]
+    tend_until(tasks, lambda: not tasks.slots.running)
+    ended = [result.key for result in tasks.outbox.results() if result.ending is Ending.ABORTED]
+    assert set(ended) == set(running)

@@ -10,6 +10,9 @@ from adaptor.budget.accounting.credits import MILLION, in_credits
 from adaptor.budget.accounting.entries import Reserved
 from adaptor.budget.accounting.tariffs import HOUR, Allocation, Tariff
 
+STARTUPS_PER_UNIT = 12
+"""A pilot is bought for at least so many start-ups (A²HA §4: 5 of 60 minutes)."""
+
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
     """The time for which a pilot holds its slots; epoch seconds."""

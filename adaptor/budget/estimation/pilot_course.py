@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.bag_knowledge import BagKnowledge
+from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT, BagKnowledge
 from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.remaining_work import Rest
 
 _FLOWS = 8
 """Guesses of what a slot loses at the end of its pilot."""
-LONG_STARTUPS = 12
-"""A pilot is asked for at least as many start-ups (A²HA §4: 5 of 60 minutes), or for a charging unit."""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -167,7 +165,7 @@ class PilotCourse:
     def _further(self, work: float, asked: float, draw: random.Random) -> tuple[float, float]:
         """Credits for the work that the pilots have no time for, and when it ends."""
         known, residuals = self._known, self._residuals
-        usual = max(known.unit, LONG_STARTUPS * known.startup)
+        usual = max(known.unit, STARTUPS_PER_UNIT * known.startup)
         useful = max(usual - known.startup - residuals.mean, usual / 2)
         fewest = math.ceil(work / useful)
         tasks = max(1, math.ceil(work / max(residuals.task, 1e-9)))

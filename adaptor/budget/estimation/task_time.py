@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import msgspec
 
 from adaptor.budget.errors import BudgetError
 
+_ASKED = 1024
+"""Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
 FEW = 30
 """Tasks on one processor, up to which the renewal function is summed."""
 
@@ -91,16 +94,9 @@ class TaskTime(msgspec.Struct, frozen=True):
     def last_end(self, processors: int, confidence: float) -> float:
         """Seconds from the last start on these processors until all of their tasks have ended.
 
-        With this probability; found by bisection to a thousandth of the mean.
+        With this probability, to a thousandth of the mean.
         """
-        low, high = 0.0, self.mean + 10 * self.deviation
-        while high - low > 1e-3 * self.mean:
-            middle = (low + high) / 2
-            if self.ended(middle) ** processors < confidence:
-                low = middle
-            else:
-                high = middle
-        return high
+        return _last_end(self, processors, confidence)
 
     def ending(self, processors: int, confidence: float = 0.5) -> float:
         """Seconds by which the bag ends later than if its work could flow between the processors.
@@ -110,3 +106,16 @@ class TaskTime(msgspec.Struct, frozen=True):
         """
         half = self.mean * (1 + (self.deviation / self.mean) ** 2) / 2
         return max(0.0, self.last_end(processors, confidence) - half)
+
+
+@functools.lru_cache(maxsize=_ASKED)
+def _last_end(task: TaskTime, processors: int, confidence: float) -> float:
+    """By bisection."""
+    low, high = 0.0, task.mean + 10 * task.deviation
+    while high - low > 1e-3 * task.mean:
+        middle = (low + high) / 2
+        if task.ended(middle) ** processors < confidence:
+            low = middle
+        else:
+            high = middle
+    return high

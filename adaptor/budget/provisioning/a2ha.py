@@ -58,9 +58,9 @@ def first_hosts(tasks: int, preset: Preset, ratio: float, hint: int | None = Non
     """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (§6)."""
     if hint is None or preset.certainty is not None:
         sample = work_bound.samples(tasks) if preset.certainty is not None else 1
-        return Advice(min(tasks, sample), 1, "the first hosts find out how long the tasks take")
+        return Advice(min(tasks, sample), "the first hosts find out how long the tasks take")
     bought = max(1, min(tasks, math.ceil(hint * ratio)))
-    return Advice(bought, 1, f"{bought} of the {hint} hosts that the hint asks for")
+    return Advice(bought, f"{bought} of the {hint} hosts that the hint asks for")
 
 
 def ratio_after(finished: int, preset: Preset) -> float:
@@ -80,9 +80,9 @@ def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bo
     """
     average = seen.runtimes.corrected_mean(seen.now) if corrected else seen.runtimes.mean
     if not seen.remaining:
-        return Purchase(Advice(0, 0, "all tasks are finished"), grows=False)
+        return Purchase(Advice(0, "all tasks are finished"), grows=False)
     if not average:
-        return Purchase(Advice(0 if seen.there else 1, 1, "no task has finished yet"), grows=False)
+        return Purchase(Advice(0 if seen.there else 1, "no task has finished yet"), grows=False)
     wanted, grows = _wanted(seen, preset, ratio, average)
     if not seen.there:
         wanted = max(1, wanted)
@@ -109,7 +109,7 @@ def _part(missing: int, preset: Preset, ratio: float) -> int:
 
 
 def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
-    """Never more hosts than half the tasks: each runs two at least, for more units if need be (§3.6)."""
+    """Never more hosts than half the tasks: each runs two at least (§3.6)."""
     limit = max(1, (seen.tasks + seen.hinted * preset.beside_hint) // 2)
     allowed = max(0, limit - seen.there)
     bought = min(wanted, seen.waiting, allowed)
@@ -121,10 +121,4 @@ def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -
         reason += f", not {wanted}, so that each runs two tasks at least"
     elif seen.waiting < wanted:
         reason += f", not {wanted}, because no more tasks wait"
-    return Advice(bought, _units(seen.terms, average), reason)
-
-
-def _units(terms: HostTerms, average: float) -> int:
-    if average <= terms.usable / 2:
-        return 1
-    return math.ceil((terms.startup + 2 * average) / terms.unit)
+    return Advice(bought, reason)

@@ -118,14 +118,19 @@ def least_time(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONF
     return high
 
 
-def time_of_least_cost(tasks: int, offers: Sequence[SiteOffer], confidence: float = CONFIDENCE) -> float:
-    """The least seconds in which only the sites with the cheapest tasks work (§3, T at the least cost)."""
+def time_of_least_cost(
+    tasks: int, offers: Sequence[SiteOffer], soonest: float, confidence: float = CONFIDENCE
+) -> float:
+    """The least seconds in which only the sites with the cheapest tasks work (§3, T at the least cost).
+
+    `soonest`: the least time in which all sites together do them.
+    """
     with_processors = [each for each in offers if each.processors]
     least = min(each.cost_per_task for each in with_processors)
     equal = [each for each in with_processors if each.cost_per_task <= least * (1 + 1e-9)]
     # `columns` divides the certainty among the sites: those left out take their parts with them.
     theirs = confidence ** (len(equal) / len(offers))
-    return max(least_time(tasks, equal, theirs), least_time(tasks, offers, confidence))
+    return soonest if len(equal) == len(offers) else max(least_time(tasks, equal, theirs), soonest)
 
 
 def _least_cost(tasks: int, offers: Sequence[SiteOffer], high: float, confidence: float) -> Allocation:

@@ -45,6 +45,4 @@ class Advice(msgspec.Struct, frozen=True):
     """What to buy now: the cap on the processor-slots that the site's heuristic may request."""
 
     hosts: int
-    units: int
-    """Charging units that each of them will need."""
     reason: str

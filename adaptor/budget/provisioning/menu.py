@@ -113,7 +113,7 @@ def _horizons(tasks: int, offers: Sequence[SiteOffer]) -> list[float]:
     Where there are more than can be tried, evenly spaced ones in the logarithm of time.
     """
     low = least_time(tasks, offers)
-    high = 2 * time_of_least_cost(tasks, offers) + 2 * max(each.charging_unit for each in offers)
+    high = 2 * time_of_least_cost(tasks, offers, low) + 2 * max(each.charging_unit for each in offers)
     high = max(high, max(each.lost + each.task.mean for each in offers))
     number = sum((high - low) / each.charging_unit for each in offers)
     if number > MOST_HORIZONS:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy, ratio_after
@@ -18,8 +19,6 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.units import format_duration, round_up
 
-STARTUP_SHARE = 12
-"""A unit is at least so many start-ups long, as in the paper's setting (A²HA §4: 5 of 60 minutes)."""
 _CERTAINTY = 0.9
 """With which the bought hosts can do the work by the deadline."""
 
@@ -43,7 +42,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
 def terms_for(charging_unit: int, startup: float) -> HostTerms:
     """Whole charging units, as many as make the start-up a small part."""
-    unit = max(charging_unit, round_up(STARTUP_SHARE * startup, charging_unit))
+    unit = max(charging_unit, round_up(STARTUPS_PER_UNIT * startup, charging_unit))
     return HostTerms(unit=unit, startup=startup)
 
 
@@ -64,7 +63,7 @@ def advise(course: Course) -> Advice:
     reason = f"the deadline in {left} needs {needed:,.0f} more"
     if needed > waiting:
         reason = f"the deadline in {left} cannot be kept: as fast as can be"
-    return Advice(int(min(needed, waiting)), bought.units, f"{bought.reason}; {reason}")
+    return Advice(int(min(needed, waiting)), f"{bought.reason}; {reason}")
 
 
 def _preferred(course: Course) -> Advice:

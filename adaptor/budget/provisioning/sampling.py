@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 
 import msgspec
 
@@ -34,21 +35,9 @@ def sample_size(tasks: int, precision: float = 0.4, confidence: float = 0.97) ->
         raise BudgetError("a bag without tasks has nothing to sample")
     if not (precision > 0 and 0 < confidence < 1):
         raise BudgetError("precision must be above 0 and confidence between 0 and 1")
-    draws = (_quantile(1 - (1 - confidence) / 2) / precision) ** 2
+    draws = (NormalDist().inv_cdf((1 - confidence) / 2) / precision) ** 2
     needed = math.ceil(draws * tasks / (draws + tasks - 1))
     return min(tasks, max(NORMAL_SAMPLE, needed))
-
-
-def _quantile(probability: float) -> float:
-    """Of the standard normal distribution, by bisection."""
-    low, high = 0.0, 40.0
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        if 0.5 * math.erfc(-middle / math.sqrt(2)) < probability:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 class Samples(msgspec.Struct, frozen=True):

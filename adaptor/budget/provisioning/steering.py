@@ -47,6 +47,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     committed: float = 0.0
     """Credits that the tasks which run now are still expected to cost."""
 
+    def left_of(self, budget: float | None) -> float:
+        """Credits of the bag's budget for the waiting tasks; None: it has none, so nothing limits them."""
+        return math.inf if budget is None else budget - self.spent - self.committed
+
 
 class Step(msgspec.Struct, frozen=True):
     """What to hold until the next step."""
@@ -66,7 +70,7 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
         InfeasibleError: what is left of the budget does not hold the tasks; the bag has to pause.
         BudgetError: a number that cannot be.
     """
-    left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
+    left = progress.left_of(aim.budget)
     soonest = _soonest(progress.waiting, offers, left, confidence)
     time_left = math.inf if aim.deadline is None else aim.deadline - progress.now
     if soonest.seconds > time_left:
@@ -74,7 +78,7 @@ def steer(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], confidence:
         return Step(soonest, kept=False, reason=reason)
     if aim.prefer == "fast":
         return Step(soonest, kept=True, reason=f"as soon as the budget allows: {_shown(soonest)}")
-    latest = min(time_left, time_of_least_cost(progress.waiting, offers, confidence))
+    latest = min(time_left, time_of_least_cost(progress.waiting, offers, soonest.seconds, confidence))
     wanted = latest if aim.prefer == "cheap" else (soonest.seconds + latest) / 2
     try:
         found = cheapest(progress.waiting, offers, max(wanted, soonest.seconds), left, confidence)

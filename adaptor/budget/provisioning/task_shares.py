@@ -97,8 +97,7 @@ def part_tasks(
         every = [each for of_site in offers.values() for each in of_site]
         step = _with_a_reserve(aim, progress, every, caution)
     except InfeasibleError as error:
-        left = math.inf if aim.budget is None else aim.budget - progress.spent - progress.committed
-        return _where_they_cost_least(progress.waiting, offers, left, str(error))
+        return _where_they_cost_least(progress.waiting, offers, progress.left_of(aim.budget), str(error))
     portions = _portions(progress.waiting, step, places)
     return Parting(
         portions=portions,
@@ -111,8 +110,7 @@ def part_tasks(
 def _with_a_reserve(aim: Aim, progress: Progress, offers: Sequence[SiteOffer], caution: Caution) -> Step:
     """As `steer`, that keeps some of the budget back unless the tasks or the deadline need all of it."""
     if aim.budget is not None:
-        left = aim.budget - progress.spent - progress.committed
-        kept_back = progress.committed + caution.reserve * max(0.0, left)
+        kept_back = progress.committed + caution.reserve * max(0.0, progress.left_of(aim.budget))
         with contextlib.suppress(InfeasibleError):
             careful = msgspec.structs.replace(progress, committed=kept_back)
             if (step := steer(aim, careful, offers, caution.certainty)).kept:

@@ -2,34 +2,56 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from adaptor import views
 from adaptor.cli.credit_words import amount
+from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import json_option
+from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
-from adaptor.cli.words import duration
+from adaptor.cli.words import duration, plural
+from adaptor.errors import UsageError
+from adaptor.option_kinds import INSTANT
 from adaptor.protocol import control
+from adaptor.units import format_instant
 
 _TITLES = ("of", "period", "budget", "used", "wasted", "reserved", "left")
 
 
 @click.command()
 @selector_argument("[SEL]", default="all")
+@click.option(
+    "--settle",
+    "site",
+    metavar="SITE",
+    help="Say that the pilots of a site that the configuration no longer has have ended.",
+)
+@click.option("--ended", metavar="TIME", help="With --settle: when, such as 2026-11-22T08:00.")
+@config_option
 @json_option
-def credits(selector: str, as_json: bool) -> None:
+def credits(selector: str, site: str | None, ended: str | None, config: str | None, as_json: bool) -> None:
     """Show credits: used, reserved and left, per site and per bag.
 
     A credit is a processor-hour unless the configuration sets another price. `wasted` is the part of
     `used` that paid for idle slots, killed attempts and losing replicas.
 
+    Pilots of a site that left the configuration keep their reservation until they have certainly ended;
+    with --settle they are charged at once, up to TIME or the last that their workers told.
+
     \b
-    Example:
+    Examples:
       adaptor credits last
+      adaptor credits --settle oldcluster --ended 2026-11-22T08:00
     """
+    if site is not None:
+        _settle(site, ended, config)
+    elif ended is not None:
+        raise UsageError("--ended says when the pilots of --settle SITE ended")
     found = Reader().get(control.GetCredits(selector), control.Credits).credits
     if as_json:
         print_json(found)
@@ -41,6 +63,31 @@ def credits(selector: str, as_json: bool) -> None:
         click.echo(line)
     for price in found.prices:
         click.echo(_price(price))
+    for pilot in found.removed:
+        click.echo(_removed(pilot))
+
+
+def _settle(site: str, ended: str | None, config: str | None) -> None:
+    try:
+        at = None if ended is None else INSTANT.parse(ended, time.time())
+    except ValueError as error:
+        raise UsageError(f"--ended: {error}") from error
+    answer, started = ask_daemon(control.SettleSite(site, at), control.Settled, config)
+    if started:
+        tell_started()
+    click.echo(f"{plural(answer.pilots, 'pilot')} of site {site} settled", err=True)
+
+
+def _removed(pilot: views.RemovedPilotView) -> str:
+    since = (
+        f"submitted {format_instant(pilot.submitted)}"
+        if pilot.started is None
+        else f"started {format_instant(pilot.started)}"
+    )
+    return (
+        f"pilot {pilot.pilot}: its site {pilot.site} left the configuration; {since}, it reserves "
+        f"{amount(pilot.reserved)} until {format_instant(pilot.due)}"
+    )
 
 
 def _row(line: views.CreditLine) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from adaptor.daemon.client.credits import (
 )
 from adaptor.daemon.client.site_views import read_slots, site_view
 from adaptor.daemon.core import Core
+from adaptor.daemon.removed_sites import settle_site
 from adaptor.daemon.site import Site
 from adaptor.decisions.new_bags import check_can_run
 from adaptor.errors import AdaptorError, UsageError
@@ -91,10 +92,8 @@ async def _do(running: RunningDaemon, question: control.Question) -> control.Ans
             return control.Changed(await _cancel(running, question.bags))
         case control.Retry():
             return control.Changed(await _retry(running, question.bags))
-        case control.SetBudget():
-            changed = change_budget(running.core, question.bag, question.credits)
-            running.wake_sites()
-            return control.Credits(changed)
+        case control.SetBudget() | control.SettleSite():
+            return await _change_credits(running, question)
     raise UsageError("the daemon does not know this message: does it run another version of the adaptor?")
 
 
@@ -139,6 +138,19 @@ def _check_donation(running: RunningDaemon, names: Sequence[str]) -> None:
             f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
             "with `donation:` in the configuration"
         )
+
+
+async def _change_credits(
+    running: RunningDaemon, question: control.SetBudget | control.SettleSite
+) -> control.Answer:
+    """More may be bought afterwards."""
+    answer: control.Answer
+    if isinstance(question, control.SetBudget):
+        answer = control.Credits(change_budget(running.core, question.bag, question.credits))
+    else:
+        answer = control.Settled(await settle_site(running.core, question.site, question.ended))
+    running.wake_sites()
+    return answer
 
 
 async def _cancel(running: RunningDaemon, bags: list[int]) -> int:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
+from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.site import Site
 from adaptor.decisions.forecasts import forecast_of, made_lately
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
@@ -57,9 +60,10 @@ def change_budget(core: Core, bag: int, credits: float) -> CreditsView:
 
 
 def live_credits(core: Core, told: CreditsView) -> CreditsView:
-    """What the journal tells, with the prices and the budgets of the configuration."""
+    """What the journal tells, with what the configuration says: prices, budgets, sites that it has not."""
     bags = [line.bag for line in told.bags if line.bag is not None]
-    return credits_view(core.treasury.ledger, bags, core.now(), priced=True)
+    view = credits_view(core.treasury.ledger, bags, core.now(), priced=True)
+    return msgspec.structs.replace(view, removed=[view_of(pilot) for pilot in removed_pilots(core)])
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:

@@ -12,7 +12,7 @@ from adaptor.daemon.clock import Clock
 from adaptor.daemon.credits.pricing import DEFAULT, Costs
 from adaptor.journal.credit_entries import read_entries, write_entry
 from adaptor.journal.journal import Journal
-from adaptor.journal.pilot_rows import ended_pilots, uses_of
+from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request
 from adaptor.scheduling.changes import AttemptEnd, Changes
 
@@ -72,6 +72,20 @@ class Treasury:
             for pilot, end in ended_pilots(db, unsettled).items():
                 uses = uses_of(db, pilot)
                 write_entry(db, self.ledger.settle(pilot, end.started, end.ended, uses, now))
+
+    def write_off(self, pilot: int, started: float | None, ended: float, end_reason: str) -> int:
+        """End a pilot of which nothing more will be heard; the millionths of a credit that it is charged.
+
+        Raises:
+            JournalError: nothing is written.
+        """
+        with self._journal.transaction() as db:
+            write_off(db, pilot, started, ended, end_reason)
+            if pilot not in self.ledger.open_pilots:
+                return 0
+            settled = self.ledger.settle(pilot, started, ended, uses_of(db, pilot), self._clock())
+            write_entry(db, settled)
+        return settled.amount
 
     def late_results(self, changes: Changes) -> Callable[[sqlite3.Connection], None] | None:
         """What corrects the books of pilots that were charged before all of these ends of attempts were told.

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-import msgspec
-
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
-from adaptor.units import format_duration
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """Whether a host goes on when its paid time is over."""
-
-    goes_on: bool
-    reason: str
 
 
 class Buyer(Protocol):
@@ -90,7 +80,7 @@ class DaemonBuyer:
         )
 
 
-def verdict(seen: Situation, preset: Preset, ran: float) -> Verdict:
+def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
     """Whether a host whose paid time is over goes on with its task, which ran for `ran` seconds (§3.5).
 
     `seen.hosts` are the others. A task that is cut starts anew elsewhere. The daemon has no such choice: its
@@ -99,21 +89,14 @@ def verdict(seen: Situation, preset: Preset, ran: float) -> Verdict:
     average = seen.runtimes.mean
     longest = max((each.time_left(seen.now) for each in seen.hosts if each.count), default=0.0)
     if not longest:
-        return Verdict(True, "no other host is left")
+        return True
     if preset.certainty is not None:
         return _worth_a_unit(seen, preset.certainty, ran, longest)
-    if not average or average > seen.terms.usable:
-        return Verdict(True, f"tasks of {format_duration(average)} need more than one charging unit")
-    if ran >= average:
-        return Verdict(True, f"its task has run for {format_duration(ran)}, longer than the average")
-    return Verdict(False, f"its task has run for {format_duration(ran)} only: it starts anew elsewhere")
+    return not average or average > seen.terms.usable or ran >= average
 
 
-def _worth_a_unit(seen: Situation, certainty: float, ran: float, longest: float) -> Verdict:
-    needed = ran + seen.runtimes.residual
-    if needed > longest:
-        return Verdict(True, f"no other host has the {format_duration(needed)} left that its task needs")
-    uncovered = ran + work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, certainty)
-    if uncovered > 0:
-        return Verdict(True, f"the other hosts have no time for {format_duration(uncovered)} of the work")
-    return Verdict(False, f"the other hosts have {format_duration(-uncovered)} to spare")
+def _worth_a_unit(seen: Situation, certainty: float, ran: float, longest: float) -> bool:
+    """Whether the other hosts have no time for the task, or for all of the work."""
+    if ran + seen.runtimes.residual > longest:
+        return True
+    return ran + work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, certainty) > 0

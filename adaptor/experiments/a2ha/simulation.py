@@ -13,7 +13,7 @@ import msgspec
 from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
-from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer, verdict
+from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer, goes_on
 from adaptor.experiments.a2ha.design import Bought
 
 PERIOD = 1 / 12
@@ -160,7 +160,7 @@ class CloudRun:
                 self._idle.remove(host)
             return
         ran = self.now - host.started
-        if verdict(self._situation(), self._preset, ran).goes_on:
+        if goes_on(self._situation(), self._preset, ran):
             self._continued += 1
             self._pay(host, host.ends + self._terms.unit)
         else:

@@ -59,7 +59,7 @@ class PaidSite(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terms(self) -> SiteTerms:
-        longest = self.limits.max_tr - self.pad
+        longest = self.place.settings.rules.longest_task
         return SiteTerms(initial_tr=self.initial_tr, growth_factor=2, longest=longest)
 
 

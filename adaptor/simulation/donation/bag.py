@@ -38,22 +38,11 @@ class DonationBag(Protocol):
     def waiting(self) -> int:
         """Tasks that nobody has."""
 
-    @property
-    def used(self) -> int:
-        """Donated processors in use."""
-
-    @property
-    def some_unused(self) -> bool:
-        """Whether there are idle processors that are not in use."""
-
     def figures(self, now: int) -> dict[str, int]:
         """Processor-seconds used so far, of use and lost, and donated processors taken by jobs."""
 
     def demand(self) -> Demand:
         """What the planner is told of the waiting tasks."""
-
-    def ends(self) -> dict[int, int]:
-        """When the pilots on donated processors end, and how many processors each of these ends frees."""
 
     def expire(self) -> None:
         """End the pilots on donated processors whose time is up; their tasks are cut."""
@@ -63,6 +52,9 @@ class DonationBag(Protocol):
 
     def end(self, job: int) -> None:
         """A job has ended; tasks that ran in it are cut and wait again."""
+
+    def expect(self, start: int | None) -> None:
+        """When the next formal request is predicted to start; None: none waits to."""
 
     def use_nodes(self) -> None:
         """Do what the donation decides now, and start tasks on all idle processors of ours."""
@@ -80,9 +72,6 @@ class DonationBag(Protocol):
 
     def learn(self) -> bool:
         """Learn from the tasks that are done; whether that has changed the estimate."""
-
-    def busy(self, job: int) -> bool:
-        """Whether a task runs in the pilot."""
 
 
 BagFactory = Callable[[Processors, Array, GridTerms, DonationRules, Allocation], DonationBag]

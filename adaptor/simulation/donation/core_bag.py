@@ -32,7 +32,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.orders import DraftOrders
-from adaptor.scheduling.state import SiteTerms
+from adaptor.simulation.core_execution import site_terms
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.grid_job import GridTerms
@@ -57,7 +57,7 @@ class CoreBag:
         self.last_end = 0
         self._place, self._runtimes, self._rules = place, runtimes, rules
         self._possible, self._max_tr = terms.possible, terms.rules.limits.max_tr
-        self._broker = Broker({_SITE: _site_terms(terms, rules)})
+        self._broker = Broker({_SITE: site_terms(terms, rules)})
         spec = BagSpec(name="bag", cwd="/", output="", environment={}, allocation=allocation)
         self._bag = Bag(_BAG, spec, self.total)
         self._bag.fill()
@@ -83,31 +83,16 @@ class CoreBag:
         return self._bag.count(TaskState.WAITING)
 
     @property
-    def used(self) -> int:
-        return len(self._pilots)
-
-    @property
-    def some_unused(self) -> bool:
-        return int((self._place.lot[k.OWNER] < 0).sum()) > len(self._pilots)
-
-    @property
     def _learner(self) -> RuntimeLearner:
         return self._broker.state.learner(_BAG, _SITE)
 
     def figures(self, now: int) -> dict[str, int]:
-        lot = self._place.lot
-        used = self._used + sum(now - int(lot[k.USED, p]) for p in self._pilots)
+        used = self._used + self._place.used_until(now)
         return {"used": used, "donated": self._donated, "lost": self._lost, "reclaims": self._reclaims}
 
     def demand(self) -> Demand:
         (demand,) = self._broker.demands(_SITE)
         return demand
-
-    def ends(self) -> dict[int, int]:
-        found: dict[int, int] = {}
-        for end in sorted(int(self._place.lot[k.UNTIL, p]) for p in self._pilots):
-            found[end] = found.get(end, 0) + 1
-        return found
 
     def expire(self) -> None:
         lot, now = self._place.lot, self._place.cluster.now
@@ -137,6 +122,9 @@ class CoreBag:
         self._place.vacate(job)
         self._sync()
 
+    def expect(self, start: int | None) -> None:
+        self._broker.expect_requests(_SITE, {} if start is None else {None: _clock(start)})
+
     def use_nodes(self) -> None:
         broker, place, now = self._broker, self._place, self._place.cluster.now
         broker.learn_hazard(_SITE, place.learner.hazard)
@@ -145,8 +133,8 @@ class CoreBag:
             place.plan_ahead()
         closing = closes(self._rules.hours, _clock(now), _clock(0))
         for p, pilot in self._pilots.items():
-            until = min(self._planned(p), closing)
-            broker.use_node(pilot, DonatedNode(since=_clock(int(place.lot[k.SINCE, p])), until=until))
+            until, since = min(self._planned(p), closing), _clock(int(place.lot[k.SINCE, p]))
+            broker.use_node(pilot, DonatedNode(since=since, until=until, closes=closing))
         view = DonationState(
             now=_clock(now),
             nodes=tuple(self._node(p) for p in range(place.lot.shape[1])),
@@ -175,7 +163,7 @@ class CoreBag:
                 self._ask(p, now)
 
     def run(self, until: int) -> int:
-        lot = self._place.lot
+        place, lot = self._place, self._place.lot
         while True:
             p = int(lot[k.END].argmin())
             now = int(lot[k.END, p])
@@ -190,17 +178,13 @@ class CoreBag:
             if runtime > self._longest or promised_all:
                 self._longest = max(self._longest, runtime)
                 return now
-            if not self._ask(p, now) and lot[k.DEADLINE, p] >= 0 and not self.busy(int(lot[k.OWNER, p])):
+            if not self._ask(p, now) and lot[k.DEADLINE, p] >= 0 and not place.busy(int(lot[k.OWNER, p])):
                 return now
 
     def learn(self) -> bool:
         changed = self._learner.estimate != self._estimate
         self._sync()
         return changed
-
-    def busy(self, job: int) -> bool:
-        lot = self._place.lot
-        return bool(((lot[k.OWNER] == job) & (lot[k.TASK] >= 0)).any())
 
     def _sync(self) -> None:
         """What has changed until now is known to the driver."""
@@ -324,15 +308,3 @@ class CoreBag:
 def _clock(second: int) -> float:
     """The broker's time of a second of the trace: for a worker, 0 means that a task has not started."""
     return float(second + 1)
-
-
-def _site_terms(terms: GridTerms, rules: DonationRules) -> SiteTerms:
-    return SiteTerms(
-        initial_tr=terms.initial_tr,
-        growth_factor=terms.growth_factor,
-        longest=terms.possible,
-        last=float(terms.workers.last),
-        latency=terms.workers.latency,
-        reserve=terms.workers.reserve,
-        donation=rules,
-    )

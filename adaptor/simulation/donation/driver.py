@@ -96,6 +96,8 @@ class _Driver:
         self._pilots: dict[int, PilotView] = {}
         self._held = self._requests = 0
         self._happened = self._cluster.now
+        self._starts: dict[int, float] = {}
+        """By job that waits: when it is predicted to start."""
 
     def run(self) -> DonationResult:
         bag, submitted = self._bag, self._cluster.now
@@ -118,9 +120,9 @@ class _Driver:
         """Go on to the next second in which something happens on the cluster, or is learned."""
         bag, cluster = self._bag, self._cluster
         coming = cluster.next_event()
-        stop = min([NEVER if coming is None else coming, *bag.ends()])
+        stop = min([NEVER if coming is None else coming, *self._place.ends()])
         self._check_hope(stop)
-        if bag.waiting and bag.some_unused:
+        if bag.waiting and self._place.some_unused:
             stop = min(stop, cluster.now + INTERVAL, *self._openings())
         stop = min(bag.run(min(stop, NEVER - 1)), stop)
         if stop < NEVER:
@@ -134,7 +136,7 @@ class _Driver:
 
     def _check_hope(self, coming: int) -> None:
         """Raises ReplayError where an idle cluster has not been used for long."""
-        if coming < NEVER or self._bag.used or self._pilots:
+        if coming < NEVER or len(self._place.used) or self._pilots:
             self._happened = self._cluster.now
         elif self._cluster.now - self._happened > _NO_HOPE:
             raise ReplayError("the rules of the donation leave no node on which the waiting tasks fit")
@@ -154,6 +156,7 @@ class _Driver:
         again = True
         while again:
             wanted |= self._take_in()
+            self._bag.expect(math.ceil(min(self._starts.values())) if self._starts else None)
             self._bag.use_nodes()
             again = self._leave()
             if self._formal and (wanted or not self._pilots) and self._bag.waiting:
@@ -162,7 +165,7 @@ class _Driver:
 
     def _take_in(self) -> bool:
         """Ends and starts of jobs and of pilots on donated processors; whether to ask the planner."""
-        used = self._bag.used
+        used = len(self._place.used)
         self._bag.expire()
         ended, started = self._place.changes()
         for job in ended:
@@ -171,13 +174,14 @@ class _Driver:
         ours = any(job in self._pilots for job in (*ended, *started))
         for job in started:
             self._bag.start(job, self._begun(job))
-        return ours or self._bag.used < used
+        return ours or len(self._place.used) < used
 
     def _begun(self, job: int) -> int | None:
         """The deadline of a pilot that has started; None for a local job."""
         pilot = self._pilots.get(job)
         if pilot is None:
             return None
+        self._starts.pop(job, None)
         start, limit, processors = self._cluster.started_job(job)
         self._pilots[job] = msgspec.structs.replace(
             pilot,
@@ -190,6 +194,7 @@ class _Driver:
 
     def _forget(self, job: int) -> None:
         pilot = self._pilots.pop(job, None)
+        self._starts.pop(job, None)
         if pilot is not None and pilot.started is not None:
             self._held += pilot.request.p * (self._cluster.now - int(pilot.started))
 
@@ -198,7 +203,7 @@ class _Driver:
         idle = [
             job
             for job, pilot in self._pilots.items()
-            if pilot.state is PilotState.RUNNING and not self._bag.busy(job)
+            if pilot.state is PilotState.RUNNING and not self._place.busy(job)
         ]
         for job in idle:
             self._cluster.end(job, self._cluster.now)
@@ -212,6 +217,8 @@ class _Driver:
                 request = decision.crafted.request
                 job = self._cluster.submit(request.p, request.tr)
                 self._pilots[job] = PilotView(id=job, state=PilotState.QUEUED, request=request)
+                if decision.crafted.predicted_start is not None:
+                    self._starts[job] = decision.crafted.predicted_start
                 self._requests += 1
                 done = True
             elif isinstance(decision, Withdraw):
@@ -224,7 +231,7 @@ class _Driver:
         queue = planned_queue(self._cluster)
         donated = tuple(
             RunningJob(f"donated until {end}", processors, float(end))
-            for end, processors in self._bag.ends().items()
+            for end, processors in self._place.ends().items()
         )
         if donated:
             queue = msgspec.structs.replace(queue, running=(*queue.running, *donated))

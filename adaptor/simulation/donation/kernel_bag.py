@@ -8,7 +8,7 @@ import numpy as np
 
 from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.situation import Demand
-from adaptor.donation.fitting import held, least_probability
+from adaptor.donation.fitting import held, least_probability, release_probability
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation.donation import kernels as k
@@ -49,10 +49,12 @@ class KernelBag:
         )
         self._least = least_probability(allocation, rules)
         self._level = math.inf if self._least <= 0 else -math.log(self._least)
+        self._levels = (self._level, -math.log(rules.last_fit))
         self._known = place.learner.hazard
         self._hazard = numbers(self._known)
         self._s = np.zeros(k.SCALARS, np.int64)
         self._s[k.POSSIBLE] = terms.possible
+        self._s[k.FORMAL] = -1
         self._s[k.NO_OTHER_PLACE] = allocation == "transparent"
         self._tasks = np.zeros((4, self.total), np.int64)
         self._tasks[k.RUNTIME] = runtimes
@@ -73,19 +75,9 @@ class KernelBag:
         s = self._s
         return int(self.total - s[k.FRESH] + s[k.BACKS] + s[k.HELDS])
 
-    @property
-    def used(self) -> int:
-        return int((self._place.lot[k.USED] >= 0).sum())
-
-    @property
-    def some_unused(self) -> bool:
-        lot = self._place.lot
-        return bool(((lot[k.OWNER] < 0) & (lot[k.USED] < 0)).any())
-
     def figures(self, now: int) -> dict[str, int]:
-        used = self._place.lot[k.USED]
         return {
-            "used": int(self._s[k.USED_TIME] + (now - used[used >= 0]).sum()),
+            "used": int(self._s[k.USED_TIME]) + self._place.used_until(now),
             "donated": int(self._s[k.DONATED]),
             "lost": self._lost,
             "reclaims": self._reclaims,
@@ -104,11 +96,6 @@ class KernelBag:
             runtime=max(estimates),
             shortest=min(estimates),
         )
-
-    def ends(self) -> dict[int, int]:
-        lot = self._place.lot
-        ends, counts = np.unique(lot[k.UNTIL, lot[k.USED] >= 0], return_counts=True)
-        return dict(zip(ends.tolist(), counts.tolist(), strict=True))
 
     def expire(self) -> None:
         lot, now = self._place.lot, self._place.cluster.now
@@ -133,29 +120,44 @@ class KernelBag:
         self._place.vacate(job)
         self._estimate()
 
+    def expect(self, start: int | None) -> None:
+        self._s[k.FORMAL] = -1 if start is None else start
+
     def use_nodes(self) -> None:
         place, s = self._place, self._s
         if place.learner.hazard is not self._known:
             self._known = place.learner.hazard
             self._hazard = numbers(self._known)
         now = place.cluster.now
-        waiting = self.waiting if s[k.NO_OTHER_PLACE] else self.waiting - int(s[k.HELDS])
-        if waiting and self._least <= 1:
+        waiting, held = self.waiting, 0
+        if not s[k.NO_OTHER_PLACE]:
+            waiting, held = waiting - int(s[k.HELDS]), int(s[k.HELDS])
+        released = held > 0 and s[k.FORMAL] >= 0
+        if waiting or released:
             place.plan_ahead()
-            useful, needs = self._rules.useful_time, self._least_need()
-            chosen = to_use(place.lot, now, self._hazard, self._level, useful, waiting, needs)
-            planned = NEVER if self._rules.choose == "all" else place.lot[k.PLANNED, chosen]
-            place.lot[k.USED, chosen] = now
-            place.lot[k.UNTIL, chosen] = np.minimum(planned, now + self._max_tr)
+        if waiting:
+            self._use(self._level, waiting, self._least_need())
+        if released and s[k.FORMAL] > now:
+            need = self._least_need_of_held()
+            least = release_probability(need, float(s[k.FORMAL] - now), self._rules)
+            self._use(-math.log(least), held, need)
         self.fill()
+
+    def _use(self, level: float, waiting: int, needs: float) -> None:
+        """Take processors into use for so many tasks of one kind."""
+        place, now = self._place, self._place.cluster.now
+        chosen = to_use(place.lot, now, self._hazard, level, self._rules.useful_time, waiting, needs)
+        planned = NEVER if self._rules.choose == "all" else place.lot[k.PLANNED, chosen]
+        place.lot[k.USED, chosen] = now
+        place.lot[k.UNTIL, chosen] = np.minimum(planned, now + self._max_tr)
 
     def fill(self) -> None:
         lot, now = self._place.lot, self._place.cluster.now
-        k.fill(self._s, lot, self._tasks, self._queue, self._hazard, self._level, now)
+        k.fill(self._s, lot, self._tasks, self._queue, self._hazard, self._levels, now)
 
     def run(self, until: int) -> int:
         s, lot = self._s, self._place.lot
-        return int(k.run(s, lot, self._tasks, self._queue, self._over, self._hazard, self._level, until))
+        return int(k.run(s, lot, self._tasks, self._queue, self._over, self._hazard, self._levels, until))
 
     def learn(self) -> bool:
         s = self._s
@@ -168,10 +170,6 @@ class KernelBag:
             self._learner.forget(task)
         s[[k.COUNT, k.TOTAL, k.SQUARES, k.OVER]] = 0
         return self._estimate()
-
-    def busy(self, job: int) -> bool:
-        lot = self._place.lot
-        return bool(((lot[k.OWNER] == job) & (lot[k.TASK] >= 0)).any())
 
     def _leave(self, p: int, *, preempted: bool) -> None:
         """Leave a donated processor; what runs there waits again.
@@ -227,6 +225,10 @@ class KernelBag:
             again.append(self._queue[k.HELD, : s[k.HELDS]])
         least = 0 if s[k.FRESH] < self.total else int(needs[np.concatenate(again)].min(initial=NEVER))
         return max(int(s[k.KNOWN]), least)
+
+    def _least_need_of_held(self) -> float:
+        s, held = self._s, self._queue[k.HELD, : self._s[k.HELDS]]
+        return float(max(s[k.KNOWN], np.maximum(self._tasks[k.OWN], self._tasks[k.RAN])[held].min()))
 
     def _estimate(self) -> bool:
         estimate = math.ceil(self._learner.estimate)

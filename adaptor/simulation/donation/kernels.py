@@ -11,6 +11,8 @@ tasks    (4, n) of each task: RUNTIME, OWN (seconds that it needs since it was c
 queue    (2, n) stacks of tasks that were started before: BACK, and HELD (`fitting.held`)
 over     (n,) tasks finished since they were learned from that had been cut before
 hazard   (3, pieces) float64: EDGES, CUMULATIVE, RATES
+levels   minus the logarithms of the probabilities with which a task must finish on a donated processor: one
+         that is not held, and a held one of a mixed bag at the least
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ COUNT, TOTAL, SQUARES, OVER = 7, 8, 9, 10  # finished since they were learned fr
 LAST = 11  # when the last task finished
 NO_OTHER_PLACE = 12  # whether held tasks may run on donated processors where no other fits
 USED_TIME, DONATED = 13, 14  # processor-seconds in use, and of tasks that finished there
-SCALARS = 15
+FORMAL = 15  # when the next formal request is predicted to start; -1: none is
+SCALARS = 16
 # lot
 OWNER = 0  # the job that runs on it; -1: none
 SINCE = 1  # when it became idle
@@ -82,6 +85,39 @@ def _take(s: Array, tasks: Array, queue: Array, row: int, estimate: int, left: f
 
 
 @kernel
+def _release(
+    s: Array,
+    tasks: Array,
+    queue: Array,
+    hazard: Floats,
+    levels: tuple[float, float],
+    age: float,
+    until: float,
+    wait: float,
+) -> int:
+    """The next held task that is likely to be done on a donated processor before a request starts; -1: none.
+
+    As `adaptor.donation.fitting.release_probability`.
+    """
+    too_long = np.inf
+    for k in range(s[HELDS] - 1, -1, -1):
+        task = queue[HELD, k]
+        need = float(max(s[KNOWN], tasks[OWN, task], tasks[RAN, task]))
+        if need >= too_long:
+            continue
+        level = levels[1]
+        if need > 0:
+            level = min(level, -np.log(need / (need + wait)))
+        if need <= room(hazard, age, until, level):
+            s[HELDS] -= 1
+            for i in range(k, s[HELDS]):
+                queue[HELD, i] = queue[HELD, i + 1]
+            return int(task)
+        too_long = need
+    return -1
+
+
+@kernel
 def _fresh(s: Array, tasks: Array, estimate: int, left: float) -> int:
     if s[FRESH] == tasks.shape[1] or estimate > left:
         return -1
@@ -91,7 +127,14 @@ def _fresh(s: Array, tasks: Array, estimate: int, left: float) -> int:
 
 @kernel
 def _next(
-    s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, level: float, p: int, now: int
+    s: Array,
+    lot: Array,
+    tasks: Array,
+    queue: Array,
+    hazard: Floats,
+    levels: tuple[float, float],
+    p: int,
+    now: int,
 ) -> int:
     """The task that processor p starts now; -1: none."""
     if lot[DEADLINE, p] >= 0:
@@ -102,7 +145,7 @@ def _next(
         if task < 0:
             task = _take(s, tasks, queue, BACK, s[ESTIMATE], left)
         return task if task >= 0 else _fresh(s, tasks, s[ESTIMATE], left)
-    left = room(hazard, float(now - lot[SINCE, p]), float(lot[PLANNED, p] - now), level)
+    left = room(hazard, float(now - lot[SINCE, p]), float(lot[PLANNED, p] - now), levels[0])
     left = min(left, float(lot[UNTIL, p] - now))
     if left <= 0:
         return -1
@@ -111,15 +154,25 @@ def _next(
         task = _fresh(s, tasks, s[KNOWN], left)
     if task < 0 and s[NO_OTHER_PLACE] == 1:
         task = _take(s, tasks, queue, HELD, s[KNOWN], left)
+    elif task < 0 and s[HELDS] > 0 and s[FORMAL] > now:
+        until = float(min(lot[PLANNED, p], lot[UNTIL, p]) - now)
+        task = _release(s, tasks, queue, hazard, levels, float(now - lot[SINCE, p]), until, s[FORMAL] - now)
     return task
 
 
 @kernel
 def _start_next(
-    s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, level: float, p: int, now: int
+    s: Array,
+    lot: Array,
+    tasks: Array,
+    queue: Array,
+    hazard: Floats,
+    levels: tuple[float, float],
+    p: int,
+    now: int,
 ) -> bool:
     """Start a task on an idle processor of ours; a donated one without any is given back."""
-    task = _next(s, lot, tasks, queue, hazard, level, p, now)
+    task = _next(s, lot, tasks, queue, hazard, levels, p, now)
     if task >= 0:
         lot[TASK, p], lot[START, p], lot[END, p] = task, now, now + tasks[RUNTIME, task]
         return True
@@ -130,15 +183,17 @@ def _start_next(
 
 
 @kernel
-def fill(s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, level: float, now: int) -> None:
+def fill(
+    s: Array, lot: Array, tasks: Array, queue: Array, hazard: Floats, levels: tuple[float, float], now: int
+) -> None:
     """Start tasks on all idle processors of ours: first in pilots, then on donated ones."""
     for p in range(lot.shape[1]):
         if lot[DEADLINE, p] > now and lot[TASK, p] < 0:
-            _start_next(s, lot, tasks, queue, hazard, level, p, now)
+            _start_next(s, lot, tasks, queue, hazard, levels, p, now)
     # Jobs take the first processors that are idle, so the last ones are idle for the longest.
     for p in range(lot.shape[1] - 1, -1, -1):
         if lot[USED, p] >= 0 and lot[TASK, p] < 0:
-            _start_next(s, lot, tasks, queue, hazard, level, p, now)
+            _start_next(s, lot, tasks, queue, hazard, levels, p, now)
 
 
 @kernel
@@ -168,7 +223,7 @@ def run(
     queue: Array,
     over: Array,
     hazard: Floats,
-    level: float,
+    levels: tuple[float, float],
     until: int,
 ) -> int:
     """Let tasks end, and others start on their processors, up to and including `until`.
@@ -197,7 +252,7 @@ def run(
         if runtime > s[LONGEST] or tasks[OWN, task] >= s[POSSIBLE]:
             s[LONGEST] = max(s[LONGEST], runtime)
             return int(now)
-        started = _start_next(s, lot, tasks, queue, hazard, level, p, now)
+        started = _start_next(s, lot, tasks, queue, hazard, levels, p, now)
         if not started and lot[DEADLINE, p] >= 0 and not _others_run(lot, p):
             return int(now)
 

@@ -81,6 +81,31 @@ class Processors:
         """See which idle processors the cluster's plan needs, and when."""
         k.plan_ahead(self.lot, *self.cluster.profile())
 
+    # --- what the bag on them does ---------------------------------------------------------------
+
+    @property
+    def used(self) -> Array:
+        """The donated processors that the bag uses."""
+        return np.flatnonzero(self.lot[k.USED] >= 0)
+
+    @property
+    def some_unused(self) -> bool:
+        """Whether there are idle processors that the bag does not use."""
+        return bool(((self.lot[k.OWNER] < 0) & (self.lot[k.USED] < 0)).any())
+
+    def used_until(self, now: int) -> int:
+        """Processor-seconds for which those in use have been."""
+        return int((now - self.lot[k.USED, self.used]).sum())
+
+    def ends(self) -> dict[int, int]:
+        """When the pilots on donated processors end, and how many processors each of these ends frees."""
+        ends, counts = np.unique(self.lot[k.UNTIL, self.used], return_counts=True)
+        return dict(zip(ends.tolist(), counts.tolist(), strict=True))
+
+    def busy(self, job: int) -> bool:
+        """Whether a task runs in the pilot."""
+        return bool(((self.lot[k.OWNER] == job) & (self.lot[k.TASK] >= 0)).any())
+
     def _tell(self, places: Array, *, taken: bool) -> None:
         since, told = self.lot[[k.SINCE, k.TOLD]][:, places]
         self.lot[k.TOLD, places] = now = self.cluster.now

@@ -119,6 +119,7 @@ class SimulatedDriver:
                 self._ended(memory, pilot, now)
                 woken.add(site)
         memory.watch(self.broker, now)
+        memory.expect_requests(self.broker)
         if memory.wants_nodes(self.broker, now):
             memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
         memory.read(simulated.queue_state() if memory.wants_queue(self.broker) else None)

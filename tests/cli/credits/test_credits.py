@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from pathlib import Path
 
 from adaptor.protocol import control
-from adaptor.views import BagReport, CreditLine, CreditsView, ForecastView, SitePrice, Totals
+from adaptor.units import format_instant
+from adaptor.views import (
+    BagReport,
+    CreditLine,
+    CreditsView,
+    ForecastView,
+    RemovedPilotView,
+    SitePrice,
+    Totals,
+)
 from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
@@ -102,3 +112,31 @@ def test_a_new_bag_says_what_it_wants(cli: Cli, serve: Serve, tmp_path: Path) ->
     assert before + 12 * 3600 <= asked.bag.spec.deadline <= time.time() + 12 * 3600
     for wrong in (["--deadline", "soon"], ["--prefer", "somehow"], ["--budget", "0"]):
         assert cli("submit", str(file), *wrong).code == 2
+
+
+REMOVED = RemovedPilotView(pilot=3, site="old", reserved=0.5, submitted=0.0, started=60.0, due=3660.0)
+
+
+def test_pilots_of_a_site_that_left_the_configuration_are_told(cli: Cli, serve: Serve) -> None:
+    view = CreditsView(sites=SITES, bags=[LINE], prices=[PRICE], removed=[REMOVED])
+    serve({control.GetCredits: control.Credits(view)})
+    last = cli("credits").lines[-1]
+    assert last.startswith("pilot 3: its site old left the configuration; started ")
+    assert last.endswith(f"it reserves 0.5 until {format_instant(3660.0)}")
+
+
+def test_a_site_that_left_is_settled(cli: Cli, serve: Serve) -> None:
+    served = serve({control.SettleSite: control.Settled(2), control.GetCredits: ALL})
+    told = cli("credits", "--settle", "old", "--ended", "2026-11-20T08:00")
+    assert told.err.strip() == "2 pilots of site old settled"
+    assert served.asked(control.SettleSite) == [
+        control.SettleSite("old", datetime(2026, 11, 20, 8).timestamp())
+    ]
+    assert "site hpc" in told.out
+
+
+def test_an_end_without_a_site(cli: Cli, serve: Serve) -> None:
+    serve({control.GetCredits: ALL})
+    told = cli("credits", "--ended", "2026-11-20T08:00")
+    assert told.code == 2
+    assert "--settle" in told.err

@@ -13,7 +13,7 @@ from adaptor.crafting.multisite.levelling import level
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import SiteRules
-from adaptor.model import FOREVER, Limits
+from adaptor.model import Limits
 from tests.crafting.crafting_strategies import profiles, rules
 
 
@@ -35,8 +35,8 @@ def test_a_profile_is_cut_into_level_strips() -> None:
     found = strips([(0, 4), (10, 1), (20, 3)])
     assert sorted(found, key=lambda strip: (strip.start, strip.duration)) == [
         Strip(0, 10, 3),
-        Strip(0, FOREVER, 1),
-        Strip(20, FOREVER, 2),
+        Strip(0, math.inf, 1),
+        Strip(20, math.inf, 2),
     ]
 
 

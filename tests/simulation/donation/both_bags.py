@@ -17,7 +17,7 @@ from adaptor.simulation.kernels import Array
 Answer = TypeVar("Answer")
 
 ROWS = (k.OWNER, k.SINCE, k.USED, k.DEADLINE, k.TASK, k.START, k.END)
-NUMBERS = ("done", "failed", "last_end", "waiting", "used", "some_unused")
+NUMBERS = ("done", "failed", "last_end", "waiting")
 
 
 class BothBags:
@@ -49,7 +49,6 @@ class BothBags:
     def _same(self) -> None:
         now = self._places[0].cluster.now
         self._both(lambda bag: bag.figures(now))
-        self._both(lambda bag: bag.ends())
         for name in NUMBERS:
             self._both(lambda bag, name=name: getattr(bag, name))  # type: ignore[misc]
         if self._formal and self._kernel.waiting:
@@ -66,9 +65,6 @@ class BothBags:
     def demand(self) -> Demand:
         return self._both(lambda bag: bag.demand())
 
-    def ends(self) -> dict[int, int]:
-        return self._both(lambda bag: bag.ends())
-
     def expire(self) -> None:
         self._both(lambda bag: bag.expire())
         self._same()
@@ -80,6 +76,9 @@ class BothBags:
     def end(self, job: int) -> None:
         self._both(lambda bag: bag.end(job))
         self._same()
+
+    def expect(self, start: int | None) -> None:
+        self._both(lambda bag: bag.expect(start))
 
     def use_nodes(self) -> None:
         self._both(lambda bag: bag.use_nodes())
@@ -101,6 +100,3 @@ class BothBags:
         """The core forgets a bag with its last task, and the kernels do not: nobody asks any more."""
         self._core.learn()
         return self._kernel.learn()
-
-    def busy(self, job: int) -> bool:
-        return self._both(lambda bag: bag.busy(job))

@@ -30,10 +30,10 @@ class WatchedBag(CoreBag):
         super().use_nodes()
         rules, lot = self._rules, self._place.lot
         idle = int(((lot[k.OWNER] < 0) & (lot[k.USED] < 0)).sum())
-        assert rules.max_nodes is None or self.used <= rules.max_nodes
-        assert not self.used or idle >= rules.reserve_nodes
+        assert rules.max_nodes is None or len(self._place.used) <= rules.max_nodes
+        assert not len(self._place.used) or idle >= rules.reserve_nodes
         now = float(self._place.cluster.now)
-        assert not self.used or closes(rules.hours, now, 0.0) > now
+        assert not len(self._place.used) or closes(rules.hours, now, 0.0) > now
 
 
 rules = st.builds(

@@ -106,6 +106,27 @@ def test_both_do_the_same_where_few_scenes_tell_a_rule(rows, runtimes, rules):
     run_donation(place, np.array(runtimes), terms_of(), rules, "transparent", BothBags)
 
 
+def test_both_release_a_held_task_whose_request_starts_late():
+    """505 s where held tasks wait for their requests whenever those start."""
+    rows = [
+        (226, 3, 143, 92),
+        (124, 3, 145, 55),
+        (35, 6, 262, 154),
+        (297, 3, 162, 76),
+        (358, 6, 196, 52),
+        (310, 5, 97, 88),
+        (81, 6, 181, 3),
+        (63, 5, 254, 127),
+        (167, 1, 218, 165),
+    ]
+    place = Processors(Simulation(jobs_from(rows), PROCESSORS, "conservative"), IdleLearner())
+    place.cluster.advance(0)
+    place.watch()
+    rules = DonationRules(useful_time=0.0, fit=0.1, patience=1)
+    result = run_donation(place, np.array([91, 186, 140, 101]), terms_of(), rules, "mixed", BothBags)
+    assert (result.turnaround, result.donated) == (459, 186)
+
+
 def test_a_task_cut_though_it_had_all_the_time_there_is_is_given_up_by_both():
     """As in the daemon (`RuntimeLearner.hopeless`): 195 of 200 s were not enough."""
     rows = [(0, 8, 5, 5), (200, 8, 10, 10)]

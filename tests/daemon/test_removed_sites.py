@@ -1,0 +1,165 @@
+"""Reservations at a site that left the configuration: told of once, settled when nothing runs any more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.daemon.client.credits import live_credits
+from adaptor.daemon.removed_sites import removed_pilots, settle_removed, settle_site, tell_of_removed
+from adaptor.errors import UsageError
+from adaptor.journal.credit_entries import read_entries
+from adaptor.reports import JobState
+from adaptor.views import CreditsView
+from tests.daemon.budgeted_site import credits_of, in_every_past, steps, submit_budgeted
+from tests.daemon.fake_site import FakeSite
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> FakeSite:
+    return FakeSite(tmp_path / "state")
+
+
+def leave(site: FakeSite) -> None:
+    """The configuration of the next daemon lacks the site of all pilots so far."""
+    with site.journal.transaction() as db:
+        db.execute("UPDATE pilot SET site = 'gone'")
+    site.restart()
+    tell_of_removed(site.state.core)
+
+
+def reserved(site: FakeSite, *, started: bool) -> int:
+    """A bag of 1 credit with a pilot in the system of the site that is gone."""
+    bag = submit_budgeted(site, 1, 1)
+    steps(site)
+    if started:
+        site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
+        steps(site)
+    leave(site)
+    return bag
+
+
+def pass_time(site: FakeSite, seconds: float) -> None:
+    now: Callable[[], float] = site.state.core.now
+    site.state.core.now = lambda: now() + seconds
+    site.state.core.treasury._clock = site.state.core.now
+
+
+def settle_due(site: FakeSite) -> int:
+    return asyncio.run(settle_removed(site.state.core))
+
+
+def recounts(site: FakeSite) -> bool:
+    """Whether a ledger made from the journal is the one that is kept, and no budget was ever exceeded."""
+    in_every_past(site)
+    made = Ledger(read_entries(site.journal))
+    kept = site.state.core.treasury.ledger
+    return (made.open_pilots, made.of_bag(1)) == (kept.open_pilots, kept.of_bag(1))
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_reservation_is_kept_until_its_pilot_has_certainly_ended(site: FakeSite, started: bool) -> None:
+    bag = reserved(site, started=started)
+    before = credits_of(site, bag)
+    assert before[1] > 0
+    assert settle_due(site) == 0
+    assert credits_of(site, bag) == before
+    (pilot,) = removed_pilots(site.state.core)
+    pass_time(site, pilot.due - site.state.core.now() + 1)
+    assert settle_due(site) == 1
+    used, left = credits_of(site, bag)
+    assert left == 0
+    request = site.backend.orders[0].request
+    assert used == pytest.approx(request.area / 3600 if started else 0, abs=1e-6)
+    assert site.states() == ["vanished"]
+    assert recounts(site)
+    assert settle_due(site) == 0
+
+
+def test_a_pilot_that_told_of_its_tasks_is_charged_until_the_last_of_them(site: FakeSite) -> None:
+    bag = reserved(site, started=True)
+    (pilot,) = removed_pilots(site.state.core)
+    assert pilot.started is not None
+    with site.journal.transaction() as db:
+        db.execute(
+            "INSERT INTO attempt"
+            " (bag, task, number, worker, node, pilot, leased, started, ended, wall, outcome)"
+            " VALUES (?, 0, 1, 'w', 'n', ?, ?, ?, ?, 20, 'lost')",
+            (bag, pilot.id, pilot.started, pilot.started, pilot.started + 20),
+        )
+    pass_time(site, 7200)
+    assert settle_due(site) == 1
+    processors = site.backend.orders[0].request.p
+    assert credits_of(site, bag)[0] == pytest.approx(20 * processors / 3600, abs=1e-6)
+
+
+def test_its_user_settles_it(site: FakeSite) -> None:
+    bag = reserved(site, started=True)
+    (pilot,) = removed_pilots(site.state.core)
+    assert pilot.started is not None
+    asyncio.run(settle_site(site.state.core, "gone", pilot.started + 2))
+    processors = site.backend.orders[0].request.p
+    assert credits_of(site, bag) == (pytest.approx(2 * processors / 3600, abs=1e-6), 0)
+    assert recounts(site)
+    assert removed_pilots(site.state.core) == []
+
+
+def test_only_what_can_be_settled_is(site: FakeSite) -> None:
+    reserved(site, started=True)
+    core = site.state.core
+    with pytest.raises(UsageError, match="is configured"):
+        asyncio.run(settle_site(core, "here", None))
+    with pytest.raises(UsageError, match="no pilot of a site 'other'"):
+        asyncio.run(settle_site(core, "other", None))
+    with pytest.raises(UsageError, match="in the future"):
+        asyncio.run(settle_site(core, "gone", core.now() + 60))
+    assert len(removed_pilots(core)) == 1
+
+
+def test_it_is_told_of_once_with_what_it_reserves(site: FakeSite) -> None:
+    bag = reserved(site, started=True)
+    _, amount = credits_of(site, bag)
+    site.restart()
+    tell_of_removed(site.state.core)
+    (told,) = site.told("removed")
+    assert f"it reserves {amount:g} credits until" in told
+    assert "no longer has its site gone" in told
+    assert "adaptor credits --settle gone" in told
+    (shown,) = live_credits(site.state.core, CreditsView(sites=[], bags=[], prices=[])).removed
+    assert (shown.pilot, shown.site, shown.reserved) == (1, "gone", amount)
+
+
+def test_a_site_that_comes_back_is_observed_as_before(site: FakeSite) -> None:
+    bag = reserved(site, started=True)
+    with site.journal.transaction() as db:
+        db.execute("UPDATE pilot SET site = 'here'")
+    site.restart()
+    site.state.core.broker.cancel(bag)
+    site.backend.say(site.backend.orders[0].tag, JobState.COMPLETED)
+    steps(site)
+    used, left = credits_of(site, bag)
+    assert left == 0
+    assert 0 < used < site.backend.orders[0].request.area / 3600
+    assert site.states() == ["completed"]
+
+
+def test_a_settlement_is_written_whole_or_not_at_all(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*arguments: object) -> None:
+        raise RuntimeError("the daemon dies")
+
+    bag = reserved(site, started=True)
+    before = credits_of(site, bag)
+    with monkeypatch.context() as patched:
+        patched.setattr("adaptor.daemon.credits.treasury.write_entry", die)
+        with pytest.raises(RuntimeError):
+            asyncio.run(settle_site(site.state.core, "gone", None))
+    site.restart()
+    assert site.states() == ["running"]
+    assert credits_of(site, bag) == before
+    asyncio.run(settle_site(site.state.core, "gone", None))
+    assert credits_of(site, bag)[1] == 0
+    assert recounts(site)
