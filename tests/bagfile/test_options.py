@@ -70,6 +70,8 @@ def test_an_option_whose_type_says_too_little_needs_a_kind() -> None:
     ("key", "text", "value"),
     [
         ("mem", "2K", ("memory", 2048)),
+        ("max-lost", "0", ("max_lost", 0)),
+        ("max_lost", "5", ("max_lost", 5)),
         ("site", "a, b", ("sites", ("a", "b"))),
         ("sites", "a", ("sites", ("a",))),
         ("deadline", "1h", ("deadline", 4600.0)),
