@@ -19,9 +19,9 @@ from adaptor.node_agent.claim import Claim, RefusedError, claim
 from adaptor.node_agent.order import REFUSED, Order, read_order
 from adaptor.node_agent.use import end, read_end_request, requested_end, use_file
 from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.environment import MARKER
 from adaptor.processes.notes import END, note_path, write_patiently
 from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, redirect_output, run
-from adaptor.processes.trees import MARKER
 
 _CLAIMED = "claimed "
 _NICENESS = 10

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import backends
+from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import Identity, host, is_alive, is_here
 from adaptor.processes.notes import END
-from adaptor.processes.trees import MARKER, end_trees
+from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.local.records import End, Entry, Job
