@@ -26,6 +26,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
+from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -200,7 +201,7 @@ def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
         processors_per_task=demand.processors_per_task,
         memory_per_task=demand.memory_per_task,
         directory=folder,
-        worker=(python_of(site.config), "-m", "adaptor.worker"),
+        worker=module_command(python_of(site.config), "adaptor.worker"),
         environment={
             "ADAPTOR_ACCESS": str(site.access),
             "ADAPTOR_PILOT": str(pilot.id),

@@ -1,4 +1,4 @@
-"""Keeps one use of this node: `python -m adaptor.node_agent.keeper ORDER`, run by the site's launcher.
+"""Keeps one use of this node: `python -I -m adaptor.node_agent.keeper ORDER`, run by the site's launcher.
 
 It claims the node, detaches, and runs the worker until its time is up, its work is done, or a local job
 needs the node. The command returns as soon as the node is claimed (exit code 0, one line on stdout), or

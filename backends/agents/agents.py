@@ -12,6 +12,7 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.node_agent.free_node import NOTHING
 from adaptor.node_agent.order import REFUSED, Order
+from adaptor.processes.python_commands import isolated_command
 from adaptor.reports import JobReport, JobState
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Notes
@@ -80,7 +81,7 @@ class Agents:
             SubmitUncertain: the node has not answered.
             SchedulerError: nothing was started.
         """
-        words = [self._python, "-m", "adaptor.node_agent.keeper", str(self._write(order))]
+        words = isolated_command(self._python, "adaptor.node_agent.keeper", str(self._write(order)))
         command = command_on(self._donation.launcher, order.node, words)
         try:
             answer = self._starting.run(*command)
@@ -170,7 +171,7 @@ class Agents:
         """Why it counts as lost; empty: it was ended, or is being ended."""
         timeout = f"{self._donation.reclaim_timeout:g}"
         options = ["--cancel", tag, "--timeout", timeout, "--runtime", self._donation.runtime_directory]
-        words = [self._python, "-m", "adaptor.node_agent.reclaim", node, *options]
+        words = isolated_command(self._python, "adaptor.node_agent.reclaim", node, *options)
         answer = self._ending.run(*command_on(self._donation.launcher, node, words))
         if answer.status:
             return f"{node} is not reached: {answer.complaint}"

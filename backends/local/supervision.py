@@ -32,7 +32,7 @@ def launch(job: Job, note: Path, lock: int, patience: float) -> None:
     try:
         done = subprocess.run(
             command,
-            cwd=_CODE,  # so that it is the same code as ours, installed or not
+            cwd=_CODE,  # the same code as ours, installed or not, and no folder in which others put something
             env={**os.environ, MARKER: job.marker},
             stdin=subprocess.DEVNULL,
             capture_output=True,
