@@ -12,17 +12,6 @@ import pytest
 from adaptor.processes.python_commands import code_command, isolated_command, module_command
 
 SHADOWED = ("json", "signal", "struct", "ctypes", "string", "numbers", "socket", "runpy", "adaptor")
-    "json",
-    "signal",
-    "struct",
-    "ctypes",
-    "string",
-    "numbers",
-    "socket",
-    "runpy",
-    "logging",
-    "adaptor",
-)
 MODULES = [
     "adaptor.daemon",
     "adaptor.node_agent.keeper",
