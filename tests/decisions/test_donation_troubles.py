@@ -134,6 +134,18 @@ def test_a_node_that_cannot_be_used_is_left_alone_for_a_while(site: DonatingSite
     assert not site.state.memory.refusals.waiting(time.time()), "formal requests go on"
 
 
+def test_why_idle_nodes_are_not_used_is_told_as_long_as_they_are_left_alone(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site.submit(100)
+    site.backend.on_submit = SubmitRefused("the folder belongs to user 12345")
+    for _ in range(3):
+        site.step()
+    told = site.told("withheld")[-1]
+    assert "4 idle nodes left alone for now" in told
+    assert "could not be used: the folder belongs to user 12345" in told
+    assert "useful_time" not in told
+
+
 def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
