@@ -7,10 +7,13 @@ import logging
 import re
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.daemon.remote.machines import python_of
+from adaptor.daemon.several import several
 from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import (
     Action,
@@ -35,6 +38,8 @@ log = logging.getLogger(__name__)
 
 LONGEST = 30.0
 """Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
+_AT_ONCE = 8
+"""Nodes that are spoken to at the same time: an sshd takes ten conversations of one connection."""
 _DIGITS = re.compile(r"[\d.]+")
 
 
@@ -42,11 +47,19 @@ async def carry_out(site: Site, actions: Sequence[Action]) -> None:
     """Do as was decided, as long as the scheduler takes requests. Raises JournalError."""
     work = _Work(site)
     try:
-        for action in actions:
-            await work.do(action)
+        for for_nodes, together in groupby(actions, _is_for_node):
+            if for_nodes:
+                await work.use_nodes([each for each in together if isinstance(each, SubmitRequest)])
+                continue
+            for action in together:
+                await work.do(action)
     finally:
         site.memory.submitting = ()
     await cancel_unwanted(site)
+
+
+def _is_for_node(action: Action) -> bool:
+    return isinstance(action, SubmitRequest) and bool(action.node)
 
 
 class _Work:
@@ -59,6 +72,7 @@ class _Work:
         """Whether the scheduler did not take a formal request."""
         self._no_more_nodes = False
         self._node_problem = ""
+        self._next = asyncio.Lock()
 
     async def do(self, action: Action) -> None:
         match action:
@@ -74,16 +88,32 @@ class _Work:
             case _:
                 _change(self._site, action)
 
+    async def use_nodes(self, actions: Sequence[SubmitRequest]) -> None:
+        """Submit pilots for nodes: to a scheduler one by one; agents are started on several at a time.
+
+        Raises JournalError.
+        """
+        await several(self._submit_for_node, actions, 1 if self._is_preemptible else _AT_ONCE)
+
     async def _submit(self, action: SubmitRequest) -> None:
-        await cancel_unwanted(self._site)
-        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
-        if action.node:
-            await self._submit_for_node(action)
-        elif not self._refused:
+        await self._prepare()
+        if not self._refused:
             self._refused = not await submit(self._site, action)
 
-    async def _submit_for_node(self, action: SubmitRequest) -> None:
+    async def _prepare(self) -> None:
+        """Before each submission; it follows without a pause."""
+        async with self._next:
+            await cancel_unwanted(self._site)
+        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
+
+    @property
+    def _is_preemptible(self) -> bool:
+        donation = self._site.memory.settings.donation
+        return donation is not None and donation.preemptible
+
+    async def _submit_for_node(self, action: SubmitRequest, pool: ThreadPoolExecutor) -> None:
         """What the scheduler says of one node it most likely says of all; agents fail one by one."""
+        await self._prepare()
         site, donation = self._site, self._site.memory.donation
         if self._no_more_nodes or donation is None:
             return
@@ -91,11 +121,10 @@ class _Work:
             self._no_more_nodes = True
             site.wake.set()
             return
-        if await submit(site, action):
+        if await submit(site, action, pool):
             return
         self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
-        preemptible = site.memory.settings.donation is not None and site.memory.settings.donation.preemptible
-        self._no_more_nodes = preemptible or donation.failing.waiting(site.core.now())
+        self._no_more_nodes |= self._is_preemptible or donation.failing.waiting(site.core.now())
 
 
 def _change(site: Site, action: Withdraw | End | Remark | Explain | LengthenPad) -> None:
@@ -138,8 +167,11 @@ def _withhold_nodes(site: Site, reason: str) -> None:
     donation.reason = reason
 
 
-async def submit(site: Site, action: SubmitRequest) -> bool:
-    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
+async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | None = None) -> bool:
+    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError.
+
+    `pool`: for the call that waits; None: that of all calls.
+    """
     now, memory = site.core.now(), site.memory
     try:
         pilot = _intend(site, action, now)
@@ -149,7 +181,9 @@ async def submit(site: Site, action: SubmitRequest) -> bool:
     if not action.node:
         site.withheld = Withheld()
     try:
-        job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, action.demand)))
+        job = await asyncio.get_running_loop().run_in_executor(
+            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
+        )
     except JournalError:
         raise
     except AdaptorError as error:

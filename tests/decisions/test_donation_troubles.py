@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -162,6 +163,32 @@ def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     site.step()
     assert sorted(site.backend.donated) == ["n1", "n2", "n3"]
     assert "n4 could not be used: n4: ssh failed" in site.told("withheld")[-1]
+
+
+def test_agents_are_started_on_several_nodes_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site.backend.known = {
+        f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE) for number in range(24)
+    }
+    submit, lock = site.backend.submit, threading.Lock()
+    eight, most, now = threading.Barrier(8), [0], [0]
+
+    def slow(order: PilotOrder) -> str:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        eight.wait(20)  # eight nodes answer when all of them have been asked
+        with lock:
+            now[0] -= 1
+            return submit(order)
+
+    monkeypatch.setattr(site.backend, "submit", slow)
+    site.submit(100)
+    site.step()
+    assert len(site.backend.donated) == 24
+    assert most[0] == 8, "and never more"
 
 
 def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSite) -> None:
