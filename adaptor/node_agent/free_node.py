@@ -30,7 +30,8 @@ from adaptor.processes.identity import start_ticks
 NOTHING = "not in use"
 _SOFT = 0.6
 """The part of the time limit after which processes are killed."""
-_HARD = 0.95
+_HARD = 0.85
+"""The part of it after which nothing waits for their deaths: a last look and the answer need time, too."""
 _LONGEST = 60
 """Seconds for writing an end note after the node is free."""
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
-from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
 from adaptor.node_agent.use import EndRequest, Use, end_request_file, read_use, use_file
 from adaptor.node_agent.user_folder import UserFolder
 from adaptor.processes.environment import hides_processes, unknown_processes
-from adaptor.processes.identity import Process, boot, is_alive, process_of, users_of
-from adaptor.processes.trees import end_trees, find, send, wait_for_death
+from adaptor.processes.identity import Process, boot, is_alive, process_of, start_ticks, users_of
+from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
 
@@ -66,8 +64,11 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     rest = _kill(sign, [] if left else asked, limits.hard)
     unclosed = use if folder.has(use_file(node)) else None
     clean = left and kept and unclosed is None
-    doubt = "" if clean else _doubt(_since(use))
-    rest = rest or _kill(sign, [], limits.hard)
+    doubt = ""
+    if not clean:
+        end_chains(sign)
+        doubt = _doubt(_since(use))
+        rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
@@ -76,21 +77,19 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     return Freed(tag, not (rest or doubt), problems, None if rest else unclosed)
 
 
-def _look(sign: str, roots: Collection[int] = ()) -> list[Process]:
+def _look(sign: str) -> list[Process]:
     # A look may miss a process whose parent ends at that very moment; the second look does not.
-    return find(sign, roots) or find(sign, roots)
+    return find(sign) or find(sign)
 
 
 def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
     """Those of a use that cannot be killed by `until` (monotonic seconds)."""
-    rest = _look(sign, [process.pid for process in known])
-    while rest:
-        end_trees(sign, [process.pid for process in rest], until)
-        rest = [process for process in rest if not wait_for_death([process], time.monotonic())]
-        if time.monotonic() >= until:
-            return rest
-        rest = rest or _look(sign)
-    return rest
+    end_trees(sign, _living(known), until)
+    return find(sign, _living(known))
+
+
+def _living(processes: list[Process]) -> list[int]:
+    return [process.pid for process in processes if start_ticks(process.pid) == process.ticks]
 
 
 def _since(use: Use | None) -> int | None:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from adaptor.processes.identity import Process, is_kernel_thread, process_of, users_of
+from adaptor.processes.identity import Process, process_of, users_of
 
 MARKER = "ADAPTOR_SUPERVISED"
 """The environment variable whose value marks the processes of one worker."""
 LOOKING = 1 << 19 | 1 << 2
 """CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH: what it takes to see the environments of all processes."""
+_ROOT = 0
 _LOOKS = 4
 """A process that is in its exec(2) has no environment for a moment."""
 _PAUSE = 0.003
@@ -39,7 +40,7 @@ def unknown_processes(since: int) -> list[Process]:
     """
     above = set(_own_line())
     found = [process for process in all_processes() if process.ticks >= since and process.pid not in above]
-    found = [process for process in found if _is_own(process.pid) and not is_kernel_thread(process.pid)]
+    found = [process for process in found if _is_own(process.pid)]
     for _ in range(_LOOKS):
         found = [each for each in found if not _environment(each.pid) and process_of(each.pid) == each]
         if not found:
@@ -62,7 +63,7 @@ def capabilities() -> int:
 
 
 def all_processes() -> Iterator[Process]:
-    """Without zombies; the youngest first, which are the most likely to be gone soon."""
+    """Without zombies and threads of the kernel; the youngest first, which may be gone soon."""
     names = os.listdir("/proc")  # noqa: PTH208  (a path object for each would take twice as long)
     for name in reversed(names):
         if name.isdigit() and (process := process_of(int(name))) is not None:
@@ -70,7 +71,13 @@ def all_processes() -> Iterator[Process]:
 
 
 def _is_own(pid: int) -> bool:
-    return os.geteuid() in users_of(pid)
+    own = os.geteuid()
+    try:
+        runs_as = os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116  (for hundreds)
+    except OSError:
+        return False
+    # Root's may be a program that this user has started and that became root (setuid).
+    return runs_as == own or (runs_as == _ROOT and own in users_of(pid))
 
 
 def _environment(pid: int) -> bytes | None:

@@ -46,16 +46,18 @@ def own_identity() -> Identity:
 
 
 def process_of(pid: int) -> Process | None:
-    """The process with this id; None: it is gone, or a zombie."""
-    fields = _status_fields(pid)
-    if fields is None or (fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1):
-        return None  # with more threads, only the first of them has ended
+    """The process with this id; None: it is gone, a zombie, or a thread of the kernel."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
+    fields = stat[stat.rindex(b")") + 2 :].split(None, 20)
+    # A process whose first thread has ended before the others looks like a zombie.
+    ended = fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1
+    if ended or int(fields[_FLAGS]) & _PF_KTHREAD:
+        return None
     return Process(pid, int(fields[_PARENT]), int(fields[_SESSION]), int(fields[_TICKS]))
-
-
-def is_kernel_thread(pid: int) -> bool:
-    fields = _status_fields(pid)
-    return fields is not None and bool(int(fields[_FLAGS]) & _PF_KTHREAD)
 
 
 def users_of(pid: int) -> frozenset[int]:
@@ -66,16 +68,6 @@ def users_of(pid: int) -> frozenset[int]:
         return frozenset()
     line = next((line for line in text.splitlines() if line.startswith(b"Uid:")), b"Uid:")
     return frozenset(int(uid) for uid in line.split()[1:4])
-
-
-def _status_fields(pid: int) -> list[bytes] | None:
-    """Of /proc/PID/stat, from the state on; None: there is no such process."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
-    return stat[stat.rindex(b")") + 2 :].split(None, 20)
 
 
 _STATE, _PARENT, _SESSION, _FLAGS, _THREADS, _TICKS = 0, 1, 3, 6, 17, 19

@@ -20,14 +20,16 @@ import signal
 import sys
 import time
 from collections.abc import Collection
+from pathlib import Path
 
 from adaptor.processes.environment import all_processes, carries
-from adaptor.processes.identity import Process, start_ticks
+from adaptor.processes.identity import Process, process_of, start_ticks
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 5.0
 """Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
 _PAUSE = 0.005
+_PROBES, _NEIGHBOURS = 50, 3
 _QUIET_LOOKS = 3
 """Looks without a fresh child after which there is none: a look may miss one while others come and go."""
 
@@ -125,7 +127,7 @@ def end_descendants() -> None:
     """Kill everything below this process, a subreaper, and wait for its death, some seconds at most."""
     until = time.monotonic() + _PATIENCE
     if child_pids():
-        end_trees("", [os.getpid()], until)
+        end_trees("", [os.getpid()], until - _PATIENCE / 2)
     # A chain of processes that fork and exit at once outruns every look at the whole table. But each of
     # them becomes a child of this process, the last in the list, and that look takes microseconds.
     killed: set[int] = set()
@@ -150,7 +152,8 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
     its unmarked children are found.
 
     Args:
-        until: monotonic seconds up to which the call waits for their deaths; None: it does not wait.
+        until: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
+            there are no more, and does not wait.
     """
     stopped: dict[int, Process] = {}
     # A look may miss a process whose parent ends at that very moment; the second look does not.
@@ -158,6 +161,10 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
         for process in fresh:
             stopped[process.pid] = process
             send(process, signal.SIGSTOP)
+        if not any(map(_is_there, fresh)):
+            end_chains(marker)
+        if until is not None and time.monotonic() >= until:
+            break
     for process in stopped.values():
         send(process, signal.SIGKILL)
     if until is not None:
@@ -168,7 +175,7 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
 def wait_for_death(processes: Collection[Process], until: float) -> bool:
     """Returns whether all of them have died by `until` (monotonic seconds); a zombie is dead."""
     living = list(processes)
-    while living := [process for process in living if start_ticks(process.pid) == process.ticks]:
+    while living := list(filter(_is_there, living)):
         if time.monotonic() >= until:
             return False
         time.sleep(_PAUSE)
@@ -179,6 +186,22 @@ def _lives(child: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     return False
+
+
+def _is_there(process: Process) -> bool:
+    return start_ticks(process.pid) == process.ticks
+
+
+def end_chains(marker: str) -> None:
+    """End a chain of marked processes that fork and exit at once, and are gone before a look is over.
+
+    The kernel tells the process that it has made last; asking about that one takes microseconds.
+    """
+    for _ in range(_PROBES if marker else 0):
+        last = int(Path("/proc/loadavg").read_text().split()[-1])
+        for pid in range(last, max(last - _NEIGHBOURS, 1), -1):
+            if carries(pid, marker) and (process := process_of(pid)) is not None:
+                send(process, signal.SIGKILL)
 
 
 def _fresh(marker: str, roots: Collection[int], known: Collection[int]) -> list[Process]:

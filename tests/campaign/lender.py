@@ -14,8 +14,8 @@ from pathlib import Path
 import adaptor
 from tests.e2e.lab import Lab
 
-UID = 12345
-"""Has no account anywhere."""
+UID = 300_000 + os.getpid() % 100_000
+"""Has no account, and is nobody else's lender."""
 
 
 class LenderLab(Lab):

@@ -20,7 +20,9 @@ import adaptor
 from adaptor.node_agent.order import Order
 from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
 
-USER, OTHER = 12345, 12346
+USER = 100_000 + 2 * (os.getpid() % 100_000)
+"""Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
+OTHER = USER + 1
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
 DEAF = "trap '' TERM; while :; do sleep 1000; done"
 
