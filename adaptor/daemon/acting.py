@@ -32,14 +32,13 @@ from adaptor.model import PilotState
 from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
+from backends.agents.agents import at_once
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)
 
 LONGEST = 30.0
 """Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
-_AT_ONCE = 8
-"""Nodes that are spoken to at the same time: an sshd takes ten conversations of one connection."""
 _DIGITS = re.compile(r"[\d.]+")
 
 
@@ -93,7 +92,8 @@ class _Work:
 
         Raises JournalError.
         """
-        await several(self._submit_for_node, actions, 1 if self._is_preemptible else _AT_ONCE)
+        count = 1 if self._is_preemptible else at_once(self._site.config)
+        await several(self._submit_for_node, actions, count)
 
     async def _submit(self, action: SubmitRequest) -> None:
         await self._prepare()

@@ -170,25 +170,25 @@ def test_agents_are_started_on_several_nodes_at_the_same_time(
 ) -> None:
     site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
     site.backend.known = {
-        f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE) for number in range(24)
+        f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE) for number in range(32)
     }
     submit, lock = site.backend.submit, threading.Lock()
-    eight, most, now = threading.Barrier(8), [0], [0]
+    sixteen, most, now = threading.Barrier(16), [0], [0]
 
     def slow(order: PilotOrder) -> str:
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        eight.wait(20)  # eight nodes answer when all of them have been asked
+        sixteen.wait(20)  # so many nodes answer when all of them have been asked
         with lock:
             now[0] -= 1
             return submit(order)
 
     monkeypatch.setattr(site.backend, "submit", slow)
-    site.submit(100)
+    site.submit(200)
     site.step()
-    assert len(site.backend.donated) == 24
-    assert most[0] == 8, "and never more"
+    assert len(site.backend.donated) == 32
+    assert most[0] == 16, "and never more"
 
 
 def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSite) -> None:
