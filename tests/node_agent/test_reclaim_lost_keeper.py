@@ -18,7 +18,7 @@ import pytest
 from adaptor.node_agent import free_node
 from adaptor.processes.identity import own_identity, start_ticks
 from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
-from tests.node_agent.users import DEAF, USER, forged, lend_and_lose_keeper, needs_root, open_to_all
+from tests.node_agent.users import DEAF, USER, as_user, forged, lend_and_lose_keeper, needs_root, open_to_all
 
 pytestmark = needs_root
 
@@ -73,6 +73,14 @@ def test_a_stopped_worker_of_another_user_is_found(open_nodes: DonatedNodes) -> 
     assert not any(lives(pid) for pid in [worker.pid, *below])
     assert f"freed of {tag}" in done.stdout
     assert "did not end it" in done.stderr
+
+
+def test_the_lender_himself_needs_no_right_but_his_own(open_nodes: DonatedNodes) -> None:
+    tag, worker = lend_and_lose_keeper(open_nodes)
+    done = as_user([*open_nodes.reclaim_words("n1", f"--cancel={tag}", "--timeout=4")])
+    assert not lives(worker.pid)
+    assert f"freed of {tag}" in done.stdout
+    assert "may not have left" not in done.stderr
 
 
 @pytest.mark.parametrize("code", [CLOSED, HEADLESS], ids=["not dumpable", "first thread ended"])
