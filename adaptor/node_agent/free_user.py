@@ -144,9 +144,8 @@ def _keeper(use: Use) -> Process | None:
 
 
 def _stranger(use: Use) -> bool:
-    """Whether the record names the process of another user, on whom nobody waits."""
-    owners = users_of(use["keeper"]["pid"])
-    return bool(owners) and os.geteuid() not in owners
+    """Whether the record names a living process of another user, on whom nobody waits."""
+    return is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
 
 
 def _tops(marked: list[Process]) -> list[Process]:
