@@ -8,10 +8,13 @@ import logging
 import re
 import sqlite3
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 
 from adaptor.budget.errors import OverBudgetError
 from adaptor.crafting.situation import Demand, TaskShape, Withdraw, Withhold
 from adaptor.daemon.remote.machines import python_of
+from adaptor.daemon.several import several
 from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import (
     Action,
@@ -29,8 +32,10 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState
+from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
+from backends.agents.agents import at_once
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 
 log = logging.getLogger(__name__)
@@ -44,11 +49,19 @@ async def carry_out(site: Site, actions: Sequence[Action]) -> None:
     """Do as was decided, as long as the scheduler takes requests. Raises JournalError."""
     work = _Work(site)
     try:
-        for action in actions:
-            await work.do(action)
+        for for_nodes, together in groupby(actions, _is_for_node):
+            if for_nodes:
+                await work.use_nodes([each for each in together if isinstance(each, SubmitRequest)])
+                continue
+            for action in together:
+                await work.do(action)
     finally:
         site.memory.submitting = ()
     await cancel_unwanted(site)
+
+
+def _is_for_node(action: Action) -> bool:
+    return isinstance(action, SubmitRequest) and bool(action.node)
 
 
 class _Work:
@@ -63,6 +76,7 @@ class _Work:
         """Whether the scheduler failed at a formal request."""
         self._no_more_nodes = False
         self._node_problem = ""
+        self._next = asyncio.Lock()
 
     async def do(self, action: Action) -> None:
         match action:
@@ -80,19 +94,38 @@ class _Work:
             case _:
                 _change(self._site, action)
 
-    async def _submit(self, action: SubmitRequest) -> None:
-        await cancel_unwanted(self._site)
-        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
-        if action.node:
-            await self._submit_for_node(action)
-        elif not self._failed and action.demand.shape not in self._refused:
-            answer = await submit(self._site, action)
-            self._failed = answer is Answer.NONE
-            if answer is Answer.REFUSED:
-                self._refused.add(action.demand.shape)
+    async def use_nodes(self, actions: Sequence[SubmitRequest]) -> None:
+        """Submit pilots for nodes: to a scheduler one by one; agents are started on several at a time.
 
-    async def _submit_for_node(self, action: SubmitRequest) -> None:
+        Raises JournalError.
+        """
+        count = 1 if self._is_preemptible else at_once(self._site.config)
+        await several(self._submit_for_node, actions, count)
+
+    async def _submit(self, action: SubmitRequest) -> None:
+        await self._prepare()
+        shape = action.demand.shape
+        if self._failed or shape in self._refused:
+            return
+        answer = await submit(self._site, action)
+        self._failed = answer is Answer.NONE
+        if answer is Answer.REFUSED:
+            self._refused.add(shape)
+
+    async def _prepare(self) -> None:
+        """Before each submission; it follows without a pause."""
+        async with self._next:
+            await cancel_unwanted(self._site)
+        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
+
+    @property
+    def _is_preemptible(self) -> bool:
+        donation = self._site.memory.settings.donation
+        return donation is not None and donation.preemptible
+
+    async def _submit_for_node(self, action: SubmitRequest, pool: ThreadPoolExecutor) -> None:
         """What the scheduler says of one node it most likely says of all; agents fail one by one."""
+        await self._prepare()
         site, donation = self._site, self._site.memory.donation
         if self._no_more_nodes or donation is None:
             return
@@ -100,11 +133,10 @@ class _Work:
             self._no_more_nodes = True
             site.wake.set()
             return
-        if await submit(site, action) is Answer.TAKEN:
+        if await submit(site, action, pool) is Answer.TAKEN:
             return
         self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
-        preemptible = site.memory.settings.donation is not None and site.memory.settings.donation.preemptible
-        self._no_more_nodes = preemptible or donation.failing.waiting(site.core.now())
+        self._no_more_nodes |= self._is_preemptible or donation.failing.waiting(site.core.now())
 
 
 class Answer(enum.Enum):
@@ -167,8 +199,11 @@ def _withhold_nodes(site: Site, reason: str) -> None:
     donation.reason = reason
 
 
-async def submit(site: Site, action: SubmitRequest) -> Answer:
-    """Write the intent down, then submit. Raises JournalError."""
+async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | None = None) -> Answer:
+    """Write the intent down, then submit. Raises JournalError.
+
+    `pool`: for the call that waits; None: that of all calls.
+    """
     now, memory = site.core.now(), site.memory
     try:
         pilot = _intend(site, action, now)
@@ -178,7 +213,9 @@ async def submit(site: Site, action: SubmitRequest) -> Answer:
     if not action.node:
         site.withheld = Withheld()
     try:
-        job = await asyncio.to_thread(lambda: site.backend.submit(_order(site, pilot, action.demand)))
+        job = await asyncio.get_running_loop().run_in_executor(
+            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
+        )
     except JournalError:
         raise
     except AdaptorError as error:
@@ -231,7 +268,7 @@ def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
         processors_per_task=demand.processors_per_task,
         memory_per_task=demand.memory_per_task,
         directory=folder,
-        worker=(python_of(site.config), "-m", "adaptor.worker"),
+        worker=module_command(python_of(site.config), "adaptor.worker"),
         environment={
             "ADAPTOR_ACCESS": str(site.access),
             "ADAPTOR_PILOT": str(pilot.id),

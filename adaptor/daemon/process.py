@@ -16,6 +16,7 @@ from pathlib import Path
 from adaptor.config.loading import config_path, load_config
 from adaptor.daemon.lock import take_lock
 from adaptor.errors import AdaptorError
+from adaptor.processes.python_commands import module_command
 from adaptor.protocol.state_directory import private_directory
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> None
         AdaptorError: it ended, or did not answer in time; the message has the end of its log.
     """
     private_directory(directory)
-    command = [sys.executable, "-m", "adaptor.daemon", "--state", str(directory)]
+    command = [*module_command(sys.executable, "adaptor.daemon", "--state", str(directory))]
     path = config_path(config)
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log

@@ -178,12 +178,13 @@ class DonationMemory:
         }
 
     def _view(self, report: NodeReport, pilot: Pilot | None, workers: Workers, now: float) -> NodeView:
-        use = report.use
+        use, avoided = report.use, ""
         if pilot is not None and pilot.cancel_reason:  # on its way out: neither used nor to be used
             use, pilot = NodeUse.TAKEN, None
         elif pilot is not None and pilot.state is PilotState.SUBMITTING and use is NodeUse.TAKEN:
             use = NodeUse.IDLE  # by a job whose id is not known yet, most likely our own
         elif pilot is None and not self._may_use(report.name, now):
+            avoided = self._trouble(report.name, now) if use is NodeUse.IDLE else ""
             use = NodeUse.TAKEN
         return NodeView(
             name=report.name,
@@ -193,13 +194,20 @@ class DonationMemory:
             since=self._since.get(report.name, now),
             planned=report.planned,
             donated=_used(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
+            avoided=avoided,
         )
 
     def _may_use(self, node: str, now: float) -> bool:
         """Whether nothing that has happened at a node lately speaks against using it."""
         handed_over = abs(now - self._given_back.get(node, -math.inf)) < _HANDOVER
-        stuck = node in self._stuck and self._stuck[node].waiting(now)
-        return not (handed_over or stuck or self.refusals(node).waiting(now))
+        return not (handed_over or self._trouble(node, now))
+
+    def _trouble(self, node: str, now: float) -> str:
+        """What went wrong at a node so lately that it is not tried again; empty: nothing."""
+        for failures in (self.refusals(node), self._stuck.get(node)):
+            if failures is not None and failures.waiting(now):
+                return f"{node} could not be used: {failures.reason}"
+        return ""
 
     def _watch(self, pilot: Pilot, workers: Workers, now: float) -> None:
         """Take in whether a pilot runs, and whether a worker of it is heard of."""

@@ -62,6 +62,7 @@ class _Step:
         """The best to use comes first."""
         self._room: dict[float, dict[float, float]] = defaultdict(dict)
         """By probability and the instants since when nodes are idle: seconds of the longest task."""
+        self._avoided = [node.avoided for node in nodes if node.avoided]
         for position, node in enumerate(nodes):
             if node.donated is not None:
                 self._keep_or_leave(node, node.donated)
@@ -221,6 +222,9 @@ class _Step:
                 f"{counted(useful - chosen, 'idle node')} with enough probability"
             )
         soon = len(self._idle) - useful
+        if self._avoided:
+            more = f"; {soon} planned within {format_duration(self._rules.useful_time)}" if soon else ""
+            return f"{counted(len(self._avoided), 'idle node')} left alone for now: {self._avoided[0]}{more}"
         return (
             f"no other idle node is free for {format_duration(self._rules.useful_time)} (useful_time); "
             f"{soon} planned sooner"

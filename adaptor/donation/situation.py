@@ -80,6 +80,8 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     planned: float = math.inf
     """When the scheduler plans a job on it, as far as it says; `math.inf`: it plans none."""
     donated: DonatedUse | None = None
+    avoided: str = ""
+    """Why it is not used although it is idle: what went wrong there lately. It counts as taken then."""
 
 
 class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):

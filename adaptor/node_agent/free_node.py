@@ -5,26 +5,43 @@ So no record of a user can make root signal or write what the user could not.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import time
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
-from adaptor.node_agent.free_user import EndTimes, free
+from adaptor.node_agent.becoming import become, stop_looking
+from adaptor.node_agent.free_user import EndTimes, free, name_of
 from adaptor.node_agent.runtime_folder import ROOT, RuntimeFolder, open_runtime
-from adaptor.node_agent.use import EndRequest, close, lock_file, marker, requested_end, use_file
-from adaptor.node_agent.user_folder import UserFolder
+from adaptor.node_agent.use import (
+    EndRequest,
+    close,
+    lock_file,
+    marker,
+    note_end,
+    requested_end,
+    use_file,
+)
 from adaptor.processes.identity import start_ticks
 
 NOTHING = "not in use"
 _SOFT = 0.6
 """The part of the time limit after which processes are killed."""
-_HARD = 0.95
-_NOBODY = 65534
+_HARD = 0.85
+"""The part of it after which nothing waits for their deaths: a last look and the answer need time, too."""
 _LONGEST = 60
 """Seconds for writing an end note after the node is free."""
+
+
+class _Answer(NamedTuple):
+    """What became of one use."""
+
+    tag: str
+    free: bool
+    problems: list[str]
 
 
 class Reclaim(NamedTuple):
@@ -57,16 +74,13 @@ def reclaim(wanted: Reclaim, began: float, timeout: float) -> tuple[list[str], l
         return [f"{node}: {NOTHING}"], []
     with runtime:
         pipes = {_start(runtime, uid, wanted, since, limits): uid for uid in _users(runtime, wanted)}
-    answers, silent = _collect(pipes, began + timeout)
+    answers, problems = _collect(pipes, began + timeout)
     took = time.time() - since
-    lines = [
-        f"{node}: freed of {_name(tag)} in {took:.2f} s"
-        for tag, _, living, why in answers
-        if not (living or why)
-    ]
-    problems = [problem for answer in answers if (problem := _problem(node, answer))]
-    problems += [f"{node}: user {uid} has not freed it within {timeout:g} s" for uid in silent]
-    return lines if lines or problems else [f"{node}: {NOTHING}"], problems
+    lines = [f"{node}: freed of {name_of(each.tag)} in {took:.2f} s" for each in answers if each.free]
+    problems = [problem for each in answers for problem in each.problems] + problems
+    if not lines and not problems:
+        lines = [f"{node}: {NOTHING}"]
+    return lines, [f"{node}: {problem}" for problem in problems]
 
 
 def _users(runtime: RuntimeFolder, wanted: Reclaim) -> list[int]:
@@ -100,46 +114,43 @@ def _work(
     try:
         os.setsid()  # a scheduler kills what its prolog leaves in the same process group
         signal.alarm(_LONGEST)
-        _become(uid)
-        folder = runtime.user_folder(uid)
-        if folder is not None:
-            _free(folder, uid, wanted, since, limits, writer)
+        _free(runtime, uid, wanted, since, limits, writer)
+    except Exception as error:  # whatever it is, report it
+        _answer(writer, _Answer("", False, [f"nothing is known of user {uid}: {error!r}"]))
     finally:
         os._exit(0)
 
 
-def _free(folder: UserFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes, writer: int) -> None:
+def _free(
+    runtime: RuntimeFolder, uid: int, wanted: Reclaim, since: float, limits: EndTimes, writer: int
+) -> None:
+    become(uid)
+    folder = runtime.user_folder(uid)
+    if folder is None:
+        _answer(writer, None)
+        return
     node = wanted.node
     request = EndRequest(tag=wanted.tag, cause=wanted.cause, job=wanted.job, since=since)
-    try:
-        freed = free(folder, marker(wanted.runtime, uid, node), node, request, limits)
-    except Exception as error:  # whatever it is, report it
-        _answer(writer, ["", False, [], f"user {uid}: {error!r}"])
-        return
-    if freed is not None:
-        # The node is free now: the prolog need not wait for the end note.
-        _answer(writer, [freed.tag, freed.clean, freed.living, ""])
-        if freed.unclosed is not None and not freed.living:
-            close(folder, node, freed.unclosed, requested_end(request))
+    freed = free(folder, marker(wanted.runtime, uid, node), node, request, limits)
+    stop_looking()
+    # The node is free now: the prolog need not wait for the end note.
+    _answer(writer, freed and _Answer(freed.tag, freed.free, list(freed.problems)))
+    if freed is not None and freed.unclosed is not None:
+        end = requested_end(request)
+        # While it is not certain that all of it has left, the record makes the next prolog look again.
+        close(folder, node, freed.unclosed, end) if freed.free else note_end(freed.unclosed, end)
 
 
-def _become(uid: int) -> None:
-    """Become this user, for good."""
-    if uid != os.geteuid():
-        os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(uid, uid, uid)
+def _answer(writer: int, answer: _Answer | None) -> None:
+    """Send what became of a use, None if there is none; close all streams."""
+    with contextlib.suppress(OSError):  # answered already
+        os.write(writer, json.dumps(answer).encode())
+        for stream in (writer, 0, 1, 2):
+            os.close(stream)
 
 
-def _answer(writer: int, answer: list[Any]) -> None:
-    """Send tag, whether the keeper ended it, processes still alive, and the problem; close all streams."""
-    os.write(writer, json.dumps(answer).encode())
-    for stream in (writer, 0, 1, 2):
-        os.close(stream)
-
-
-def _collect(pipes: dict[int, int], until: float) -> tuple[list[Any], list[int]]:
-    """The answers about uses, and the users whose process has not answered."""
+def _collect(pipes: dict[int, int], until: float) -> tuple[list[_Answer], list[str]]:
+    """The answers about uses, and what is wrong with the users without one."""
     waiting = dict(pipes)
     said = dict.fromkeys(pipes, b"")
     while waiting and (left := until - time.monotonic()) > 0:
@@ -148,21 +159,19 @@ def _collect(pipes: dict[int, int], until: float) -> tuple[list[Any], list[int]]
             said[reader] += part
             if not part:
                 del waiting[reader]
-    answers = [json.loads(text) for reader, text in said.items() if text and reader not in waiting]
-    return answers, list(waiting.values())
-
-
-def _problem(node: str, answer: Any) -> str:
-    tag, clean, living, why = answer
-    if why:
-        return f"{node}: {why}"
-    if living:
-        return f"{node}: processes of {_name(tag)} cannot be killed: {', '.join(map(str, living))}"
-    return "" if clean else f"{node}: the keeper of {_name(tag)} did not end it; its processes were killed"
-
-
-def _name(tag: str) -> str:
-    return tag or "a use with a damaged record"
+    answers, problems = [], []
+    for reader, uid in pipes.items():
+        if reader in waiting:
+            problems.append(f"user {uid} has not freed it in time")
+            continue
+        try:
+            answer = json.loads(said[reader])
+        except ValueError:  # killed: nobody knows what is left
+            problems.append(f"what frees it of user {uid} died before it answered")
+            continue
+        if answer is not None:
+            answers.append(_Answer(*answer))
+    return answers, problems
 
 
 def _age() -> float:

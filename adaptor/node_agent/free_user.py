@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from pathlib import Path
 from typing import NamedTuple
 
 from adaptor.node_agent.use import EndRequest, Use, end_request_file, read_use, use_file
 from adaptor.node_agent.user_folder import UserFolder
-from adaptor.processes.identity import Identity, Process, is_alive, process_of
-from adaptor.processes.trees import end_trees, find, send, wait_for_death
+from adaptor.processes.environment import hides_processes, unknown_processes
+from adaptor.processes.identity import Process, boot, is_alive, process_of, start_ticks, users_of
+from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
 
@@ -31,12 +31,11 @@ class Freed(NamedTuple):
 
     tag: str
     """Empty: its record was damaged."""
-    clean: bool
-    """Whether its keeper ended it in time."""
-    living: tuple[int, ...]
-    """Processes that could not be killed in time."""
+    free: bool
+    """Whether nothing of it lives. Everything of the user was examined, unless its keeper ended it."""
+    problems: tuple[str, ...]
     unclosed: Use | None
-    """The use, if its end note is still missing."""
+    """The use, if its end note is still missing and none of its known processes lives."""
 
 
 def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: EndTimes) -> Freed | None:
@@ -51,8 +50,9 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
     tag = use["tag"] if use is not None else ""
-    keeper = _process(use["keeper"]) if use is not None and is_alive(use["keeper"]) else None
-    asked = [keeper] if keeper is not None else _tops(find(sign))
+    keeper = _keeper(use) if use is not None else None
+    asked = [keeper] if keeper is not None else _tops(_look(sign))
+    kept = keeper is not None or (bool(asked) and all(_is_keeper(process.pid) for process in asked))
     if not asked and not recorded:
         return None
     with contextlib.suppress(OSError):  # a full disk must not keep a node from being freed
@@ -60,15 +60,70 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     for process in asked:
         send(process, signal.SIGTERM)
         send(process, signal.SIGCONT)
-    clean = wait_for_death(asked, limits.soft)
-    rest = find(sign, [process.pid for process in asked if not clean])
-    if rest:
-        end_trees(sign, [process.pid for process in rest], until=limits.hard)
-        rest = [process for process in rest if not wait_for_death([process], time.monotonic())]
+    left = wait_for_death(asked, limits.soft)
+    rest = _kill(sign, [] if left else asked, limits.hard)
     unclosed = use if folder.has(use_file(node)) else None
+    clean = left and kept and unclosed is None
+    doubt = ""
+    if not clean:
+        end_chains(sign)
+        doubt = _doubt(_since(use))
+        rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
-    return Freed(tag, clean and unclosed is None, tuple(process.pid for process in rest), unclosed)
+    problems = _problems(tag, clean, rest, doubt)
+    if use is not None and _stranger(use):
+        problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
+    return Freed(tag, not (rest or doubt), problems, None if rest else unclosed)
+
+
+def _look(sign: str) -> list[Process]:
+    # A look may miss a process whose parent ends at that very moment; the second look does not.
+    return find(sign) or find(sign)
+
+
+def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
+    """Those of a use that cannot be killed by `until` (monotonic seconds)."""
+    end_trees(sign, _living(known), until)
+    return find(sign, _living(known))
+
+
+def _living(processes: list[Process]) -> list[int]:
+    return [process.pid for process in processes if start_ticks(process.pid) == process.ticks]
+
+
+def _since(use: Use | None) -> int | None:
+    """The earliest start of a process of the use, in ticks since boot; None: it is of an earlier boot."""
+    if use is None or _stranger(use):
+        return 0
+    return use["keeper"]["ticks"] if use["keeper"]["boot"] == boot() else None
+
+
+def _doubt(since: int | None) -> str:
+    """Why there may be more processes of a use than were found."""
+    if since is None:
+        return ""
+    unknown = unknown_processes(since)
+    if unknown:
+        pids = ", ".join(str(process.pid) for process in unknown)
+        return f"no environment can be read of {pids} of the same user, so that they may be of it"
+    return "/proc (hidepid) keeps processes from this user" if hides_processes() else ""
+
+
+def _problems(tag: str, clean: bool, rest: list[Process], doubt: str) -> tuple[str, ...]:
+    name, found = name_of(tag), []
+    if rest:
+        pids = ", ".join(str(process.pid) for process in rest)
+        found.append(f"processes of {name} cannot be killed: {pids}")
+    elif not clean:
+        found.append(f"the keeper of {name} did not end it; its processes were killed")
+    if doubt:
+        found.append(f"{name} may not have left: {doubt}")
+    return tuple(found)
+
+
+def name_of(tag: str) -> str:
+    return tag or "a use with a damaged record"
 
 
 def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
@@ -80,8 +135,17 @@ def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
     return use, use is not None
 
 
-def _process(keeper: Identity) -> Process:
+def _keeper(use: Use) -> Process | None:
+    """None: it is dead, or the record names the process of somebody else."""
+    keeper = use["keeper"]
+    if not is_alive(keeper) or _stranger(use):
+        return None
     return Process(keeper["pid"], parent=0, session=0, ticks=keeper["ticks"])
+
+
+def _stranger(use: Use) -> bool:
+    """Whether the record names a living process of another user, on whom nobody waits."""
+    return is_alive(use["keeper"]) and os.geteuid() not in users_of(use["keeper"]["pid"])
 
 
 def _tops(marked: list[Process]) -> list[Process]:
@@ -94,7 +158,6 @@ def _tops(marked: list[Process]) -> list[Process]:
 
 def _is_keeper(pid: int) -> bool:
     try:
-        folder = Path("/proc", str(pid))
-        return folder.stat().st_uid == os.geteuid() and _KEEPER in (folder / "cmdline").read_bytes()
+        return os.geteuid() in users_of(pid) and _KEEPER in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False

@@ -1,4 +1,4 @@
-"""Keeps one use of this node: `python -m adaptor.node_agent.keeper ORDER`, run by the site's launcher.
+"""Keeps one use of this node: `python -I -m adaptor.node_agent.keeper ORDER`, run by the site's launcher.
 
 It claims the node, detaches, and runs the worker until its time is up, its work is done, or a local job
 needs the node. The command returns as soon as the node is claimed (exit code 0, one line on stdout), or
@@ -19,9 +19,9 @@ from adaptor.node_agent.claim import Claim, RefusedError, claim
 from adaptor.node_agent.order import REFUSED, Order, read_order
 from adaptor.node_agent.use import end, read_end_request, requested_end, use_file
 from adaptor.processes.detaching import Answer, in_background
+from adaptor.processes.environment import MARKER
 from adaptor.processes.notes import END, note_path, write_patiently
 from adaptor.processes.supervisor import SIGNALS, TOLD, WALLTIME, redirect_output, run
-from adaptor.processes.trees import MARKER
 
 _CLAIMED = "claimed "
 _NICENESS = 10

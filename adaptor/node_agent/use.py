@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Any, TypedDict
@@ -116,8 +117,12 @@ def end(
 def close(folder: UserFolder, node: str, use: Use, content: dict[str, Any]) -> None:
     """In place of a dead keeper: write the end note and remove the record. Raises OSError."""
     try:
-        write_once(note_path(Path(use["notes"]), use["tag"], END), content)
-    except FileExistsError:
-        pass  # the keeper wrote it
+        note_end(use, content)
     finally:
         folder.remove(use_file(node))
+
+
+def note_end(use: Use, content: dict[str, Any]) -> None:
+    """Write the end note, unless the keeper did. Raises OSError."""
+    with contextlib.suppress(FileExistsError):
+        write_once(note_path(Path(use["notes"]), use["tag"], END), content)

@@ -46,16 +46,32 @@ def own_identity() -> Identity:
 
 
 def process_of(pid: int) -> Process | None:
-    """The process with this id; None: it is gone, or a zombie."""
+    """The process with this id; None: it is gone, a zombie, or a thread of the kernel."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
     # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
     fields = stat[stat.rindex(b")") + 2 :].split(None, 20)
-    if fields[0] in (b"Z", b"X"):
+    # A process whose first thread has ended before the others looks like a zombie.
+    ended = fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1
+    if ended or int(fields[_FLAGS]) & _PF_KTHREAD:
         return None
-    return Process(pid, int(fields[1]), int(fields[3]), int(fields[19]))
+    return Process(pid, int(fields[_PARENT]), int(fields[_SESSION]), int(fields[_TICKS]))
+
+
+def users_of(pid: int) -> frozenset[int]:
+    """Whose process it is: its real, effective and saved user; empty if it is gone or hidden."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_bytes()
+    except OSError:
+        return frozenset()
+    line = next((line for line in text.splitlines() if line.startswith(b"Uid:")), b"Uid:")
+    return frozenset(int(uid) for uid in line.split()[1:4])
+
+
+_STATE, _PARENT, _SESSION, _FLAGS, _THREADS, _TICKS = 0, 1, 3, 6, 17, 19
+_PF_KTHREAD = 0x00200000
 
 
 def start_ticks(pid: int) -> int | None:

@@ -19,17 +19,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
+from adaptor.processes.environment import all_processes, carries
 from adaptor.processes.identity import Process, process_of, start_ticks
 
-MARKER = "ADAPTOR_SUPERVISED"
-"""The environment variable whose value marks the processes of one worker."""
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 5.0
 """Seconds that SIGKILL may take; a process in uninterruptible sleep outlives even that."""
 _PAUSE = 0.005
+_PROBES, _NEIGHBOURS = 50, 3
 _QUIET_LOOKS = 3
 """Looks without a fresh child after which there is none: a look may miss one while others come and go."""
 
@@ -51,7 +51,7 @@ def child_pids() -> list[int]:
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:  # a kernel without CONFIG_PROC_CHILDREN: zombies are missing then
-        return [process.pid for process in _all_processes() if process.parent == os.getpid()]
+        return sorted(process.pid for process in all_processes() if process.parent == os.getpid())
     try:
         text = b""
         while part := os.read(handle, 65536):
@@ -84,20 +84,18 @@ def trees_of(leaders: Collection[int]) -> dict[int, list[Process]]:
 def find(marker: str, roots: Collection[int] = ()) -> list[Process]:
     """The living processes of this user with this marker, the roots, and all below; never this process.
 
+    What has lost marker and parents is found as long as it is in a session that a marked process began.
+
     Args:
         marker: the value of MARKER; empty: none counts.
         roots: process ids; this process's own stands for all below it.
     """
-    table = {process.pid: process for process in _all_processes()}
+    table = {process.pid: process for process in all_processes()}
     children: dict[int, list[int]] = {}
     for process in table.values():
         children.setdefault(process.parent, []).append(process.pid)
-    ahead = [pid for pid in table if pid in roots or (marker and _carries(pid, marker))]
-    found = dict.fromkeys(ahead)
-    for pid in ahead:  # grows while it is read
-        fresh = [child for child in children.get(pid, ()) if child not in found]
-        found.update(dict.fromkeys(fresh))
-        ahead += fresh
+    marked = _below([pid for pid in table if marker and carries(pid, marker)], children)
+    found = _below([pid for pid in table if pid in roots] + _with_sessions(marked, table), children)
     return [table[pid] for pid in found if pid != os.getpid()]
 
 
@@ -129,7 +127,7 @@ def end_descendants() -> None:
     """Kill everything below this process, a subreaper, and wait for its death, some seconds at most."""
     until = time.monotonic() + _PATIENCE
     if child_pids():
-        end_trees("", [os.getpid()], until)
+        end_trees("", [os.getpid()], until - _PATIENCE / 2)
     # A chain of processes that fork and exit at once outruns every look at the whole table. But each of
     # them becomes a child of this process, the last in the list, and that look takes microseconds.
     killed: set[int] = set()
@@ -154,7 +152,8 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
     its unmarked children are found.
 
     Args:
-        until: monotonic seconds up to which the call waits for their deaths; None: it does not wait.
+        until: monotonic seconds up to which the call looks, and waits for their deaths; None: it looks until
+            there are no more, and does not wait.
     """
     stopped: dict[int, Process] = {}
     # A look may miss a process whose parent ends at that very moment; the second look does not.
@@ -162,6 +161,10 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
         for process in fresh:
             stopped[process.pid] = process
             send(process, signal.SIGSTOP)
+        if not any(map(_is_there, fresh)):
+            end_chains(marker)
+        if until is not None and time.monotonic() >= until:
+            break
     for process in stopped.values():
         send(process, signal.SIGKILL)
     if until is not None:
@@ -172,21 +175,11 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
 def wait_for_death(processes: Collection[Process], until: float) -> bool:
     """Returns whether all of them have died by `until` (monotonic seconds); a zombie is dead."""
     living = list(processes)
-    while living := [process for process in living if start_ticks(process.pid) == process.ticks]:
+    while living := list(filter(_is_there, living)):
         if time.monotonic() >= until:
             return False
         time.sleep(_PAUSE)
     return True
-
-
-def variables_of(pid: int) -> dict[str, str]:
-    """The environment that a process was started with; empty if it cannot be read."""
-    try:
-        data = Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return {}
-    entries = (os.fsdecode(entry).partition("=") for entry in data.split(b"\0"))
-    return {name: value for name, equals, value in entries if equals}
 
 
 def _lives(child: int) -> bool:
@@ -195,22 +188,40 @@ def _lives(child: int) -> bool:
     return False
 
 
+def _is_there(process: Process) -> bool:
+    return start_ticks(process.pid) == process.ticks
+
+
+def end_chains(marker: str) -> None:
+    """End a chain of marked processes that fork and exit at once, and are gone before a look is over.
+
+    The kernel tells the process that it has made last; asking about that one takes microseconds.
+    """
+    for _ in range(_PROBES if marker else 0):
+        last = int(Path("/proc/loadavg").read_text().split()[-1])
+        for pid in range(last, max(last - _NEIGHBOURS, 1), -1):
+            if carries(pid, marker) and (process := process_of(pid)) is not None:
+                send(process, signal.SIGKILL)
+
+
 def _fresh(marker: str, roots: Collection[int], known: Collection[int]) -> list[Process]:
     return [process for process in find(marker, roots) if process.pid not in known]
 
 
-def _all_processes() -> Iterator[Process]:
-    """Without zombies."""
-    for name in os.listdir("/proc"):  # noqa: PTH208  (a path object for each would take twice as long)
-        if name.isdigit() and (process := process_of(int(name))) is not None:
-            yield process
+def _below(ahead: list[int], children: dict[int, list[int]]) -> dict[int, None]:
+    """These processes and all below them, parents first."""
+    found = dict.fromkeys(ahead)
+    ahead = list(found)
+    for pid in ahead:  # grows while it is read
+        fresh = [child for child in children.get(pid, ()) if child not in found]
+        found.update(dict.fromkeys(fresh))
+        ahead += fresh
+    return found
 
 
-def _carries(pid: int, marker: str) -> bool:
-    entry = f"{MARKER}={marker}".encode(errors="surrogateescape")
-    try:
-        folder = Path("/proc", str(pid))
-        own = folder.stat().st_uid == os.getuid()
-        return own and entry in (folder / "environ").read_bytes().split(b"\0")
-    except OSError:
-        return False
+def _with_sessions(marked: dict[int, None], table: dict[int, Process]) -> list[int]:
+    """And those that have lost mark and parents, and are still in a session that one of the marked began."""
+    own = os.getsid(0)
+    sessions = {table[pid].session for pid in marked} - {0, own}
+    begun = {session for session in sessions if session in marked or session not in table}
+    return [*marked, *(pid for pid, process in table.items() if process.session in begun)]

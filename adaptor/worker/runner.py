@@ -9,7 +9,8 @@ import signal
 import time
 from collections.abc import Iterable
 
-from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of, variables_of
+from adaptor.processes.environment import variables_of
+from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.environment import NodeEnvironment, of_task
 from adaptor.worker.execution import Child, execute

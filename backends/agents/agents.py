@@ -12,6 +12,7 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.node_agent.free_node import NOTHING
 from adaptor.node_agent.order import REFUSED, Order
+from adaptor.processes.python_commands import isolated_command
 from adaptor.reports import JobReport, JobState
 from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Notes
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 
 GRACE = 0.4
 """The part of the reclaim time that a worker has for ending its tasks; then it is killed."""
-_AT_ONCE = 16
-"""Nodes that are spoken to at the same time."""
 _BATCH = 50
 """So many notes of old agents are removed at a time, or more."""
 _STALE = 3600.0
@@ -39,6 +38,14 @@ _SLACK = 5.0
 def grace_of(donation: DonationConfig) -> float:
     """Seconds that the worker of a donated node has for ending its tasks."""
     return GRACE * float(donation.reclaim_timeout)
+
+
+def at_once(site: SiteConfig) -> int:
+    """Nodes on which agents are started at the same time, and on which they are ended.
+
+    An sshd takes ten conversations of one connection (MaxSessions), the daemon's others among them.
+    """
+    return 16 if site.ssh is None else 4
 
 
 class Agents:
@@ -58,6 +65,7 @@ class Agents:
             machine: where the launcher is called.
         """
         self._prologue = site.prologue
+        self._at_once = at_once(site)
         self._donation = donation
         self._python = python
         self._machine = machine
@@ -80,7 +88,7 @@ class Agents:
             SubmitUncertain: the node has not answered.
             SchedulerError: nothing was started.
         """
-        words = [self._python, "-m", "adaptor.node_agent.keeper", str(self._write(order))]
+        words = isolated_command(self._python, "adaptor.node_agent.keeper", str(self._write(order)))
         command = command_on(self._donation.launcher, order.node, words)
         try:
             answer = self._starting.run(*command)
@@ -116,7 +124,7 @@ class Agents:
         running = {each.id for each in self._all() if each.end is None}
         wanted = [id for id in dict.fromkeys(ids) if id in running]
         if wanted:
-            with ThreadPoolExecutor(min(_AT_ONCE, len(wanted)), "ending") as pool:
+            with ThreadPoolExecutor(min(self._at_once, len(wanted)), "ending") as pool:
                 list(pool.map(self._end, wanted))
 
     def _all(self) -> list[JobReport]:
@@ -170,7 +178,7 @@ class Agents:
         """Why it counts as lost; empty: it was ended, or is being ended."""
         timeout = f"{self._donation.reclaim_timeout:g}"
         options = ["--cancel", tag, "--timeout", timeout, "--runtime", self._donation.runtime_directory]
-        words = [self._python, "-m", "adaptor.node_agent.reclaim", node, *options]
+        words = isolated_command(self._python, "adaptor.node_agent.reclaim", node, *options)
         answer = self._ending.run(*command_on(self._donation.launcher, node, words))
         if answer.status:
             return f"{node} is not reached: {answer.complaint}"

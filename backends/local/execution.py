@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from adaptor.processes import supervisor as execution
+from adaptor.processes.environment import MARKER
 from adaptor.processes.supervisor import TOLD, WALLTIME
-from adaptor.processes.trees import MARKER
 
 
 def run(job: dict[str, Any], started: float) -> dict[str, Any]:

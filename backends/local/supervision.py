@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import backends
+from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import Identity, host, is_alive, is_here
 from adaptor.processes.notes import END
-from adaptor.processes.trees import MARKER, end_trees
+from adaptor.processes.trees import end_trees
 from adaptor.reports import JobState
 from backends.base import SchedulerError
 from backends.local.records import End, Entry, Job
@@ -31,7 +32,7 @@ def launch(job: Job, note: Path, lock: int, patience: float) -> None:
     try:
         done = subprocess.run(
             command,
-            cwd=_CODE,  # so that it is the same code as ours, installed or not
+            cwd=_CODE,  # the same code as ours, installed or not, and no folder in which others put something
             env={**os.environ, MARKER: job.marker},
             stdin=subprocess.DEVNULL,
             capture_output=True,

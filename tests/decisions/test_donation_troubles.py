@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -134,6 +135,18 @@ def test_a_node_that_cannot_be_used_is_left_alone_for_a_while(site: DonatingSite
     assert not site.state.memory.refusals.holdoffs.by_shape, "formal requests go on"
 
 
+def test_why_idle_nodes_are_not_used_is_told_as_long_as_they_are_left_alone(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site.submit(100)
+    site.backend.on_submit = SubmitRefused("the folder belongs to user 12345")
+    for _ in range(3):
+        site.step()
+    told = site.told("withheld")[-1]
+    assert "4 idle nodes left alone for now" in told
+    assert "could not be used: the folder belongs to user 12345" in told
+    assert "useful_time" not in told
+
+
 def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +163,32 @@ def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(
     site.step()
     assert sorted(site.backend.donated) == ["n1", "n2", "n3"]
     assert "n4 could not be used: n4: ssh failed" in site.told("withheld")[-1]
+
+
+def test_agents_are_started_on_several_nodes_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = DonatingSite(tmp_path / "state", DonationConfig(mode="agent"))
+    site.backend.known = {
+        f"n{number}": NodeReport(name=f"n{number}", processors=4, use=NodeUse.IDLE) for number in range(32)
+    }
+    submit, lock = site.backend.submit, threading.Lock()
+    sixteen, most, now = threading.Barrier(16), [0], [0]
+
+    def slow(order: PilotOrder) -> str:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        sixteen.wait(20)  # so many nodes answer when all of them have been asked
+        with lock:
+            now[0] -= 1
+            return submit(order)
+
+    monkeypatch.setattr(site.backend, "submit", slow)
+    site.submit(200)
+    site.step()
+    assert len(site.backend.donated) == 32
+    assert most[0] == 16, "and never more"
 
 
 def test_when_no_pilot_can_be_made_they_are_not_tried_for_ever(site: DonatingSite) -> None:

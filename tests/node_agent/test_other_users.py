@@ -2,85 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
-import adaptor
-from adaptor.node_agent.order import Order
 from adaptor.node_agent.use import marker
 from adaptor.processes.identity import own_identity, start_ticks
 from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.node_agent.users import OTHER, USER, as_user, forged, lend_as, needs_root, open_to_all
 
-USER, OTHER = 12345, 12346
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
-
-
-def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words, user=uid, group=uid, extra_groups=[], capture_output=True, text=True, timeout=30, check=False
-    )
+pytestmark = needs_root
 
 
 @pytest.fixture
 def open_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[DonatedNodes]:
-    """Below a folder that every user can reach, with a copy of the code there."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        shutil.copytree(Path(adaptor.__file__).parent, folder / "code" / "adaptor", ignore=_UNNEEDED)
-        monkeypatch.setenv("PYTHONPATH", str(folder / "code"))
-        nodes = DonatedNodes(folder)
-        nodes.interpreter = [_interpreter_for_all()]
+    with open_to_all(monkeypatch) as nodes:
         yield nodes
-        nodes.end_all()
-
-
-_UNNEEDED = shutil.ignore_patterns(
-    "__pycache__", "daemon", "cli", "budget", "crafting", "simulation", "experiments"
-)
-
-
-def _interpreter_for_all() -> str:
-    test = "import sys, adaptor.node_agent.reclaim; sys.exit(sys.version_info < (3, 10))"
-    for program in (sys.executable, "/usr/bin/python3"):
-        with contextlib.suppress(OSError):
-            if as_user([program, "-c", test]).returncode == 0:
-                return program
-    pytest.skip("other users have no Python here that is new enough")
-
-
-def lend_as(nodes: DonatedNodes, uid: int, node: str = "n1") -> tuple[str, int]:
-    """The tag and the keeper's number of a lease of another user."""
-    folder = nodes.folder / f"home-{uid}-{node}"
-    folder.mkdir(mode=0o700)
-    order: Order = {
-        "tag": f"of.{uid}",
-        "node": node,
-        "p": 1,
-        "tr": 600,
-        "grace": 0.5,
-        "worker": ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 1000; done"],
-        "environment": {},
-        "directory": str(folder),
-        "runtime": str(nodes.runtime),
-    }
-    (folder / f"{order['tag']}.job.json").write_text(json.dumps(order))
-    for path in (folder, *folder.iterdir()):
-        os.chown(path, uid, uid)
-    words = [*nodes.interpreter, "-m", "adaptor.node_agent.keeper", str(folder / f"{order['tag']}.job.json")]
-    done = as_user(words, uid)
-    assert done.returncode == 0, done.stderr
-    return order["tag"], int(done.stdout.split()[-1])
 
 
 def test_root_frees_a_node_of_all_users(open_nodes: DonatedNodes) -> None:
@@ -187,12 +128,3 @@ def test_a_process_of_root_is_never_signalled_by_a_users_record(open_nodes: Dona
     assert worker.uids().real == USER
     open_nodes.reclaim("n1")
     wait_until(lambda: not lives(worker.pid), "the worker is dead")
-
-
-def forged(nodes: DonatedNodes, uid: int = USER, owner: int = USER) -> Path:
-    """The folder that `owner` has made for `uid`."""
-    nodes.runtime.mkdir(exist_ok=True)
-    place = nodes.runtime / str(uid)
-    place.mkdir()
-    os.chown(place, owner, owner)
-    return place

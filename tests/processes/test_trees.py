@@ -14,16 +14,15 @@ from pathlib import Path
 import psutil
 import pytest
 
+from adaptor.processes.environment import MARKER, variables_of
 from adaptor.processes.identity import Process, process_of, start_ticks
 from adaptor.processes.trees import (
-    MARKER,
     child_pids,
     descendants,
     end_trees,
     find,
     send,
     trees_of,
-    variables_of,
     wait_for_death,
 )
 

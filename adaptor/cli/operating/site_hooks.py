@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import pwd
-import stat
-import subprocess
 import sys
 from pathlib import Path
 
 import click
 
+from adaptor.atomic_file import write_atomically
 from adaptor.cli.json_output import print_json
+from adaptor.cli.operating.changeable import changeable_by_others
 from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.config.donation import DonationConfig
 from adaptor.config.loading import config_path, load_config
@@ -112,7 +112,6 @@ def _number_of(user: str | None) -> int:
 
 
 def _warnings(interpreter: str, site: SiteConfig) -> list[str]:
-
     if site.ssh is not None:
         return [f"cannot check from here that only root can change {interpreter} on the nodes"]
     found = changeable_by_others(interpreter)
@@ -126,62 +125,25 @@ def _warnings(interpreter: str, site: SiteConfig) -> list[str]:
 
 
 def _write(folder: Path, hooks: Hooks, force: bool) -> None:
-    """Raises UsageError: a script exists; AdaptorError: one cannot be written."""
+    """No link in the place of a script is followed.
+
+    Raises UsageError: a script exists; AdaptorError: one cannot be written.
+    """
     for script in hooks.scripts:
-        if (folder / script.name).exists() and not force:
+        if os.path.lexists(folder / script.name) and not force:
             raise UsageError(f"{folder / script.name}: exists already; --force overwrites it")
+    before = os.umask(0o022)  # the scheduler is to read them, whatever the administrator's umask
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for script in hooks.scripts:
-            path = folder / script.name
-            path.write_text(script.text, encoding="utf-8")
-            path.chmod(script.mode)
+            write_atomically(
+                folder / script.name,
+                script.text.encode(),
+                temporary=folder / f".{script.name}.new",
+                mode=script.mode,
+                sync=True,
+            )
     except OSError as error:
         raise AdaptorError(f"{error.filename}: cannot be written: {error.strerror}") from error
-
-
-_TELL = (
-    "import os, sys, sysconfig, adaptor.node_agent.reclaim as m;"
-    "print(os.path.realpath(sys.executable), sys.prefix, sysconfig.get_path('stdlib'),"
-    "sysconfig.get_path('purelib'), m.__file__, sep='\\n')"
-)
-_TIMEOUT = 30
-"""Seconds."""
-
-
-def changeable_by_others(interpreter: str) -> list[str]:
-    """The places of an interpreter and of this package in it that not only root can change, a phrase each.
-
-    Raises:
-        AdaptorError: it does not run, or does not have this package.
-    """
-    paths = [Path(interpreter), *(Path(line) for line in _places(interpreter))]
-    checked = dict.fromkeys(part for path in paths for part in (*reversed(path.parents), path))
-    return [problem for part in checked if (problem := _problem(part))][:3]
-
-
-def _places(interpreter: str) -> list[str]:
-    try:
-        done = subprocess.run(
-            [interpreter, "-I", "-c", _TELL],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise AdaptorError(f"{interpreter}: cannot be run: {error}") from error
-    if done.returncode:
-        why = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise AdaptorError(f"{interpreter}: does not have the adaptor installed: {why}")
-    return done.stdout.splitlines()
-
-
-def _problem(path: Path) -> str:
-    status = path.stat()
-    if status.st_uid:
-        return f"{path} belongs to user {status.st_uid}"
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
-        return f"{path} is writable by others"
-    return ""
+    finally:
+        os.umask(before)

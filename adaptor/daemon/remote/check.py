@@ -15,6 +15,7 @@ from adaptor.config.ssh import SshConfig
 from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.remote.tunnel import Tunnel
+from adaptor.processes.python_commands import code_command
 from adaptor.protocol.interfaces import addresses
 from backends.base import SchedulerError
 from backends.commands import Commands
@@ -96,7 +97,7 @@ def _connection(ssh: SshConfig, commands: Commands) -> Iterator[Finding]:
 
 def _package(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
     python = python_of(site)
-    answer = commands.run(python, "-c", _VERSION)
+    answer = commands.run(*code_command(python, _VERSION))
     version = answer.output.strip()
     if answer.status:
         problem = answer.complaint.splitlines()[-1] if "Error" in answer.complaint else answer.complaint
@@ -139,7 +140,7 @@ def _direct(site: SiteConfig, commands: Commands) -> Iterator[Finding]:
 
 def _heard(site: SiteConfig, commands: Commands, named: Sequence[str]) -> str:
     """The first of these addresses at which this machine is heard there; empty: none."""
-    return commands.ask(python_of(site), "-c", _CALL, *map(_bare, named)).strip()
+    return commands.ask(*code_command(python_of(site), _CALL, *map(_bare, named))).strip()
 
 
 def _bare(address: str) -> str:

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor import __version__
+from adaptor.processes.python_commands import module_command
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.relay import Opened
 from backends.base import SchedulerError
@@ -56,7 +57,7 @@ class Tunnel:
         remote_port = self._machine.forward(self._port)
         host = () if self._host is None else (self._host,)
         self._relay = self._machine.start(
-            (self._python, "-m", "adaptor.protocol.relay", str(remote_port), str(folder), *host)
+            module_command(self._python, "adaptor.protocol.relay", str(remote_port), str(folder), *host)
         )
         try:
             opened = _opened(self._relay, self._timeout)

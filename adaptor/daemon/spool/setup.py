@@ -8,6 +8,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.remote.machines import python_of
 from adaptor.errors import AdaptorError
+from adaptor.processes.python_commands import module_command
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.exchange import Spool, SpoolError
 from adaptor.protocol.spool.layout import LATENCY
@@ -39,7 +40,7 @@ def open_spool(name: str, config: SiteConfig, instance: str, start: Start) -> Sp
     """
     folder = f"{spool_of(config)}/{instance}.{name}"
     if config.ssh is not None:
-        words = (python_of(config), "-m", "adaptor.protocol.spool.remote_server", folder)
+        words = module_command(python_of(config), "adaptor.protocol.spool.remote_server", folder)
         return RemoteSpool(lambda: start(words), float(config.command_timeout))
     try:
         return DirectorySpool(Path(folder).expanduser())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import adaptor
+from adaptor.cli.operating.changeable import changeable_by_others
 from tests.cli.invoking import Cli
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
@@ -117,6 +122,88 @@ def test_it_warns_where_root_would_run_what_others_can_change(cli: Cli, config: 
     assert done.code == 0
     assert "root would run code that others can change" in done.err
     assert "/opt/adaptor" in done.err
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to install and to give files away")
+class TestChangeable:
+    """An interpreter with the package in a folder that only root can change, but for one thing."""
+
+    @pytest.fixture
+    def installed(self) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder).chmod(0o755)
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", f"{folder}/venv"], check=True)
+            (packages,) = Path(folder).glob("venv/lib/*/site-packages")
+            code = Path(adaptor.__file__).parent
+            for name in ("__init__.py", "defaults.py", "node_agent", "processes"):
+                copy = shutil.copytree if (code / name).is_dir() else shutil.copy
+                (packages / "adaptor").mkdir(exist_ok=True)
+                copy(code / name, packages / "adaptor" / name)
+            yield packages
+
+    def found(self, packages: Path) -> list[str]:
+        return changeable_by_others(str(packages.parents[2] / "bin" / "python"))
+
+    def test_what_only_root_can_change_is_no_reason_to_warn(self, installed: Path) -> None:
+        assert self.found(installed) == []
+
+    @pytest.mark.parametrize(
+        ("name", "how"),
+        [
+            *itertools.product(
+                [
+                    "adaptor/node_agent/marks.py",
+                    "adaptor/node_agent",
+                    "adaptor/processes/identity.py",
+                    "adaptor/not_yet_imported.py",
+                    "",
+                    "something.pth",
+                    "../../../pyvenv.cfg",
+                    "..",
+                ],
+                ["given away", "open to all"],
+            ),
+            ("../../../bin/python", "given away"),
+        ],
+    )
+    def test_one_thing_of_it_is_enough(self, installed: Path, name: str, how: str) -> None:
+        path = installed / name
+        if not path.exists():
+            path.write_text("")
+        if how == "given away":
+            os.chown(path, 12345, 12345, follow_symlinks=False)
+        else:
+            path.chmod(path.stat().st_mode | 0o022)
+        found = self.found(installed)
+        assert len(found) == 1
+        assert os.path.normpath(path) in found[0]
+
+    def test_the_folder_to_which_a_link_leads(self, installed: Path, tmp_path: Path) -> None:
+        loose = tmp_path / "loose"
+        shutil.move(installed / "adaptor", loose / "adaptor")
+        (installed / "adaptor").symlink_to(loose / "adaptor")
+        loose.chmod(0o777)
+        assert any(f"{loose} is writable" in problem for problem in self.found(installed))
+
+    def test_root_does_not_run_an_interpreter_that_others_can_change(self, tmp_path: Path) -> None:
+        python, ran = tmp_path / "python", tmp_path / "ran"
+        python.write_text(f"#!/bin/sh\ntouch {ran}\n")
+        python.chmod(0o777)
+        assert "is writable by others" in changeable_by_others(str(python))[0]
+        assert not ran.exists()
+
+
+def test_a_link_in_the_place_of_a_script_is_not_followed(cli: Cli, config: str, tmp_path: Path) -> None:
+    hooks, elsewhere = tmp_path / "hooks", tmp_path / "elsewhere"
+    hooks.mkdir()
+    (hooks / "adaptor-prolog").symlink_to(elsewhere)
+    done = cli("--config", config, "site", "install-hooks", "slurm", "--write", str(hooks))
+    assert done.code == 2
+    assert "exists already" in done.err
+    written(cli, config, "slurm", hooks, "--force")
+    assert not elsewhere.exists()
+    assert not (hooks / "adaptor-prolog").is_symlink()
+    assert os.access(hooks / "adaptor-prolog", os.X_OK)
 
 
 def test_a_distant_sites_interpreter_cannot_be_looked_at(cli: Cli, config: str) -> None:

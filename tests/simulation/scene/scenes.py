@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 
@@ -134,7 +135,8 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
             if given.budget is not None:
                 daemon.core.treasury.set_budget(number, given.budget)
             _add(world, daemon.broker, number, given)
-        world.run(scene.until)
+        with patch("adaptor.daemon.acting.at_once", return_value=1):  # else threads race for the order
+            world.run(scene.until)
         ledger = daemon.core.treasury.ledger
         charged = {number: ledger.of_bag(number).used for number in range(1, len(scene.bags) + 1)}
         return _played(world, daemon.log, charged)
