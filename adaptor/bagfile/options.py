@@ -54,8 +54,10 @@ def _implied_kind(hint: Any) -> Kind:
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
         for extra in extras:
-            if isinstance(extra, msgspec.Meta) and inner is int and extra.ge is not None:
-                return integer(int(extra.ge))
+            if isinstance(extra, msgspec.Meta) and inner is int:
+                assert extra.ge is not None, "an integer option has bounds"
+                assert extra.le is not None, "an integer option has bounds"
+                return integer(int(extra.ge), int(extra.le))
         return _implied_kind(inner)
     if get_origin(hint) is Literal:
         return choice(get_args(hint))
