@@ -45,6 +45,7 @@ def read_files(folder: Path, patterns: Sequence[str], most: int) -> list[str]:
 
 
 def parse_files(output: bytes) -> dict[str, bytes]:
+    """Raises ValueError: something else was printed, too."""
     words = output.split(b"\0")
     return {
         name.decode(errors="surrogateescape"): base64.b64decode(content)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.numbers import finite, whole
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
@@ -127,7 +128,7 @@ def _queue_row(line: str) -> QueueRow:
         nodes=tuple(expand(names)),
         planned_nodes=tuple(expand(planned)),
         reason=reason,
-        priority=int(priority),
+        priority=whole(priority),
         exclusive=sharing == "NO",
         name=name,
     )
@@ -196,9 +197,9 @@ def _partition(line: str) -> Partition:
         max_nodes=None if most == "UNLIMITED" else parse_count(most),
         processors=parse_count(values["TotalCPUs"]),
         nodes=parse_count(values["TotalNodes"]),
-        tier=int(values.get("PriorityTier", "1")),
+        tier=whole(values.get("PriorityTier", "1")),
         exclusive=values.get("OverSubscribe", "NO").startswith("EXCLUSIVE"),
         qos="" if qos in ("N/A", "(null)") else qos,
         preempt_mode=values.get("PreemptMode", "OFF"),
-        grace=float(values.get("GraceTime", 0)),
+        grace=finite(values.get("GraceTime", "0")),
     )
