@@ -2,7 +2,7 @@
 
 `search`, the usual one, and `quick` try other examples in each run. `ci` tries the same ones every time, so
 that a change is judged by what it changes. `campaign` is for the tests marked `fuzz`: together they try a
-million examples.
+million examples; with $EXAMPLES, that many each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import settings
 
 _USUAL = 100
-_CAMPAIGN = 25_000
+_CAMPAIGN = int(os.environ.get("EXAMPLES", "32000"))
 
 
 def register_profiles() -> None:
