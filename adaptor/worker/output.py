@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.bag_spec import DEFAULT_OUTPUT
 from adaptor.protocol.messages import AttemptKey, BagContext
-from adaptor.worker.safe_open import NotOursError, open_folder, open_output
+from adaptor.safe_open import NotOursError, open_folder, open_output
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
+from adaptor.safe_open import open_output
 from adaptor.worker.output import OutputFolder
-from adaptor.worker.safe_open import open_output
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import CannotStartError, ShortageError
 from tests.worker.attempts import KEY

@@ -1,7 +1,7 @@
-"""Opens output folders and files so that nobody can lead a task's output elsewhere.
+"""Opens folders and output files so that nobody can lead what is written there elsewhere.
 
-Where other users may write, they can know the name of an output file before it is there and put a link, a
-second name of another file, or a fifo in its place. A file is therefore opened from its open folder, never
+Where other users may write, they can know the name of a file before it is there and put a link, a second name
+of another file, or a fifo in its place. An output file is therefore opened from its open folder, never
 through a link, never waiting for a reader, and it is emptied only when it is a plain file of this user's
 with one name.
 """
