@@ -97,20 +97,6 @@ def test_each_node_has_one_worker_with_its_share(slurm: ThrowawaySlurm, pilots: 
     assert all(float(each["ADAPTOR_PILOT_END"]) == report.start + 600 for each in seen)
 
 
-@pytest.mark.parametrize(
-    "row", ["job|999|RUNNING|x", "job|1|COMPLETED|1|2|batch|1|1|1:00|n1||1|OK|None|adaptor"]
-)
-def test_a_job_with_a_row_in_its_name_blinds_nobody(slurm: ThrowawaySlurm, row: str) -> None:
-    strange = local_job(slurm, f"--job-name=x\n{row}", "--hold")
-    ours = local_job(slurm, "--job-name=adaptor-ours", "--hold")
-    try:
-        found = {report.id: report for report in SlurmBackend(SITE).jobs([ours, strange], "adaptor-")}
-        assert found.keys() == {ours, strange}
-        assert found[ours].state is found[strange].state is JobState.QUEUED
-    finally:
-        slurm.run(["scancel", strange, ours])
-
-
 def test_the_state_of_a_queue_of_known_shape(slurm: ThrowawaySlurm) -> None:
     backend = SlurmBackend(SITE)
     running = local_job(slurm, "-N2", "--exclusive", "-t", "60")
