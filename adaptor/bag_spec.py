@@ -12,12 +12,14 @@ import msgspec
 
 from adaptor.model import Allocation, Preference
 from adaptor.option_kinds import INSTANT, LABEL, LABELS, MEMORY, PATH, Kind
+from adaptor.units import LARGEST
 
 
 class Option(msgspec.Struct, frozen=True):
     """Makes a field of `BagSpec` or `BagInput` an option that people set.
 
-    The kind of value follows from the field's type where that is an integer with `Meta(ge=…)` or a Literal.
+    The kind of value follows from the field's type where that is a Literal, or an integer with
+    `Meta(ge=…, le=…)`.
     """
 
     help: str
@@ -31,8 +33,11 @@ class Option(msgspec.Struct, frozen=True):
     """The default in words; empty: the field's default says it."""
 
 
-AtLeast0 = Annotated[int, msgspec.Meta(ge=0)]
-AtLeast1 = Annotated[int, msgspec.Meta(ge=1)]
+MOST = 1_000_000_000
+"""Of processors, retries or replicas: beyond it is a typing error."""
+AtLeast0 = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+AtLeast1 = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
 
 DEFAULT_OUTPUT = "adaptor-{bag}"
 """The folder for a bag's output, below its `cwd`; the journal puts the bag's number in place of `{bag}`."""
@@ -43,7 +48,7 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, Option("name of the bag", LABEL, default="the file's name")]
     cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
-    memory: Annotated[int | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
+    memory: Annotated[Size | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
     retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 3
     max_lost: Annotated[
         AtLeast0,

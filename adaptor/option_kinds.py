@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from adaptor.units import parse_duration, parse_size
+from adaptor.units import parse_duration, parse_size, shortened
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -36,13 +36,13 @@ def plain_text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{text!r} is not UTF-8 text") from None
+        raise ValueError(f"{shortened(text)} is not UTF-8 text") from None
     return text
 
 
 def _label(text: str, _now: float = 0.0) -> str:
     if not text.strip() or not text.isprintable():
-        raise ValueError(f"{text!r} is not a name: it must be printable text")
+        raise ValueError(f"{shortened(text)} is not a name: it must be printable text")
     return plain_text(text)
 
 
@@ -59,7 +59,7 @@ def _path(text: str, _now: float) -> str:
 def _memory(text: str, _now: float) -> int:
     size = parse_size(text)
     if size <= 0:
-        raise ValueError(f"{text!r} is not a size above 0; write bytes, '512M' or '4G'")
+        raise ValueError(f"{shortened(text)} is not a size above 0; write bytes, '512M' or '4G'")
     return size
 
 
@@ -69,7 +69,7 @@ def _credits(text: str, _now: float) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number >= 1e-6):
-        raise ValueError(f"{text!r} is not a number of credits above 0, such as 500 or 2.5")
+        raise ValueError(f"{shortened(text)} is not a number of credits above 0, such as 500 or 2.5")
     return number
 
 
@@ -80,9 +80,12 @@ def _instant(text: str, now: float) -> float:
     except ValueError:
         pass
     try:
-        return datetime.fromisoformat(text).timestamp()
+        at = datetime.fromisoformat(text).timestamp()
+        datetime.fromtimestamp(at)  # as it will be shown
+        return at
     except (ValueError, OverflowError, OSError):
-        raise ValueError(f"{text!r} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
+        shown = shortened(text)
+        raise ValueError(f"{shown} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
 
 
 LABEL = Kind("TEXT", _label)
@@ -95,13 +98,16 @@ INSTANT = Kind("TIME", _instant)
 """Epoch seconds."""
 
 
-def integer(least: int) -> Kind:
-    """Integers of `least` or more."""
+def integer(least: int, most: int) -> Kind:
+    """Integers from `least`, below 10, to `most`."""
 
     def parse(text: str, _now: float) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise ValueError(f"{text!r} is not an integer of {least} or more")
-        return int(text)
+        digits = text.lstrip("0") or "0"
+        if not text.isascii() or not text.isdigit() or (len(digits) == 1 and int(digits) < least):
+            raise ValueError(f"{shortened(text)} is not an integer of {least} or more")
+        if len(digits) > len(str(most)) or int(digits) > most:
+            raise ValueError(f"{shortened(text)} is more than {most:,}")
+        return int(digits)
 
     return Kind("N", parse)
 
@@ -111,7 +117,7 @@ def choice(words: Sequence[str]) -> Kind:
 
     def parse(text: str, _now: float) -> str:
         if text not in words:
-            raise ValueError(f"{text!r} is not one of {', '.join(words)}")
+            raise ValueError(f"{shortened(text)} is not one of {', '.join(words)}")
         return text
 
     return Kind("WORD", parse, tuple(words))

@@ -18,6 +18,12 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d)(?::([0-5]\d))?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 
 
+LONGEST = 100 * 365.25 * 86400.0
+"""Seconds of the longest duration that anybody means; a longer one is a typing error."""
+LARGEST = 2**60
+"""Bytes of the largest size that anybody means."""
+
+
 class Duration(float):
     """Seconds; in YAML also `1h 30m` or `HH:MM:SS`."""
 
@@ -26,7 +32,7 @@ def parse_duration(text: str | int | float) -> float:
     """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS`, `D-HH:MM` or `D-HH:MM:SS`.
 
     Raises:
-        ValueError: the text is none of these, negative, or too large for a number.
+        ValueError: the text is none of these, negative, or longer than 100 years.
     """
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise _no_duration(text)
@@ -35,17 +41,22 @@ def parse_duration(text: str | int | float) -> float:
     except OverflowError:
         seconds = math.inf
     if not math.isfinite(seconds) or seconds < 0:
-        raise ValueError(f"{_short(text)} is not a duration: it must be finite and not negative")
+        raise ValueError(f"{shortened(text)} is not a duration: it must be finite and not negative")
+    if seconds > LONGEST:
+        raise ValueError(f"{shortened(text)} is not a duration: it is longer than 100 years")
     return seconds
 
 
 def _no_duration(text: object) -> ValueError:
-    return ValueError(f"{_short(text)} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
+    return ValueError(f"{shortened(text)} is not a duration; write seconds, '1h 30m' or 'HH:MM:SS'")
 
 
-def _short(value: object) -> str:
+def shortened(value: object) -> str:
     """A value as it was written, for a message of one line."""
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # more digits than Python writes
+        shown = "a number of thousands of digits"
     return shown if len(shown) <= 60 else f"{shown[:60]}…"
 
 
@@ -103,17 +114,19 @@ def parse_size(text: str | int) -> int:
     """Bytes from a plain number of bytes or `512M`, `4G`, `1.5 GiB` (binary multiples).
 
     Raises:
-        ValueError: the text is not a size.
+        ValueError: the text is not a size, or it is beyond 2^60.
     """
     if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        return text
-    match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
-    if match is None:
-        raise ValueError(f"{_short(text)} is not a size; write bytes, '512M' or '4G'")
-    try:
-        return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
-    except OverflowError:
-        raise ValueError(f"{_short(text)} is too large for a size") from None
+        size = text
+    else:
+        match = _SIZE.fullmatch(text.strip()) if isinstance(text, str) else None
+        if match is None:
+            raise ValueError(f"{shortened(text)} is not a size; write bytes, '512M' or '4G'")
+        factor = 1024 ** " kmgt".index(match[2].lower() or " ")
+        size = int(min(float(match[1]) * factor, 2.0 * LARGEST))
+    if size > LARGEST:
+        raise ValueError(f"{shortened(text)} is too large for a size")
+    return size
 
 
 def format_size(size: float) -> str:

@@ -1,7 +1,8 @@
 """With how many examples a property is tried: the profiles of hypothesis, and numbers that follow them.
 
 `search`, the usual one, and `quick` try other examples in each run. `ci` tries the same ones every time, so
-that a change is judged by what it changes.
+that a change is judged by what it changes. `campaign` is for the tests marked `fuzz`: together they try a
+million examples; with $EXAMPLES, that many each.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from hypothesis import settings
 
 _USUAL = 100
+_CAMPAIGN = int(os.environ.get("EXAMPLES", "32000"))
 
 
 def register_profiles() -> None:
@@ -20,6 +22,7 @@ def register_profiles() -> None:
     settings.register_profile("search", max_examples=_USUAL, deadline=None)
     settings.register_profile("quick", max_examples=_USUAL // 5, deadline=None)
     settings.register_profile("ci", max_examples=_USUAL, deadline=None, derandomize=True)
+    settings.register_profile("campaign", max_examples=_CAMPAIGN, deadline=None)
     settings.load_profile("ci" if "CI" in os.environ else "search")
 
 

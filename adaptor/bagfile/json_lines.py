@@ -37,7 +37,7 @@ def parse_json_lines(text: str, source: str) -> list[TaskInput]:
         try:
             tasks.append(_task(_decoder.decode(line)))
         except (msgspec.DecodeError, ValueError) as error:
-            raise BagFileError(f"{source}:{number}: {_explained(str(error))}") from None
+            raise BagFileError(f"{source}:{number}: {_explained(str(error))[:500]}") from None
     return tasks
 
 

@@ -15,6 +15,7 @@ from adaptor.bag_spec import BagSpec, Option
 from adaptor.did_you_mean import did_you_mean
 from adaptor.option_kinds import Kind, choice, integer
 from adaptor.protocol.control import BagInput
+from adaptor.units import shortened
 
 
 class BagOption(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,8 +55,10 @@ def _implied_kind(hint: Any) -> Kind:
     if get_origin(hint) is Annotated:
         inner, *extras = get_args(hint)
         for extra in extras:
-            if isinstance(extra, msgspec.Meta) and inner is int and extra.ge is not None:
-                return integer(int(extra.ge))
+            if isinstance(extra, msgspec.Meta) and inner is int:
+                assert extra.ge is not None, "an integer option has bounds"
+                assert extra.le is not None, "an integer option has bounds"
+                return integer(int(extra.ge), int(extra.le))
         return _implied_kind(inner)
     if get_origin(hint) is Literal:
         return choice(get_args(hint))
@@ -80,7 +83,7 @@ def parse_option(key: str, text: str, now: float) -> tuple[str, Any]:
     """
     if key not in _BY_KEY:
         hint = did_you_mean(key, _BY_KEY, f"known are {', '.join(_BY_KEY)}")
-        raise ValueError(f"unknown option '{key}' ({hint})")
+        raise ValueError(f"unknown option {shortened(key)} ({hint})")
     option = _BY_KEY[key]
     try:
         return option.field, option.kind.parse(text, now)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from adaptor.errors import UsageError
 from adaptor.option_kinds import plain_text
+from adaptor.units import shortened
 
 MAX_VALUES = 10_000_000
 """Values of one range; more is taken for a typing error."""
 
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 def parse_parameter(text: str) -> tuple[str, list[str]]:
@@ -25,7 +26,7 @@ def parse_parameter(text: str) -> tuple[str, list[str]]:
     """
     name, equals, values = text.partition("=")
     if not equals or not _NAME.fullmatch(name):
-        raise UsageError(f"--param {text!r}: write NAME=VALUES, for instance frame=1:100")
+        raise UsageError(f"--param {shortened(text)}: write NAME=VALUES, for instance frame=1:100")
     if values.startswith("@"):
         return name, _from_file(name, Path(values[1:]))
     try:

@@ -17,6 +17,7 @@ from adaptor.bagfile.json_lines import parse_json_lines
 from adaptor.bagfile.options import parse_option
 from adaptor.errors import BagFileError
 from adaptor.protocol.control import TaskInput
+from adaptor.units import shortened
 
 _DIRECTIVE = re.compile(r"#ADAPTOR(?:\s+(?P<options>.*))?$")
 
@@ -114,7 +115,7 @@ def _add_options(options: dict[str, Any], text: str, now: float) -> None:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            raise ValueError(f"'{word}' is not an option; write key=value")
+            raise ValueError(f"{shortened(word)} is not an option; write key=value")
         field, parsed = parse_option(key, value, now)
         if field in options:
             raise ValueError(f"duplicate option '{key}'")

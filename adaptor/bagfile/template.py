@@ -71,8 +71,9 @@ def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[lis
 def _known(name: str, parameters: Mapping[str, Sequence[str]]) -> str:
     if name in parameters:
         return name
-    meant = did_you_mean(name, parameters, f"give -P {name or 'NAME'}=…", shown="{{{}}}")
-    raise UsageError(f"--template: no parameter for {{{name}}} ({meant}; write '{{{{' for a literal brace)")
+    shown = name[:60]
+    meant = did_you_mean(name, parameters, f"give -P {shown or 'NAME'}=…", shown="{{{}}}")
+    raise UsageError(f"--template: no parameter for {{{shown}}} ({meant}; write '{{{{' for a literal brace)")
 
 
 def _refuse_double_quoting(before: str, name: str, values: Sequence[str]) -> None:

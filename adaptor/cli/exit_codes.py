@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from adaptor.cli.words import printable
 from adaptor.errors import AdaptorError
 
 INTERRUPTED = 130
@@ -52,7 +53,7 @@ def _usage_message(error: click.ClickException) -> str:
 
 def _told(message: str, code: int, arguments: Sequence[str]) -> int:
     line = " ".join(message.split())
-    click.echo(f"adaptor: {line}", err=True)
+    click.echo(f"adaptor: {printable(line)}", err=True)
     if "--json" in arguments:
         click.echo(json.dumps({"error": line}))
     return code

@@ -40,7 +40,7 @@ def summary(bag: views.BagView) -> str:
     """One line on a bag that has ended, with the way to what failed."""
     took = f" in {duration(bag.ended - bag.submitted)}" if bag.ended is not None else ""
     if bag.done == bag.tasks:
-        return f"{title(bag)}: {plural(bag.tasks, 'task')} done{took}; output in {bag.output}"
+        return f"{title(bag)}: {plural(bag.tasks, 'task')} done{took}; output in {printable(bag.output)}"
     return f"{title(bag)}: ended{took}: {counts(bag)} (adaptor results {bag.id} --failed)"
 
 

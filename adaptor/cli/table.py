@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from adaptor.cli.words import coloured
+from adaptor.cli.words import coloured, printable
 
 NUMBERS = frozenset(
     {"bag", "task", "pilot", "p", "done", "running", "waiting", "failed", "cancelled", "tries"}
@@ -19,10 +19,14 @@ NUMBERS = frozenset(
 
 
 def layout(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table: a title line, then the rows; states are coloured."""
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    """The lines of a table: a title line, then the rows; states are coloured.
+
+    A cell may hold any text: what could move a terminal's cursor is replaced.
+    """
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(titles, *shown, strict=True)]
     yield _line(titles, titles, widths)
-    for row in rows:
+    for row in shown:
         yield _line(titles, row, widths)
 
 

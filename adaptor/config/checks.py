@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
+
+import msgspec
 
 from adaptor.config.budget import check_costs
 from adaptor.config.donation import check_donation
 from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.schema import Config, SiteConfig
-from adaptor.config.ssh import check_environment, check_ssh
+from adaptor.config.ssh import NAME, check_environment, check_ssh
 from adaptor.config.yaml_lines import Fail, Lines
 from adaptor.errors import ConfigError
 
@@ -27,17 +30,38 @@ def check(config: Config, lines: Lines, name: str) -> None:
 
     if not config.sites:
         fail("$.sites", "at least one site is required")
+    host = config.daemon.host
+    if host is not None and not NAME.fullmatch(host):
+        fail("$.daemon.host", f"{host!r} is not a name or an address")
     for site_name, site in config.sites.items():
         at = f"$.sites.{site_name}"
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):
             fail(at, "the name of a site consists of letters, digits, '-' and '_'")
         _check_site(site, at, fail)
+        for path, text in _texts(site, at):
+            if not text.isprintable():
+                fail(path, f"{text!r} is not printable text of one line")
+
+
+def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """All texts below a value, with their paths, but for those that may have several lines."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _texts(each, path)
+    elif isinstance(value, msgspec.Struct):
+        for field in value.__struct_fields__:
+            if field not in ("prologue", "environment"):
+                yield from _texts(getattr(value, field), f"{path}.{field}")
 
 
 def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     backend = _check_backend(site, at, fail)
     check_costs(site.price, site.budget, at, fail)
     _check_spool(site, at, fail)
+    if "\0" in site.prologue:
+        fail(f"{at}.prologue", "a script cannot contain a NUL byte")
     check_environment(site.environment, f"{at}.environment", fail)
     if site.ssh is not None:
         check_ssh(site.ssh, site.backend, backend.over_ssh, f"{at}.ssh", fail)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from adaptor.config.ranges import AtLeastASecond, PositiveShare
+from adaptor.config.ranges import MOST, AtLeastASecond, Count, PositiveShare
 from adaptor.config.yaml_lines import Fail
 from adaptor.defaults import RUNTIME_DIRECTORY
 from adaptor.donation.situation import Choice, DonationRules, Hours
@@ -40,9 +40,9 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Agent: the longest time that a local job waits until its node is free."""
     choose: Choice = "likely"
     """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
-    max_nodes: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    max_nodes: Count | None = None
     """Nodes donated at any instant; None: no limit."""
-    reserve_nodes: Annotated[int, msgspec.Meta(ge=0)] = 0
+    reserve_nodes: Annotated[int, msgspec.Meta(ge=0, le=MOST)] = 0
     """Idle nodes that are never donated."""
     useful_time: Duration = Duration(600)
     """A node on which a job is planned to start within this time is not donated."""
@@ -54,7 +54,7 @@ class DonationConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A task starts on a donated node if it finishes with this probability before the node is reclaimed."""
     last_fit: PositiveShare = 0.1
     """The same for tasks that may only run on donated nodes."""
-    patience: Annotated[int, msgspec.Meta(ge=1)] = 3
+    patience: Count = 3
     """After this many preemptions a task waits for a pilot of a formal request."""
 
     def rules(self) -> DonationRules:

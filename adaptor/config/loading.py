@@ -8,7 +8,7 @@ from pathlib import Path
 from adaptor.config.checks import check
 from adaptor.config.locating import converted
 from adaptor.config.schema import BUILT_IN, Config
-from adaptor.config.yaml_lines import read_yaml
+from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
 from adaptor.errors import ConfigError
 
 
@@ -42,10 +42,14 @@ def load_config(path: Path | None) -> Config:
     if path is None:
         return BUILT_IN
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise too_large(str(path))
+        text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse_config(text, str(path))
+    return parse_config(text.replace("\r\n", "\n"), str(path))
 
 
 def parse_config(text: str, name: str) -> Config:

@@ -79,7 +79,7 @@ def _outside(bounds: Bounds, path: str, data: Any) -> str:
     value = data
     for part in path.split(".")[1:]:
         value = value[part]
-    return f"{bounds.words()}, not {value}"
+    return f"{bounds.words()}, not {str(value)[:40]}"
 
 
 def _error(path: str, problem: str, lines: Lines, name: str) -> ConfigError:

@@ -15,7 +15,10 @@ from msgspec import inspect as types
 
 from adaptor.units import Duration, format_duration
 
-Count = Annotated[int, Meta(gt=0)]
+MOST = 1_000_000_000
+"""Of anything that is counted: beyond it is a typing error."""
+
+Count = Annotated[int, Meta(gt=0, le=MOST)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 PositiveShare = Annotated[float, Meta(gt=0, le=1)]
 Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]

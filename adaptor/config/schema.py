@@ -46,7 +46,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     heuristic: Literal["static", "adaptive"] = "adaptive"
     initial_tr: PositiveDuration = Duration(3600)
     """The runtime assumed of a task before any has finished (De Rose §4.4: one hour)."""
-    growth_factor: Annotated[int, msgspec.Meta(ge=2)] = 2
+    growth_factor: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 2
     """The factor of tr after a task exceeded it (De Rose §4.3.1: an integer)."""
     pad: Duration = Duration(30)
     """Added to tr for the start-up of a pilot and the end of its tasks."""

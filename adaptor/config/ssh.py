@@ -29,7 +29,8 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By which the nodes reach their login node; None: its names and addresses are tried in turn."""
 
 
-_NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
+NAME = re.compile(r"[A-Za-z0-9_\[:.][A-Za-z0-9_\[\]:.%-]*")
+"""Of a machine or a user, or an address; no option of a command looks like it."""
 _OURS = frozenset(
     {"controlmaster", "controlpath", "controlpersist", "batchmode", "remotecommand", "requesttty"}
 )
@@ -45,7 +46,7 @@ def check_ssh(ssh: SshConfig, backend: str, over_ssh: bool, at: str, fail: Fail)
     if not over_ssh:
         fail(at, f"backend {backend} is this machine; a remote site needs a batch scheduler")
     for key, value in (("host", ssh.host), ("user", ssh.user), ("address", ssh.address)):
-        if value is not None and not _NAME.fullmatch(value):
+        if value is not None and not NAME.fullmatch(value):
             fail(f"{at}.{key}", f"{value!r} is not a name")
     if not ssh.directory or ssh.directory.startswith("~") or re.search(r"[\0\n]", ssh.directory):
         fail(f"{at}.directory", "must be a remote path, absolute or (without '~') below the home directory")

@@ -1,4 +1,7 @@
-"""YAML with the line of each key, for errors that name the place."""
+"""YAML with the line of each key, for errors that name the place; small enough to be read at once.
+
+Aliases let a few lines stand for any number of nodes, so nodes are counted as often as they are named.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +18,122 @@ Fail = Callable[[str, str], NoReturn]
 Lines = dict[str, int]
 """Line (from 1) of each key, by path: `$.sites.hpc.limits`."""
 
+MOST_BYTES = 256 * 1024
+MOST_NODES = 10_000
+"""Keys and values, at most; aliases count as what they stand for."""
+DEEPEST = 50
+"""Levels of nesting."""
+LONGEST_KEY = 200
+"""Characters."""
+
 
 def read_yaml(text: str, name: str) -> tuple[Lines, Any]:
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that cannot be
-        mark = getattr(error, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        problem = getattr(error, "problem", None) or str(error)
-        raise ConfigError(f"{where}: not valid YAML: {problem}") from error
+    """The line of each key, and the plain objects of the text.
+
+    Raises:
+        ConfigError: it is not YAML, names a key twice, or is too large, too deep or refers to itself.
+    """
+    if len(text) > MOST_BYTES:
+        raise too_large(name)
     lines: Lines = {"$": 1}
-    if root is not None:
-        try:
-            _collect_lines(root, "$", lines, name)
-        except RecursionError as error:
-            raise ConfigError(f"{name}: recursive YAML alias") from error
-    return lines, data
+    loader: _BoundedLoader | None = None
+    try:
+        loader = _BoundedLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            return lines, None
+        _Expansion().size(root)
+        _collect_lines(root, "$", lines, name)  # before merge keys (<<) are resolved
+        return lines, loader.construct_document(root)
+    except ConfigError:
+        raise
+    except _TooMuchError as error:
+        raise ConfigError(f"{name}:{error.line}: {error}") from None
+    except Exception as error:  # PyYAML's own, and what its conversions of tagged values let through
+        mark: yaml.Mark | None = getattr(error, "problem_mark", None)
+        if mark is None and loader is not None:
+            mark = loader.at
+        where = f"{name}:{mark.line + 1}" if mark else name
+        problem = getattr(error, "problem", None) or str(error) or type(error).__name__
+        raise ConfigError(f"{where}: not valid YAML: {problem[:200]}") from error
+
+
+def too_large(name: str) -> ConfigError:
+    return ConfigError(f"{name}: is larger than {MOST_BYTES // 1024} KiB; no site configuration needs that")
+
+
+class _TooMuchError(Exception):
+    def __init__(self, line: int, why: str) -> None:
+        """`line`: from 0."""
+        super().__init__(why)
+        self.line = line + 1
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Stops at the first node too many, or too deep."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._nodes = 0
+        self._depth = 0
+        self.at: yaml.Mark | None = None
+        """Where the node begins whose value was made last."""
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        self._nodes += 1
+        self._depth += 1
+        if self._nodes > MOST_NODES:
+            raise _TooMuchError(self.line, f"more than {MOST_NODES:,} keys and values")
+        if self._depth > DEEPEST:
+            raise _TooMuchError(self.line, f"nested deeper than {DEEPEST} levels")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        self.at = node.start_mark
+        return super().construct_object(node, deep=deep)
+
+
+class _Expansion:
+    """How many nodes a node stands for, its aliases followed."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+        self._open: set[int] = set()
+
+    def size(self, node: yaml.Node) -> int:
+        """Raises _TooMuchError: there are too many, or a node is part of itself."""
+        known = self._sizes.get(id(node))
+        if known is not None:
+            return known
+        line = node.start_mark.line
+        if id(node) in self._open:
+            raise _TooMuchError(line, "recursive YAML alias")
+        self._open.add(id(node))
+        size = 1 + sum(map(self.size, _children(node)))
+        self._open.remove(id(node))
+        if size > MOST_NODES:
+            raise _TooMuchError(
+                node.start_mark.line, f"more than {MOST_NODES:,} keys and values, its aliases followed"
+            )
+        self._sizes[id(node)] = size
+        return size
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [each for pair in node.value for each in pair]
+    return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
 def _collect_lines(node: yaml.Node, path: str, lines: Lines, name: str) -> None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            child = f"{path}.{key.value}"
             line = key.start_mark.line + 1
+            if not isinstance(key, yaml.ScalarNode) or len(key.value) > LONGEST_KEY:
+                raise ConfigError(f"{name}:{line}: a key must be a text of {LONGEST_KEY} characters at most")
+            child = f"{path}.{key.value}"
             if child in lines:
                 raise ConfigError(f"{name}:{line}: {child[2:]}: duplicate key")
             lines[child] = line

@@ -164,6 +164,10 @@ class Site:
     def note_change(self, pilot: Pilot) -> None:
         """Write a pilot's state down, and learn from its wait. Raises JournalError."""
         self.memory.learn_wait(pilot)
+        self.write_down(pilot)
+
+    def write_down(self, pilot: Pilot) -> None:
+        """What users are shown of a pilot. Raises JournalError."""
         self.core.journal.update_pilot(
             pilot.id,
             state=pilot.state,

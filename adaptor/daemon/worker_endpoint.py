@@ -134,7 +134,10 @@ class WorkerEndpoint:
             return Orders(acknowledged=told, leave=f"pilot {hello.pilot} is not in the system any more")
         if pilot.first_hello is None:
             site.wake.set()
+        before = pilot.state
         pilot.hello(now)
+        if pilot.state is not before:
+            site.write_down(pilot)  # the scheduler's word on it comes after all submits of this step
         pilot.worked = pilot.worked or bool(hello.holding)
         self._core.forget_worker(id)
         broker = self._core.broker

@@ -69,4 +69,7 @@ def _written(path: Path, content: dict[str, Any]) -> bool:
 
 def read_note(path: Path) -> Any:
     """Raises OSError, or ValueError for a damaged note."""
-    return json.loads(path.read_bytes())
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:  # a bomb of nested lists
+        raise ValueError(f"{path}: {error}") from error

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from adaptor.errors import AdaptorError
+from adaptor.safe_open import NotOursError, open_folder
 
 
 def state_directory() -> Path:
@@ -25,16 +26,20 @@ def private_directory(path: Path) -> Path:
     """The same path, as a folder of mode 0700 that belongs to us; made if missing.
 
     Raises:
-        AdaptorError: it cannot be made, is not ours, or is open to others.
+        AdaptorError: it cannot be made, is not ours (nor a link to it), or is open to others.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir(mode=0o700, exist_ok=True)
-        status = path.stat()
+        handle = open_folder(str(path), ours=True)
+        try:
+            status = os.fstat(handle)
+        finally:
+            os.close(handle)
+    except NotOursError as error:
+        raise AdaptorError(f"{path}: {error.strerror}; name a folder of your own ($ADAPTOR_DIR)") from error
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be used as a private folder: {error.strerror}") from error
-    if status.st_uid != os.getuid():
-        raise AdaptorError(f"{path}: belongs to another user; name one of your own by $ADAPTOR_DIR")
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise AdaptorError(f"{path}: is open to other users; close it with: chmod 700 {path}")
     return path

@@ -1,7 +1,8 @@
-"""Start one attempt: its program and arguments, folder, output and session; or say why it cannot start."""
+"""Start one attempt: its program and arguments, folder and session; or say why it cannot start."""
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -10,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor.worker.output import OPEN_FLAGS, output_paths
+from adaptor.worker.output import TaskFiles
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 
 if TYPE_CHECKING:
     import subprocess
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 _PLAIN = re.compile(r"[\w.+-]*/[\w./+-]+(?: +[\w./+:,@%=-]+)*", re.ASCII)
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
-_SHORTAGES = (errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE)
-_MISSING = (errno.ENOENT, errno.ENOTDIR)
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Python ignores these; its children should not."""
 _REASONS = {
@@ -33,14 +33,6 @@ _REASONS = {
 
 _found: dict[tuple[str, str], str] = {}
 """Programs found so far, by name and PATH; only absolute ones, which do not depend on the folder."""
-
-
-class CannotStartError(Exception):
-    """The task cannot be executed; the message says why in one sentence."""
-
-
-class ShortageError(Exception):
-    """The machine cannot start one more process now; the task is not at fault."""
 
 
 class Child:
@@ -56,7 +48,7 @@ class Child:
             self._popen.returncode = 0
 
 
-def execute(held: HeldTask, environment: dict[str, str]) -> Child:
+def execute(held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
     """Start an attempt. Changes this process's current folder.
 
     Raises:
@@ -64,38 +56,33 @@ def execute(held: HeldTask, environment: dict[str, str]) -> Child:
         ShortageError: the caller may try again later.
     """
     command = held.lease.command
-    _enter(held.lease.cwd or held.bag.cwd)
+    _enter(held, files.cwd)
     plain = plain_words(command) if isinstance(command, str) else None
     if plain is not None:
-        try:
-            return _start(held, plain, environment)
-        except CannotStartError:
-            pass  # the shell finds more, and has its own messages and exit codes
-    return _start(held, shell_words(command) if isinstance(command, str) else command, environment)
+        with contextlib.suppress(CannotStartError):  # the shell finds more, and has its own messages
+            return _start(plain, environment, files)
+    return _start(shell_words(command) if isinstance(command, str) else command, environment, files)
 
 
-def _enter(folder: str) -> None:
+def _enter(held: HeldTask, folder: int) -> None:
     try:
-        os.chdir(folder)
+        os.fchdir(folder)
     except OSError as error:
-        raise CannotStartError(f"{folder}: the task's folder cannot be entered: {error.strerror}") from error
+        name = held.lease.cwd or held.bag.cwd
+        raise CannotStartError(f"{name}: the task's folder cannot be entered: {error.strerror}") from error
 
 
-def _start(held: HeldTask, words: list[str], environment: dict[str, str], *, again: bool = False) -> Child:
-    """`again`: the output folder was made."""
+def _start(words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
     program = _program(words, environment)
     try:
-        return _spawn(program, words, environment, *output_paths(held))
+        return _spawn(program, words, environment, files)
     except ValueError as error:  # a NUL character, or a variable without a name
         raise CannotStartError(f"{words[0]}: its arguments or its environment: {error}") from error
     except OSError as error:
-        if error.errno in _SHORTAGES:
+        if error.errno in SHORTAGES:
             raise ShortageError(error.strerror) from error
-        if again or error.errno not in _MISSING:
-            raise CannotStartError(_reason(program, held, error)) from error
-    # Perhaps the output folder was missing; other workers may have made it by now.
-    _make_output_folder(held)
-    return _start(held, words, environment, again=True)
+        reason = _REASONS.get(error.errno or 0, error.strerror)
+        raise CannotStartError(f"{program}: cannot be executed: {reason}") from error
 
 
 def _program(words: list[str], environment: dict[str, str]) -> str:
@@ -109,7 +96,7 @@ def _program(words: list[str], environment: dict[str, str]) -> str:
         raise CannotStartError(f"{words[0]!r}: not a program's name: {error}") from error
 
 
-def _spawn(program: str, words: list[str], environment: dict[str, str], out: str, err: str) -> Child:
+def _spawn(program: str, words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
     try:
         pid = os.posix_spawn(
             program,
@@ -117,48 +104,30 @@ def _spawn(program: str, words: list[str], environment: dict[str, str], out: str
             environment,
             file_actions=(
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, out, OPEN_FLAGS, 0o666),
-                (os.POSIX_SPAWN_OPEN, 2, err, OPEN_FLAGS, 0o666),
+                (os.POSIX_SPAWN_DUP2, files.out, 1),
+                (os.POSIX_SPAWN_DUP2, files.err, 2),
             ),
             setsid=True,
             setsigdef=_DEFAULT_SIGNALS,
         )
     except NotImplementedError:  # Python was built for a C library without POSIX_SPAWN_SETSID
-        return _spawn_slowly(program, words, environment, out, err)
+        return _spawn_slowly(program, words, environment, files)
     return Child(pid)
 
 
-def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], out: str, err: str) -> Child:
+def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
     import subprocess
 
-    with Path(out).open("wb") as stdout, Path(err).open("wb") as stderr:
-        popen = subprocess.Popen(
-            words,
-            executable=program,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-        )
+    popen = subprocess.Popen(
+        words,
+        executable=program,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=files.out,
+        stderr=files.err,
+        start_new_session=True,
+    )
     return Child(popen.pid, popen)
-
-
-def _make_output_folder(held: HeldTask) -> None:
-    folder = Path(held.bag.output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotStartError(f"{folder}: the output folder cannot be made: {error.strerror}") from error
-
-
-def _reason(program: str, held: HeldTask, error: OSError) -> str:
-    try:
-        for path in output_paths(held):
-            os.close(os.open(path, OPEN_FLAGS, 0o666))
-    except OSError as denied:
-        return f"{path}: the task's output cannot be written: {denied.strerror}"
-    return f"{program}: cannot be executed: {_REASONS.get(error.errno or 0, error.strerror)}"
 
 
 def plain_words(line: str) -> list[str] | None:

@@ -15,8 +15,9 @@ from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.worker.environment import NodeEnvironment, of_task
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.memory import INTERVAL, MemoryMeter
-from adaptor.worker.output import SpareFiles, remove_empty
+from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import CannotStartError, ShortageError
 
 
 class Running:
@@ -43,7 +44,7 @@ class Runner:
         """By bag: the environment that its tasks have in common here."""
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
-        self._spare = SpareFiles()
+        self._openings = Openings()
         self._unattributed = False
         """Whether some orphans could not be attributed to a task; `chores` looks again."""
 
@@ -58,17 +59,49 @@ class Runner:
         """The daemon has sent its context again."""
         self._shared.pop(bag, None)
 
-    def start(self, held: HeldTask, deadline: float) -> None:
+    @property
+    def opening(self) -> list[AttemptKey]:
+        """Attempts that are not started yet because a file system has not answered."""
+        return self._openings.keys()
+
+    def start(self, held: HeldTask, deadline: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 
+        Returns whether it runs; False: a file system does not answer, `take_over` will return it.
         Raises CannotStartError or ShortageError.
         """
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
-        self._spare.give(held)
-        running = Running(held, execute(held, of_task(shared, held.bag, held.lease, deadline)))
+        opening = self._openings.open(held, of_task(shared, held.bag, held.lease, deadline))
+        return opening is not None and self.start_opened(opening)
+
+    def take_over(self, now: float) -> list[Opening]:
+        """Those of `opening` that a file system has answered, or has not for too long; for `start_opened`."""
+        return self._openings.take_over(now)
+
+    def start_opened(self, opening: Opening) -> bool:
+        """Returns True. Raises CannotStartError or ShortageError."""
+        held = opening.held
+        try:
+            files = opening.files()
+            try:
+                running = Running(held, execute(held, opening.environment, files))
+            finally:
+                files.close()
+        except (CannotStartError, ShortageError):
+            self._openings.ended(held, spare=False)
+            raise
         self._by_pid[running.child.pid] = self._by_key[held.key] = running
+        return True
+
+    def give_up(self, key: AttemptKey) -> bool:
+        """Forget one of `opening`. Returns False if it is none of these."""
+        return self._openings.forget(key)
+
+    def next_look(self) -> float:
+        """When `take_over` is due."""
+        return self._openings.next_look()
 
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""
@@ -87,12 +120,12 @@ class Runner:
                 results.append(self._result(running, status, usage))
         alone = self.sweep() if reaped else True
         for held in ended:
-            (self._spare.add if alone else remove_empty)(held)
+            self._openings.ended(held, spare=alone)
         return results
 
     def tidy(self) -> None:
         """Remove the empty files of ended attempts that no start could use."""
-        self._spare.remove()
+        self._openings.tidy()
 
     def sweep(self) -> bool:
         """Kill the orphans that belong to no running attempt; SIGCHLD reports their ends.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import secrets
 import select
 import time
@@ -22,6 +23,7 @@ from adaptor.protocol.spool.layout import (
 )
 from adaptor.protocol.spool.pace import QUICKEST, Pace
 from adaptor.protocol.spool.seal import Envelope, Seal
+from adaptor.safe_open import open_folder
 from adaptor.worker.answers import Answers
 from adaptor.worker.transport import Say, TransportError
 
@@ -46,6 +48,9 @@ class SpoolConnector:
         connection = Connection(self._pilot, self._token, self._connections).name
         try:
             folder = folder_at(address)
+            os.close(
+                open_folder(str(folder), ours=True)
+            )  # its messages are for the daemon of this user alone
             for_worker(folder, connection).mkdir(mode=0o700)
         except (OSError, ValueError) as error:
             raise TransportError(f"{address}: {error}") from error

@@ -8,16 +8,16 @@ each failure back for a moment (`SuspectFailures`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import msgspec
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease, Result
-from adaptor.worker.execution import CannotStartError, ShortageError
 from adaptor.worker.outbox import Outbox
-from adaptor.worker.output import remove_empty
 from adaptor.worker.runner import Runner
 from adaptor.worker.slots import HeldTask, Slots
+from adaptor.worker.start_errors import CannotStartError, ShortageError
 
 MOMENT = 1.0
 """Seconds for which a failure is held back; on a busy node the signals come that far apart."""
@@ -81,12 +81,13 @@ class Tasks:
     @property
     def holding(self) -> list[AttemptKey]:
         """Leases without a result in the outbox."""
-        return [*self.slots.queue, *self.running]
+        return [*self.slots.queue, *self.slots.running, *self._suspects.keys()]
 
     @property
     def running(self) -> list[AttemptKey]:
         """Those that were started."""
-        return [*self.slots.running, *self._suspects.keys()]
+        opening = self.runner.opening
+        return [*(key for key in self.slots.running if key not in opening), *self._suspects.keys()]
 
     @property
     def idle(self) -> bool:
@@ -113,7 +114,7 @@ class Tasks:
     def start(self, now: float, deadline: float) -> None:
         """Start what fits and has time. `deadline`: epoch seconds at which the worker would end it."""
         while now >= self._next_start and (held := self.slots.start_next(time.time())):
-            self._start(held, now, deadline)
+            self._start(held, now, partial(self.runner.start, held, deadline))
 
     def tend(self, now: float) -> None:
         """Collect ended attempts, kill those whose time is up, and do what else is due."""
@@ -122,6 +123,8 @@ class Tasks:
             self._judge(result, now)
         for result in self._suspects.take_due(now):
             self.outbox.add(result)
+        for opening in self.runner.take_over(now):
+            self._start(opening.held, now, partial(self.runner.start_opened, opening))
         self.runner.kill_due(now)
         if now >= self.runner.next_chores():
             self.runner.chores()
@@ -135,7 +138,12 @@ class Tasks:
 
     def next_due(self) -> float:
         """When `tend` or `start` is due even without a signal."""
-        dues = [self.runner.next_kill(), self.runner.next_chores(), self._suspects.due()]
+        dues = [
+            self.runner.next_kill(),
+            self.runner.next_chores(),
+            self.runner.next_look(),
+            self._suspects.due(),
+        ]
         if self.slots.queue:
             dues.append(self._next_late)
             dues.append(self._next_start if self._next_start > time.monotonic() else float("inf"))
@@ -148,9 +156,12 @@ class Tasks:
 
     def give_back(self, key: AttemptKey) -> bool:
         """Return a lease to the daemon. Returns False if the attempt was started."""
-        if key not in self.slots.queue:
+        if key in self.slots.queue:
+            self.slots.take(key)
+        elif self.runner.give_up(key):
+            self.slots.end(key)
+        else:
             return False
-        self.slots.take(key)
         self._return(key)
         return True
 
@@ -158,6 +169,8 @@ class Tasks:
         """Return all leases whose attempts were not started."""
         for held in self.slots.clear():
             self._return(held.key)
+        for key in self.runner.opening:
+            self.give_back(key)
 
     def end_all(self, kill_at: float) -> None:
         """The worker leaves. Failures of this moment count as ended by that."""
@@ -167,17 +180,16 @@ class Tasks:
             self.outbox.add(result)
         self.runner.end_all(Ending.ENDED, kill_at)
 
-    def _start(self, held: HeldTask, now: float, deadline: float) -> None:
+    def _start(self, held: HeldTask, now: float, start: Callable[[], bool]) -> None:
+        """`start` returns whether the attempt runs, or waits for its file system."""
         try:
-            self.runner.start(held, deadline)
-            self.started.append(held.key)
+            if start():
+                self.started.append(held.key)
         except ShortageError:
-            remove_empty(held)
             self.slots.requeue(held.key)
             self._next_start = now + _PAUSE
         except CannotStartError as error:
             self.slots.end(held.key)
-            remove_empty(held)
             self.outbox.add(Result(held.key, Ending.NOT_STARTED, error=str(error)))
 
     def _judge(self, result: Result, now: float) -> None:

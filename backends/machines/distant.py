@@ -78,7 +78,10 @@ class Distant:
 
     def read_files(self, folder: Path, patterns: Sequence[str], most: int) -> dict[str, bytes]:
         answer = self._shell(f"{folder}: cannot be read", files.read_files(folder, patterns, most))
-        return files.parse_files(answer.output)
+        try:
+            return files.parse_files(answer.output)
+        except ValueError as error:
+            raise SchedulerError(f"{folder}: cannot be read {self.where}: {error}") from error
 
     def names(self, folder: Path) -> list[str]:
         return files.parse_names(self._shell(f"{folder}: cannot be read", files.names(folder)).output)

@@ -13,7 +13,10 @@ def private_folder(path: Path) -> list[str]:
     return [
         "umask 077",
         f"folder={_quoted(path)}",
-        'mkdir -p -- "$folder" && cd -- "$folder" || exit 1',
+        'mkdir -p -- "$folder" || exit 1',
+        'case $(stat -c %u -- "$folder") in "$(id -u)"|0) ;; *) '
+        'echo "it, or a link in its place, belongs to another user" >&2; exit 1 ;; esac',
+        'cd -- "$folder" || exit 1',
         '[ -O . ] || { echo "belongs to another user" >&2; exit 1; }',
         "case $(stat -c %a .) in *00) ;; *) "
         'echo "is open to other users; close it with: chmod 700 $folder" >&2; exit 1 ;; esac',
@@ -45,6 +48,7 @@ def read_files(folder: Path, patterns: Sequence[str], most: int) -> list[str]:
 
 
 def parse_files(output: bytes) -> dict[str, bytes]:
+    """Raises ValueError: something else was printed, too."""
     words = output.split(b"\0")
     return {
         name.decode(errors="surrogateescape"): base64.b64decode(content)

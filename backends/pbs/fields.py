@@ -7,6 +7,8 @@ import re
 import time
 from collections import Counter
 
+from backends.numbers import finite, whole
+
 _CTIME = "%a %b %d %H:%M:%S %Y"
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
 _LIMIT = re.compile(r"""([uogp]):"?([^=\]"]+)"?=(\d+)""")
@@ -21,7 +23,7 @@ def parse_time(text: str) -> float:
         ValueError: it is neither.
     """
     if text.isdecimal():
-        return float(text)
+        return float(whole(text))
     return float(calendar.timegm(time.strptime(text, _CTIME)))
 
 
@@ -33,8 +35,8 @@ def parse_duration(text: str) -> float:
     """
     seconds = 0.0
     for part in text.split(":"):
-        seconds = seconds * 60 + float(part)
-    return seconds
+        seconds = seconds * 60 + finite(part)
+    return finite(str(seconds))
 
 
 def parse_size(text: str) -> int:
@@ -45,9 +47,9 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is not a size")
+        raise ValueError(f"{text[:40]!r} is not a size")
     unit = WORD if match[3].lower() == "w" else 1
-    return int(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
+    return whole(match[1]) * unit << 10 * " kmgtp".index(match[2].lower() or " ")
 
 
 def number_of(id: str) -> str:
@@ -67,7 +69,7 @@ def parse_vnodes(text: str) -> dict[str, int]:
     for part in text.replace("(", "").replace(")", "").split("+"):
         name, *resources = part.split(":")
         if name:
-            found[name] += sum(int(each[6:]) for each in resources if each.startswith("ncpus="))
+            found[name] += sum(whole(each[6:]) for each in resources if each.startswith("ncpus="))
     return dict(found)
 
 
@@ -83,8 +85,8 @@ def parse_user_limit(text: str, user: str) -> int | None:
     group or project, binds us too. A plain number (the older form) binds everyone.
     """
     if text.strip().isdecimal():
-        return int(text)
-    given = {(kind, name.strip()): int(value) for kind, name, value in _LIMIT.findall(text)}
+        return whole(text)
+    given = {(kind, name.strip()): whole(value) for kind, name, value in _LIMIT.findall(text)}
     own = given.get(("u", user), given.get(("u", "PBS_GENERIC")))
     shared = [given.get(key) for key in (("o", "PBS_ALL"), ("g", "PBS_GENERIC"), ("p", "PBS_GENERIC"))]
     found = [limit for limit in (own, *shared) if limit is not None]

@@ -7,6 +7,7 @@ import math
 import msgspec
 
 from backends.base import SchedulerError
+from backends.numbers import finite
 from backends.slurm.fields import parse_limit
 
 ASSOCIATION_FIELDS = "Account,Partition,QOS,DefaultQOS,MaxSubmit,MaxWall,MaxTRES"
@@ -75,16 +76,18 @@ def _allowance(source: str, submitted: str, wall: str, *resources: str) -> Allow
         counted = [_resources(text) for text in resources]
         return Allowance(
             source=source,
-            submitted=float(submitted or math.inf),
+            submitted=finite(submitted) if submitted else math.inf,
             seconds=parse_limit(wall),
             processors=min(each.get("cpu", math.inf) for each in counted),
             nodes=min(each.get("node", math.inf) for each in counted),
         )
     except ValueError as error:
-        raise SchedulerError(f"sacctmgr: the limits of {source} are not understood: {error}") from error
+        raise SchedulerError(
+            f"sacctmgr: the limits of {source[:100]} are not understood: {str(error)[:200]}"
+        ) from error
 
 
 def _resources(text: str) -> dict[str, float]:
     """`cpu=12,node=2` to numbers; other kinds, such as memory, are of no use here."""
     pairs = (item.partition("=") for item in text.split(",") if item)
-    return {name: float(value) for name, _, value in pairs if name in ("cpu", "node")}
+    return {name: finite(value) for name, _, value in pairs if name in ("cpu", "node")}

@@ -7,6 +7,8 @@ import math
 import re
 import time
 
+from backends.numbers import finite, whole
+
 _ISO = "%Y-%m-%dT%H:%M:%S"
 _NO_TIME = frozenset({"", "N/A", "NONE", "None", "Unknown", "(null)", "0"})
 _NO_LIMIT = frozenset(
@@ -24,8 +26,11 @@ def parse_time(text: str) -> float | None:
     if text in _NO_TIME:
         return None
     if text.isdigit():
-        return float(text)
-    return time.mktime(time.strptime(text, _ISO))
+        return float(whole(text))
+    try:
+        return time.mktime(time.strptime(text, _ISO))
+    except OverflowError as error:
+        raise ValueError(f"{text[:40]!r} is beyond this machine's times") from error
 
 
 def parse_limit(text: str) -> float:
@@ -37,14 +42,14 @@ def parse_limit(text: str) -> float:
     if text in _NO_LIMIT:
         return math.inf
     days, _, clock = text.rpartition("-")
-    parts = [int(part) for part in clock.split(":")]
+    parts = [whole(part) for part in clock.split(":")]
     if len(parts) > 3 or (days and not days.isdigit()):
-        raise ValueError(f"{text!r} is not a time limit")
+        raise ValueError(f"{text[:40]!r} is not a time limit")
     if days:  # counted from the hours on
         hours, minutes, seconds = (*parts, 0, 0)[:3]
     else:  # counted from the seconds back
         hours, minutes, seconds = (0, 0, *parts)[-3:] if len(parts) > 1 else (0, parts[0], 0)
-    return float(int(days or 0) * 86400 + hours * 3600 + minutes * 60 + seconds)
+    return float(whole(days or "0") * 86400 + hours * 3600 + minutes * 60 + seconds)
 
 
 def parse_count(text: str) -> int:
@@ -55,10 +60,11 @@ def parse_count(text: str) -> int:
     """
     match = _COUNT.fullmatch(text.split("-")[0])
     if match is None:
-        raise ValueError(f"{text!r} is not a count")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
+        raise ValueError(f"{text[:40]!r} is not a count")
+    return int(finite(match[1]) * 1024 ** " KMGT".index(match[2] or " "))
 
 
+MOST_NAMES = 200_000
 _PIECE = re.compile(r"([^\[\],]*)\[([^\[\]]*)\]|([^\[\],]+)")
 _RANGE = re.compile(r"(\d+)(?:-(\d+))?")
 
@@ -67,28 +73,32 @@ def expand(text: str) -> list[str]:
     """The names one by one; several brackets in one name are counted through, the last one fastest.
 
     Raises:
-        ValueError: the text is not a list of hosts.
+        ValueError: the text is not a list of hosts, or names more of them than any cluster has.
     """
     if not text or text in ("(null)", "None assigned"):
         return []
-    return [name for part in _split(text) for name in _expand_one(part)]
+    names: list[str] = []
+    for part in _split(text):
+        names += _expand_one(part, MOST_NAMES - len(names))
+    return names
 
 
 def _split(text: str) -> list[str]:
     """The parts between those commas that stand outside brackets."""
     parts = re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+", text)
     if ",".join(parts) != text:
-        raise ValueError(f"{text!r} is not a list of hosts")
+        raise ValueError(f"{text[:40]!r} is not a list of hosts")
     return parts
 
 
-def _expand_one(part: str) -> list[str]:
+def _expand_one(part: str, most: int) -> list[str]:
     pieces: list[list[str]] = []
+    count = 1
     for prefix, ranges, plain in _PIECE.findall(part):
-        if plain:
-            pieces.append([plain])
-        else:
-            pieces.append([prefix + number for number in _numbers(ranges)])
+        pieces.append([plain] if plain else [prefix + number for number in _numbers(ranges)])
+        count *= len(pieces[-1])
+        if count > most:
+            raise ValueError(f"{part[:40]!r} names more than {MOST_NAMES:,} hosts")
     return ["".join(combination) for combination in itertools.product(*pieces)]
 
 
@@ -97,7 +107,9 @@ def _numbers(ranges: str) -> list[str]:
     for item in ranges.split(","):
         match = _RANGE.fullmatch(item)
         if match is None:
-            raise ValueError(f"{ranges!r} is not a list of numbers and ranges")
+            raise ValueError(f"{ranges[:40]!r} is not a list of numbers and ranges")
         first, last = match[1], match[2] or match[1]
+        if whole(last) - whole(first) + len(numbers) >= MOST_NAMES:
+            raise ValueError(f"{item[:40]!r} names more than {MOST_NAMES:,} hosts")
         numbers += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
     return numbers

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.numbers import finite, whole
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
@@ -18,15 +19,14 @@ Row = TypeVar("Row")
 
 QUEUE_FORMAT = "%i|%T|%S|%e|%P|%C|%D|%l|%N|%Y|%Q|%h|%r"
 """`squeue -h -a -o`, for everyone's jobs."""
-MARK = "job|"
-OWN_FORMAT = f"{MARK}{QUEUE_FORMAT}|%j"
-"""`squeue -h --me -t all -o`: the mark tells a job from the rest of a name with a line break."""
+OWN_FORMAT = f"{{mark}}|{QUEUE_FORMAT}|%j"
+"""`squeue -h --me -t all -o`: no job knows the mark; it tells a row from the rest of a name of two lines."""
 PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"
 """`squeue -h -a --me -t CD,F -O`: `-o` does not know the second."""
 NODE_FORMAT = "%P|%a|%N|%T|%C|%m|%h"
 """`sinfo -h -a -N -o`."""
 ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
-"""`sacct -X -n -P -o`."""
+"""`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
 _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
@@ -36,13 +36,11 @@ def parse_queue(text: str) -> list[QueueRow]:
     return _rows("squeue", text.splitlines(), _queue_row)
 
 
-def parse_own_jobs(text: str) -> list[QueueRow]:
-    """`squeue` with OWN_FORMAT; what follows a line break in a job's name is left out."""
-    lines = [line for line in text.splitlines() if line]
-    if lines and not lines[0].startswith(MARK):
-        raise SchedulerError(_not_understood("squeue", lines[0]))
-    marked = [line[len(MARK) :] for line in lines if line.startswith(MARK)]
-    return _rows("squeue", marked, _queue_row)
+def parse_own_jobs(text: str, mark: str = "job") -> list[QueueRow]:
+    """`squeue` with OWN_FORMAT and this mark; what follows a line break in a job's name is left out."""
+    start = f"{mark}|"
+    lines = _first_lines("squeue", text, lambda line: line.startswith(start))
+    return _rows("squeue", [line[len(start) :] for line in lines], _queue_row)
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -56,9 +54,10 @@ def parse_nodes(text: str) -> list[NodeRow]:
     return _rows("sinfo", text.splitlines(), _node_row)
 
 
-def parse_accounting(text: str) -> list[AccountingRow]:
-    """`sacct -X -n -P` with ACCOUNTING_FIELDS."""
-    return _rows("sacct", text.splitlines(), _accounting_row)
+def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:
+    """`sacct -X -n -P` with ACCOUNTING_FIELDS and this delimiter; of a job's name, the first line."""
+    lines = _first_lines("sacct", text, lambda line: delimiter in line)
+    return _rows("sacct", lines, lambda line: _accounting_row(line, delimiter))
 
 
 def parse_reservations(text: str) -> list[Reservation]:
@@ -86,6 +85,14 @@ def job_id_of(text: str) -> str | None:
         if match:
             return match[1]
     return None
+
+
+def _first_lines(command: str, text: str, is_first: Callable[[str], bool]) -> list[str]:
+    """The first line of each row, where names of jobs may hold line breaks."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if lines and not is_first(lines[0]):
+        raise SchedulerError(_not_understood(command, lines[0]))
+    return [line for line in lines if is_first(line)]
 
 
 def _rows(command: str, lines: list[str], make: Callable[[str], Row]) -> list[Row]:
@@ -121,7 +128,7 @@ def _queue_row(line: str) -> QueueRow:
         nodes=tuple(expand(names)),
         planned_nodes=tuple(expand(planned)),
         reason=reason,
-        priority=int(priority),
+        priority=whole(priority),
         exclusive=sharing == "NO",
         name=name,
     )
@@ -153,8 +160,8 @@ def _node_row(line: str) -> NodeRow:
     )
 
 
-def _accounting_row(line: str) -> AccountingRow:
-    id, state, start, end, nodes, name = line.split("|", 5)
+def _accounting_row(line: str, delimiter: str) -> AccountingRow:
+    id, state, start, end, nodes, name = line.split(delimiter, 5)
     return AccountingRow(
         id=id,
         name=name,
@@ -190,9 +197,9 @@ def _partition(line: str) -> Partition:
         max_nodes=None if most == "UNLIMITED" else parse_count(most),
         processors=parse_count(values["TotalCPUs"]),
         nodes=parse_count(values["TotalNodes"]),
-        tier=int(values.get("PriorityTier", "1")),
+        tier=whole(values.get("PriorityTier", "1")),
         exclusive=values.get("OverSubscribe", "NO").startswith("EXCLUSIVE"),
         qos="" if qos in ("N/A", "(null)") else qos,
         preempt_mode=values.get("PreemptMode", "OFF"),
-        grace=float(values.get("GraceTime", 0)),
+        grace=finite(values.get("GraceTime", "0")),
     )

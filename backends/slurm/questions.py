@@ -6,6 +6,7 @@ Raises (every method):
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Collection
 from typing import TypeVar
@@ -43,8 +44,10 @@ class Questions:
 
     def own_jobs(self) -> list[QueueRow]:
         """Our user's jobs, with those that ended not longer than MinJobAge ago."""
+        mark = _unknown_to_jobs()
+        format = parse.OWN_FORMAT.format(mark=mark)
         return parse.parse_own_jobs(
-            self._commands.ask("squeue", "-h", "-a", "--me", "-t", "all", "-o", parse.OWN_FORMAT)
+            self._commands.ask("squeue", "-h", "-a", "--me", "-t", "all", "-o", format), mark
         )
 
     def preempted(self) -> frozenset[str]:
@@ -89,14 +92,20 @@ class Questions:
         return self._sacct("-S", start)
 
     def _sacct(self, *selection: str) -> list[AccountingRow]:
-        text = self._commands.ask("sacct", "-X", "-n", "-P", "-o", parse.ACCOUNTING_FIELDS, *selection)
-        return parse.parse_accounting(text)
+        delimiter = _unknown_to_jobs()
+        options = ("-X", "-n", "-P", f"--delimiter={delimiter}", "-o", parse.ACCOUNTING_FIELDS)
+        return parse.parse_accounting(self._commands.ask("sacct", *options, *selection), delimiter)
 
     def _sacctmgr(self, entity: str, fields: str, *selection: str) -> str:
         return self._commands.ask("sacctmgr", "-n", "-P", "show", entity, f"format={fields}", *selection)
 
     def _in_chunks(self, ids: Collection[str], ask: Callable[[list[str]], list[T]]) -> list[T]:
         return [row for part in chunks(ids) for row in ask(part)]
+
+
+def _unknown_to_jobs() -> str:
+    """A word that stands in no job's name, as every job was named before."""
+    return f"adaptor-{secrets.token_hex(8)}"
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):

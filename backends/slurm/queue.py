@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import defaultdict
@@ -184,8 +185,11 @@ def _wanted(seen: Observation, row: QueueRow, size: int) -> int:
     return wanted
 
 
-_ARRAY = re.compile(r"(\d+)_\[([\d,:-]+)(?:%(\d+))?\]")
-_RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
+_NUMBER = r"[0-9]{1,10}"
+_ARRAY = re.compile(rf"({_NUMBER})_\[([0-9,:-]+)(?:%({_NUMBER}))?\]")
+_RANGE = re.compile(rf"({_NUMBER})(?:-({_NUMBER})(?::({_NUMBER}))?)?")
+MOST_ELEMENTS = 100_000
+"""Of one array; what waits behind so many is not predicted anyway."""
 
 
 def elements(id: str) -> list[str]:
@@ -196,8 +200,9 @@ def elements(id: str) -> list[str]:
     match = _ARRAY.fullmatch(id)
     if match is None:
         return [id]
-    ids = [f"{match[1]}_{index}" for part in match[2].split(",") for index in _indices(part)]
-    return ids[: int(match[3])] if match[3] else ids
+    most = min(int(match[3]), MOST_ELEMENTS) if match[3] else MOST_ELEMENTS
+    indices = (index for part in match[2].split(",") for index in _indices(part))
+    return [f"{match[1]}_{index}" for index in itertools.islice(indices, most)]
 
 
 def _indices(part: str) -> range:
@@ -205,4 +210,4 @@ def _indices(part: str) -> range:
     if match is None:
         return range(0)
     first = int(match[1])
-    return range(first, int(match[2] or first) + 1, int(match[3] or 1))
+    return range(first, int(match[2] or first) + 1, max(1, int(match[3] or 1)))

@@ -213,3 +213,26 @@ def test_the_fixtures_are_bags() -> None:
     assert len(read_bag(str(FIXTURES / "lines.bag"), NOW).tasks) == 4
     assert len(read_bag(str(FIXTURES / "failures.bag"), NOW).tasks) == 6
     assert len(read_bag(str(FIXTURES / "mixed.jsonl"), NOW).tasks) == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("mem=99999999999T", "mem: '99999999999T' is too large for a size"),
+        (f"mem={'9' * 5000}", "is too large for a size"),
+        ("retries=99999999999999999999", "retries: '99999999999999999999' is more than 1,000,000,000"),
+        (f"cpus={'9' * 5000}", "is more than 1,000,000,000"),
+        (f"cpus={'0' * 5000}", "is not an integer of 1 or more"),
+        ("deadline=101w101w9999w", "is neither a time from now"),
+        ("deadline=1e300", "is neither a time from now"),
+        ("deadline=9999999999999:00", "is neither a time from now"),
+        ("max-runtime=" + "9" * 400, ""),
+    ],
+)
+def test_a_number_that_nobody_means_is_refused_in_a_short_line(option: str, problem: str) -> None:
+    with pytest.raises(BagFileError) as caught:
+        parse_shell_lines(f"#ADAPTOR {option}\ntrue", "tasks.bag", 0.0)
+    message = str(caught.value)
+    assert message.startswith("tasks.bag:1: ")
+    assert problem in message
+    assert len(message) < 600

@@ -94,9 +94,12 @@ def test_all_that_can_be_said_of_agents() -> None:
         ("{mode: agent, runtime_directory: /}", "runtime_directory: '/' is not an absolute path"),
         ("{mode: agent, runtime_directory: /tmp/../a}", "'/tmp/../a' is not an absolute path"),
         ("{mode: agent, runtime_directory: '/tmp/$(id)'}", "'/tmp/$(id)' is not an absolute path"),
-        ("{mode: agent, max_nodes: 0}", "donation.max_nodes: must be 1 or more, not 0"),
+        (
+            "{mode: agent, max_nodes: 0}",
+            "donation.max_nodes: must be more than 0 and at most",
+        ),
         ("{mode: agent, max_nodes: 1.5}", "donation.max_nodes: Expected `int | null`, got `float`"),
-        ("{mode: agent, reserve_nodes: -1}", "donation.reserve_nodes: must be 0 or more, not -1"),
+        ("{mode: agent, reserve_nodes: -1}", "donation.reserve_nodes: must be from 0 to 1000000000, not -1"),
         ("{mode: agent, max_tr: 0}", "donation.max_tr: must be 1s or more, not 0"),
         (
             "{mode: agent, max_tr: 30}",
@@ -104,7 +107,10 @@ def test_all_that_can_be_said_of_agents() -> None:
         ),
         ("{mode: agent, max_tr: soon}", "donation.max_tr: 'soon' is not a duration"),
         ("{mode: agent, reclaim_timeout: 0}", "donation.reclaim_timeout: must be 1s or more, not 0"),
-        ("{mode: agent, patience: 0}", "donation.patience: must be 1 or more, not 0"),
+        (
+            "{mode: agent, patience: 0}",
+            "donation.patience: must be more than 0 and at most",
+        ),
         ("{mode: agent, fit: 0}", "donation.fit: must be more than 0 and at most 1, not 0"),
         ("{mode: agent, fit: 50}", "donation.fit: must be more than 0 and at most 1, not 50"),
         ("{mode: agent, last_fit: .nan}", "donation.last_fit: must be more than 0"),

@@ -66,6 +66,91 @@ def test_a_full_file() -> None:
     assert config.daemon == DaemonConfig("login1", 4711, Duration(60))
 
 
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        (
+            f"limits: {{max_proc: 1{'0' * 23}}}",
+            "4: sites.hpc.limits.max_proc: must be more than 0 and at most",
+        ),
+        (f"growth_factor: {'9' * 30}", "4: sites.hpc.growth_factor: must be from 2 to 1000, not 9999"),
+        (f"pad: {'9' * 4000}", "4: sites.hpc.pad: "),
+        (f"pad: {'9' * 5000}", "4: not valid YAML: "),
+        ("pad: 101w\npartition: x\nidle_timeout: 9999w", "6: sites.hpc.idle_timeout: "),
+        ('partition: "a\\nb"', "4: sites.hpc.partition: 'a\\nb' is not printable"),
+        ('extra_args: ["\\e[2J"]', "4: sites.hpc.extra_args: '\\x1b[2J' is not printable"),
+        ('prologue: "\\0"', "4: sites.hpc.prologue: a script cannot contain a NUL"),
+        ('ssh: {host: h, identity: "a\\rb"}', "4: sites.hpc.ssh.identity: 'a\\rb' is not printable"),
+        (
+            'donation: {mode: agent, launcher: ["{node}\\n"]}',
+            "4: sites.hpc.donation.launcher: '{node}",
+        ),
+        ("x: !!timestamp abc", "4: not valid YAML: "),
+        ("x: !!int ''", "4: not valid YAML: "),
+        ("x: !!bool maybe", "4: not valid YAML: "),
+        ("[a]: 1", "4: a key must be a text"),
+    ],
+)
+def test_what_no_site_can_mean_is_refused_with_its_place(lines: str, problem: str) -> None:
+    message = broken(site(lines))
+    assert message.startswith(f"c.yaml:{problem}")
+    assert len(message) < 400
+
+
+@pytest.mark.parametrize("host", ["a\\nb", "-oProxyCommand=x", "", "a b", "\\e[31m"])
+def test_the_daemons_host_is_a_name_or_an_address(host: str) -> None:
+    assert "daemon.host: " in broken(site("") + f'daemon: {{host: "{host}"}}\n')
+
+
+ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
+)
+MERGES = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 10)
+)
+LONG_CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 2000))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (ALIASES, "c.yaml:5: more than 10,000 keys and values, its aliases followed"),
+        (MERGES, "c.yaml:5: more than 10,000 keys and values, its aliases followed"),
+        (LONG_CHAIN, "c.yaml:1: more than 10,000 keys and values, its aliases followed"),
+        ("sites:\n  x: " + "[" * 5000 + "]" * 5000, "c.yaml:2: nested deeper than 50 levels"),
+        ("{a: " * 5000 + "1" + "}" * 5000, "c.yaml:1: nested deeper than 50 levels"),
+        ("- " * 5000, "c.yaml:1: nested deeper than 50 levels"),
+        ("".join(f"key{n}: 1\n" for n in range(20_000)), "more than 10,000 keys and values"),
+        ("".join(f"key{n}: 1\n" for n in range(300_000)), "c.yaml: is larger than 256 KiB"),
+        ("a" * 300_000, "c.yaml: is larger than 256 KiB"),
+    ],
+    ids=["aliases", "merges", "chain", "lists", "mappings", "dashes", "keys", "many-keys", "long"],
+)
+@pytest.mark.timeout(30)
+def test_a_file_that_would_take_for_ever_is_refused_at_once(text: str, problem: str) -> None:
+    assert problem in broken(text)
+
+
+def test_a_large_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ConfigError, match=r"c\.yaml: is larger than 256 KiB"):
+        load_config(path)
+
+
+def test_aliases_and_merge_keys_serve_several_sites() -> None:
+    text = """\
+sites:
+  one: &one {backend: slurm, partition: batch, pad: 60}
+  two: {<<: *one, partition: long}
+  three: *one
+"""
+    sites = parse_config(text, "c.yaml").sites
+    assert sites["one"] == sites["three"]
+    assert (sites["two"].partition, sites["two"].pad) == ("long", 60)
+
+
 def test_what_is_left_out_has_the_papers_defaults() -> None:
     hpc = parse_config(site(""), "c.yaml").sites["hpc"]
     assert hpc.heuristic == "adaptive"
@@ -110,7 +195,7 @@ def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str
         ("limits:\n  max_proc: many", "5: sites.hpc.limits.max_proc", "Expected `int | null`"),
         ("limits:\n\n  max_tr: 20", "6: sites.hpc.limits.max_tr", "the pad takes 30 s"),
         ("limits: 4", "4: sites.hpc.limits", "Expected `object`"),
-        ("growth_factor: 1", "4: sites.hpc.growth_factor", "2 or more, not 1"),
+        ("growth_factor: 1", "4: sites.hpc.growth_factor", "must be from 2 to 1000, not 1"),
         ("charging_unit: 1.5", "4: sites.hpc.charging_unit", "must be whole seconds from 1s to 1h, not 1.5"),
         ("overrun: [1]", "4: sites.hpc.overrun", "[1] is not a duration"),
         ("environment:\n  A: 1", "4: sites.hpc.environment[...]", "Expected `str`, got `int`"),
@@ -154,7 +239,7 @@ def test_the_site_that_is_wrong_is_named_and_not_the_first() -> None:
         ("sites: !!python/object:os.system {}\n", "not valid YAML"),
         ("sites: 2020-13-45\n", "not valid YAML"),
         ("sites: \x00\n", "not valid YAML"),
-        ("? [a, b]\n: 1\n", "not valid YAML"),
+        ("? [a, b]\n: 1\n", "a key must be a text"),
         ("sites: &a\n  x: *a\n", "recursive YAML alias"),
         ("sites: {a: {backend: local}}\n---\nmore: 1\n", "not valid YAML"),
         (site("") + "daemon: {port: 70000}\n", "c.yaml:4: daemon.port: must be from 0 to 65535"),

@@ -42,7 +42,7 @@ def test_durations_are_checked_wherever_they_are() -> None:
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (ranges.Count, "must be more than 0"),
+        (ranges.Count, "must be more than 0 and at most 1000000000"),
         (ranges.Port, "must be from 0 to 65535"),
         (ranges.PositiveShare, "must be more than 0 and at most 1"),
         (ranges.Credits, "must be from 0.000001 to 1000000000"),

@@ -13,7 +13,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.worker_endpoint import HEARTBEAT, PATIENCE, WorkerEndpoint
-from adaptor.model import CraftedRequest, Request
+from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import Hello, Report, ToWorker, Welcome, decode_to_worker, encode
 from adaptor.protocol.spool.directory import DirectorySpool
 from adaptor.protocol.spool.layout import LATENCY
@@ -70,6 +70,16 @@ def endpoint_of(site: FakeSite) -> WorkerEndpoint:
         raise error
 
     return WorkerEndpoint(site.state.core, {"here": site.state}, stall)
+
+
+def test_a_pilot_whose_worker_has_called_is_shown_as_running(site: FakeSite) -> None:
+    """While more requests are submitted, nobody asks the scheduler."""
+    (before,) = site.journal.pilots_in_system()
+    assert before.state == PilotState.SUBMITTING.value
+    greet(site)
+    (after,) = site.journal.pilots_in_system()
+    assert after.state == PilotState.RUNNING.value
+    assert after.started is not None
 
 
 def lost(site: FakeSite, silent_for: float) -> bool:

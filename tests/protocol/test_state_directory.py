@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -38,3 +39,26 @@ def test_a_file_in_its_place_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(AdaptorError, match="cannot be used"):
         private_directory(tmp_path / "file")
+
+
+def test_ones_own_link_to_it_is_followed(tmp_path: Path) -> None:
+    private_directory(tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    assert private_directory(tmp_path / "link") == tmp_path / "link"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_a_strangers_link_to_a_private_folder_of_ours_is_refused(tmp_path: Path) -> None:
+    private_directory(tmp_path / "secrets")
+    (tmp_path / "link").symlink_to("secrets")
+    os.lchown(tmp_path / "link", 54321, 54321)
+    with pytest.raises(AdaptorError, match="link that user 54321 has made; name a folder of your own"):
+        private_directory(tmp_path / "link")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_strangers_folder_is_refused(tmp_path: Path) -> None:
+    path = private_directory(tmp_path / "theirs")
+    os.chown(path, 54321, 54321)
+    with pytest.raises(AdaptorError, match="it belongs to user 54321; name a folder of your own"):
+        private_directory(path)

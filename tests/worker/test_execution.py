@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import BagContext, Lease
-from adaptor.worker.execution import CannotStartError, ShortageError, execute, plain_words, program_of
+from adaptor.worker.execution import Child, execute, plain_words, program_of
+from adaptor.worker.output import OutputFolder
 from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import CannotStartError, ShortageError
 from tests.worker.attempts import KEY, failing
 
 
@@ -91,27 +92,18 @@ def test_a_folder_is_no_program_and_a_path_is_taken_as_it_stands(tmp_path: Path)
     assert program_of("sh", {}).endswith("/bin/sh")
 
 
-def test_the_output_folder_may_be_made_by_another_worker_meanwhile(
-    bag: BagContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spawn = os.posix_spawn
-    missed: list[int] = []
-
-    def too_late(*args: Any, **more: Any) -> int:
-        if not missed:
-            missed.append(1)
-            Path(bag.output).mkdir()
-            raise FileNotFoundError(2, "No such file or directory")
-        return spawn(*args, **more)
-
-    monkeypatch.setattr(os, "posix_spawn", too_late)
-    child = execute(HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag), {})
-    assert os.waitpid(child.pid, 0)[1] == 0
+def start(bag: BagContext, command: str | list[str], environment: dict[str, str]) -> Child:
+    held = HeldTask(Lease(KEY, command, 0.0), bag)
+    files = OutputFolder(bag).open(held)
+    try:
+        return execute(held, environment, files)
+    finally:
+        files.close()
 
 
 def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_spawn", failing(NotImplementedError()))  # type: ignore[arg-type]
-    child = execute(HeldTask(Lease(KEY, "echo $0; pwd; echo $X >&2", 0.0), bag), {"X": "1", "PATH": "/bin"})
+    child = start(bag, "echo $0; pwd; echo $X >&2", {"X": "1", "PATH": "/bin"})
     assert os.getsid(child.pid) == child.pid
     assert os.waitpid(child.pid, 0)[1] == 0
     child.reaped()
@@ -120,19 +112,9 @@ def test_a_library_without_setsid_serves_too(bag: BagContext, monkeypatch: pytes
 
 
 def test_a_shortage_is_told_from_a_fault(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag)
-    Path(bag.output).mkdir()
     monkeypatch.setattr(os, "posix_spawn", failing(OSError(12, "Cannot allocate memory")))
     with pytest.raises(ShortageError):
-        execute(held, {})
+        start(bag, ["/bin/true"], {})
     monkeypatch.setattr(os, "posix_spawn", failing(OSError(26, "Text file busy")))
     with pytest.raises(CannotStartError, match="/bin/true: cannot be executed: Text file busy"):
-        execute(held, {})
-
-
-def test_output_that_cannot_be_written(bag: BagContext) -> None:
-    Path(bag.output, "1.out").mkdir(parents=True)
-    with pytest.raises(
-        CannotStartError, match=r"1\.out: the task's output cannot be written: Is a directory"
-    ):
-        execute(HeldTask(Lease(KEY, ["/bin/true"], 0.0), bag), {})
+        start(bag, ["/bin/true"], {})

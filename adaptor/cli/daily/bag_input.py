@@ -16,6 +16,7 @@ from adaptor.bagfile.parameters import parse_parameter
 from adaptor.bagfile.parse import BagFile, read_bag
 from adaptor.bagfile.template import expand
 from adaptor.cli.daily.environment import captured
+from adaptor.cli.words import printable
 from adaptor.errors import UsageError
 from adaptor.protocol.control import BagInput, TaskInput
 
@@ -43,7 +44,7 @@ def make_bag(
     bag, default_name = _tasks(source)
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
     cwd = _folder(here or _here(), given.get("cwd"))
-    given |= {"cwd": cwd, "output": _below(cwd, given["output"]), "environment": environment}
+    given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
     return BagInput(spec=BagSpec(**of_spec), tasks=[_placed(task, cwd) for task in bag.tasks], **given)
 
@@ -86,6 +87,22 @@ def _folder(here: str, path: str | None) -> str:
     return cwd
 
 
+def _output(cwd: str, path: str) -> str:
+    """The folder for the output, which can be made and written as far as this machine can tell."""
+    output = _below(cwd, path)
+    place = output
+    while not os.path.lexists(place):
+        place = os.path.dirname(place)  # noqa: PTH120
+    shown = output.replace("{bag}", "BAG")
+    if not os.path.isdir(place):  # noqa: PTH112
+        raise UsageError(f"--output: {shown}: {place} is not a folder")
+    # A site over ssh may have folders of which not even the first part is here.
+    there = place == "/" and path != DEFAULT_OUTPUT
+    if not there and not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
+        raise UsageError(f"--output: {shown}: you cannot write to {place}; name another folder")
+    return output
+
+
 def _placed(task: TaskInput, cwd: str) -> TaskInput:
     if task.cwd is None:
         return task
@@ -98,5 +115,7 @@ def inherited(no_env: bool) -> dict[str, str]:
         return {}
     kept, foreign = captured(os.environ)
     if foreign:
-        click.echo(f"adaptor: left out of the environment, not UTF-8: {', '.join(foreign)}", err=True)
+        click.echo(
+            f"adaptor: left out of the environment, not UTF-8: {printable(', '.join(foreign))}", err=True
+        )
     return kept

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -90,7 +94,7 @@ def _tasks(
 
 
 def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
-    click.echo(f"bag {bag.id} {printable(bag.name)}: output in {bag.output}")
+    click.echo(f"bag {bag.id} {printable(bag.name)}: output in {printable(bag.output)}")
     if not tasks:
         click.echo("no tasks match")
         return
@@ -135,12 +139,21 @@ def print_outputs(tasks: Sequence[views.TaskView], stream: str) -> None:
             _copy(Path(path), name)
 
 
+def _opened(path: Path) -> BinaryIO:
+    """A plain file; a fifo that somebody has put in its place is not waited for. Raises OSError."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OSError(errno.EINVAL, "no plain file")
+
+
 def _copy(path: Path, name: str) -> None:
     sys.stdout.flush()
     try:
-        file = path.open("rb")
+        file = _opened(path)
     except OSError as error:
-        click.echo(f"adaptor: {name}: {path}: {error.strerror}", err=True)
+        click.echo(f"adaptor: {name}: {printable(str(path))}: {error.strerror}", err=True)
         return
     with file:
         shutil.copyfileobj(file, sys.stdout.buffer)

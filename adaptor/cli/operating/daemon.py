@@ -97,7 +97,7 @@ def status(as_json: bool) -> None:
         print_json(view)
         return
     click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
-    click.echo(f"since {clock(view.started)}, state in {view.state_directory}")
+    click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
     click.echo(f"reached at {', '.join(view.addresses)}")
     if view.stalled:
         click.echo(f"stalled: {printable(view.stalled)}")

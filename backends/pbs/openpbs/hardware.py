@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.numbers import finite, whole
 from backends.pbs.fields import parse_duration, parse_size, parse_time, parse_user_limit, parse_vnodes
 from backends.pbs.records import Record
 from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer
@@ -53,7 +54,7 @@ def _understood(kind: str, record: Record, make: Callable[[Record], Row]) -> Row
         return make(record)
     except (ValueError, KeyError) as error:
         raise SchedulerError(
-            f"PBS says of {kind} {record.id} what the adaptor cannot read: {error}"
+            f"PBS says of {kind} {record.id[:100]} what the adaptor cannot read: {str(error)[:200]}"
         ) from error
 
 
@@ -66,8 +67,8 @@ def _node(record: Record) -> PbsNode:
         name=record.id,
         host=has.get("host", record.id),
         states=frozenset(each.strip() for each in values["state"].lower().split(",")),
-        processors=int(has.get("ncpus", 0)),
-        assigned=int(values.get("resources_assigned.ncpus", 0)),
+        processors=whole(has.get("ncpus", "0")),
+        assigned=whole(values.get("resources_assigned.ncpus", "0")),
         memory=parse_size(has["mem"]) if "mem" in has else None,
         jobs=tuple(dict.fromkeys(each for each in jobs if each)),
         queue=values.get("queue"),
@@ -86,7 +87,7 @@ def _queue(record: Record, user: str) -> PbsQueue:
         routes_to=_destinations(values),
         enabled=values.get("enabled") == "True",
         started=values.get("started") == "True",
-        priority=int(values.get("Priority", 0)),
+        priority=whole(values.get("Priority", "0")),
         partition=_partition(values),
         wants={name: value for name, value in chunk.items() if not _AMOUNT.fullmatch(value)},
         **_limits(values, user),
@@ -127,12 +128,16 @@ def _destinations(values: Mapping[str, str]) -> tuple[str, ...]:
 def _limits(values: Mapping[str, str], user: str) -> dict[str, float]:
     most = _resources(values, "resources_max")
     return {
-        "max_processors": min(float(most.get("ncpus", math.inf)), _user(values, user, *_OF_PROCESSORS)),
-        "max_nodes": float(most.get("nodect", math.inf)),
+        "max_processors": min(_most(most, "ncpus"), _user(values, user, *_OF_PROCESSORS)),
+        "max_nodes": _most(most, "nodect"),
         "max_seconds": parse_duration(most["walltime"]) if "walltime" in most else math.inf,
         "max_queued": _user(values, user, "max_queued", "queued_jobs_threshold"),
         "max_run": _user(values, user, "max_run", "max_user_run", "max_running"),
     }
+
+
+def _most(values: Mapping[str, str], name: str) -> float:
+    return finite(values[name]) if name in values else math.inf
 
 
 _OF_PROCESSORS = ("max_run_res.ncpus", "max_queued_res.ncpus", "max_user_res.ncpus")

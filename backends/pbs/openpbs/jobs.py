@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from backends.base import SchedulerError
+from backends.numbers import whole
 from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
 from backends.pbs.records import Record, variables
 from backends.pbs.rows import PbsJob
@@ -26,7 +27,8 @@ def own_job(record: Record) -> PbsJob:
     try:
         return _job(record)
     except (ValueError, KeyError) as error:
-        raise SchedulerError(f"PBS says of job {record.id} what the adaptor cannot read: {error}") from error
+        what = f"PBS says of job {record.id[:100]} what the adaptor cannot read"
+        raise SchedulerError(f"{what}: {str(error)[:200]}") from error
 
 
 def has_tag(record: Record) -> bool:
@@ -97,11 +99,11 @@ def _elements(values: Mapping[str, str]) -> int:
     if counts is None:
         return 1
     at_once = _int(values, "max_run_subjobs")
-    return int(counts[1]) if at_once is None else min(int(counts[1]), at_once)
+    return whole(counts[1]) if at_once is None else min(whole(counts[1]), at_once)
 
 
 def _int(values: Mapping[str, str], name: str) -> int | None:
-    return int(values[name]) if name in values else None
+    return whole(values[name]) if name in values else None
 
 
 def _seconds(values: Mapping[str, str], name: str) -> float | None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from backends.numbers import whole
+
 
 def parse_indices(text: str) -> int:
     """How many numbers `0-3,5` names."""
     count = 0
     for part in text.split(","):
         first, _, last = part.partition("-")
-        count += int(last or first) - int(first) + 1
+        count += whole(last or first) - whole(first) + 1
     return count
 
 
@@ -45,8 +47,8 @@ def parse_wanted(text: str) -> tuple[int, int]:
     nodes = processors = 0
     for part in text.split("+"):
         first, *rest = part.split(":")
-        count = int(first) if first.isdecimal() else 1
-        each = next((int(word[4:]) for word in (first, *rest) if word.startswith("ppn=")), 1)
+        count = whole(first) if first.isdecimal() else 1
+        each = next((whole(word[4:]) for word in (first, *rest) if word.startswith("ppn=")), 1)
         nodes += count
         processors += count * each
     return nodes, processors

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from backends.base import SchedulerError
+from backends.numbers import finite, whole
 from backends.pbs.fields import parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
@@ -75,6 +76,7 @@ def job(record: Record) -> PbsJob:
     nodes, processors = _wanted(values)
     status = values.get("exit_status")
     waits = values["job_state"] in "QHWT"
+    walltime = values.get("Resource_List.walltime")
     return PbsJob(
         id=record.id,
         tag=dict(variables(values.get("Variable_List", ""))).get(TAG, ""),
@@ -84,15 +86,15 @@ def job(record: Record) -> PbsJob:
         processors=sum(held.values()) or processors,
         node_count=len(held) or nodes,
         exclusive=_exclusive(values),
-        limit=parse_duration(values.get("Resource_List.walltime", "inf")),
+        limit=math.inf if walltime is None else parse_duration(walltime),
         used=_maybe(parse_duration, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
         start=None if waits else _maybe(parse_time, values.get("start_time")),
         end=_maybe(parse_time, values.get("comp_time")) if values["job_state"] == "C" else None,
         hosts=() if waits else tuple(held),
         nodes={} if waits else held,
-        priority=int(values.get("Priority", "0")),
-        exit_status=None if status is None else int(status),
+        priority=whole(values.get("Priority", "0")),
+        exit_status=None if status is None else whole(status),
         comment=values.get("comment", ""),
     )
 
@@ -105,7 +107,7 @@ def node(record: Record) -> PbsNode:
         name=record.id,
         host=record.id,
         states=frozenset(word.strip().lower() for word in values["state"].split(",")),
-        processors=int(values["np"]),
+        processors=whole(values["np"]),
         assigned=sum(held.values()),
         memory=_memory(values.get("status", "")),
         jobs=tuple(held),
@@ -124,7 +126,7 @@ def queue(record: Record) -> PbsQueue:
         routes_to=tuple(route.partition("@")[0] for route in routes.split(",") if route),
         enabled=values["enabled"].lower() != "false",
         started=values["started"].lower() != "false",
-        priority=int(values.get("Priority", "0")),
+        priority=whole(values.get("Priority", "0")),
         wants={} if needs is None else {"neednodes": needs},
         max_processors=bounds.processors,
         max_nodes=bounds.nodes,
@@ -144,7 +146,7 @@ def server(record: Record) -> PbsServer:
         default_queue=values.get("default_queue"),
         scheduling=values.get("scheduling", "True").lower() != "false",
         shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
-        history=float(values.get("keep_completed", "0")),
+        history=finite(values.get("keep_completed", "0")),
         max_processors=bounds.processors,
         max_nodes=bounds.nodes,
         max_seconds=bounds.seconds,
@@ -167,7 +169,7 @@ class _Bounds:
 
 def _least(values: Mapping[str, str], *names: str) -> float:
     """Of those that are set; `2:ppn=8` counts for 2."""
-    numbers = (float(values[name].partition(":")[0]) for name in names if name in values)
+    numbers = (finite(values[name].partition(":")[0]) for name in names if name in values)
     return min(numbers, default=math.inf)
 
 
@@ -176,8 +178,9 @@ def _wanted(values: Mapping[str, str]) -> tuple[int, int]:
     listed = values.get("Resource_List.nodes", "1")
     nodes, processors = parse_wanted(listed)
     named = [values.get(f"Resource_List.{name}") for name in ("procct", "procs", "ncpus")]
-    counts = [int(count) for count in named if count is not None]
-    return int(values.get("Resource_List.nodect", nodes)), max([processors, *counts])
+    counts = [whole(count) for count in named if count is not None]
+    nodect = values.get("Resource_List.nodect")
+    return nodes if nodect is None else whole(nodect), max([processors, *counts])
 
 
 def _exclusive(values: Mapping[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -80,6 +81,17 @@ def test_a_command_that_hangs_is_ended_with_its_children(machine: Machine, tmp_p
 def test_large_outputs_arrive_whole(machine: Machine) -> None:
     _, output, _ = run(machine, "seq", "200000")
     assert output.splitlines()[-1] == "200000"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a link of another user")
+def test_a_strangers_link_to_a_private_folder_of_ours_is_refused(machine: Machine, tmp_path: Path) -> None:
+    machine.private_folder(tmp_path / "secrets")
+    (tmp_path / "mine").symlink_to("secrets")
+    assert machine.private_folder(tmp_path / "mine").samefile(tmp_path / "secrets")
+    (tmp_path / "link").symlink_to("secrets")
+    os.lchown(tmp_path / "link", 54321, 54321)
+    with pytest.raises(SchedulerError, match="link"):
+        machine.private_folder(tmp_path / "link")
 
 
 def test_a_private_folder_is_made_once_and_is_private(machine: Machine, tmp_path: Path) -> None:

@@ -14,3 +14,19 @@ _FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 def recorded() -> Callable[[str], str]:
     """The text of a file in fixtures/slurm."""
     return lambda name: (_FIXTURES / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def fake_squeue(fake: Callable[[str, str], Path]) -> Callable[[str], Path]:
+    """Makes `squeue` print what these shell lines print: `job|` becomes the mark asked for."""
+    mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/|.*//p')"""
+    return lambda lines: fake("squeue", f'set -o pipefail; {mark}\n{{ {lines}\n}} | sed "s/^job|/$mark|/"')
+
+
+@pytest.fixture
+def fake_sacct(fake: Callable[[str, str], Path]) -> Callable[[str], Path]:
+    """Makes `sacct` print what these shell lines print, with the delimiter asked for in place of `|`."""
+    delimiter = """delimiter=$(printf '%s\\n' "$@" | sed -n 's/^--delimiter=//p')"""
+    return lambda lines: fake(
+        "sacct", f'set -o pipefail; {delimiter}\n{{ {lines}\n}} | sed "s/|/$delimiter/g"'
+    )

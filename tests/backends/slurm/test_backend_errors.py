@@ -149,16 +149,18 @@ def test_a_cancel_that_did_not_work_is_told(fake: Fake, script: str) -> None:
         backend().cancel(["9"])
 
 
-def test_a_job_that_does_not_run_has_nothing_to_release(fake: Fake) -> None:
-    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+def test_a_job_that_does_not_run_has_nothing_to_release(fake_squeue: Callable[[str], Path]) -> None:
+    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
     with pytest.raises(SchedulerError, match="job 4 does not run"):
         backend().release("4", ["n1"])
     with pytest.raises(SchedulerError, match="job 1 can give back none of n1, n9"):
         backend().release("1", ["n1", "n9"])
 
 
-def test_what_is_left_after_a_release_is_named(fake: Fake, tmp_path: Path) -> None:
-    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+def test_what_is_left_after_a_release_is_named(
+    fake: Fake, fake_squeue: Callable[[str], Path], tmp_path: Path
+) -> None:
+    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
     fake("scontrol", f'echo "$*" > {tmp_path}/asked')
     backend().release("1", ["n2"])
     assert (tmp_path / "asked").read_text().strip() == "update JobId=1 NodeList=n1"

@@ -13,6 +13,7 @@ from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
 
 Fake = Callable[[str, str], Path]
+Printing = Callable[[str], Path]
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 
 
@@ -21,8 +22,8 @@ def backend() -> SlurmBackend:
 
 
 @pytest.fixture
-def printing(fake: Fake) -> None:
-    fake("squeue", f"cat {FIXTURES}/squeue-own.txt")
+def printing(fake: Fake, fake_squeue: Printing) -> None:
+    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
     fake("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
 
 
@@ -50,22 +51,23 @@ def test_what_is_said_of_each() -> None:
     assert (cancelled.state, cancelled.start, cancelled.end) == (JobState.CANCELLED, None, 1795250487)
 
 
-def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake) -> None:
+def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake, fake_squeue: Printing) -> None:
     line = "|1795250000|1795250400|batch|4|1|30:00|n1|(null)|9|OK|None|adaptor-"
     said = f"job|7|COMPLETED{line}7\\njob|8|COMPLETED{line}8\\njob|9|FAILED{line}9\\n"
-    fake(
-        "squeue",
+    fake_squeue(
         f"if [[ $* == *PreemptTime* ]]; then printf '7  1795250399\\n8  N/A\\n9  1795250399\\n'; "
-        f"else printf '{said}'; fi",
+        f"else printf '{said}'; fi"
     )
     fake("sacct", "exit 1")
     states = {id: report.state for id, report in by_id(backend().jobs([], "adaptor-")).items()}
     assert states == {"7": JobState.PREEMPTED, "8": JobState.COMPLETED, "9": JobState.PREEMPTED}
 
 
-def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(fake: Fake, tmp_path: Path) -> None:
+def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
+    fake: Fake, fake_sacct: Printing, tmp_path: Path
+) -> None:
     fake("squeue", "true")
-    fake("sacct", f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/sacct.txt')
+    fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/sacct.txt')
     found = by_id(backend().jobs(["4", "6", "9999"], "no such tag"))
     assert found.keys() == {"4", "6"}
     assert (found["4"].state, found["4"].start, found["4"].end) == (
@@ -78,9 +80,9 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(fake: 
     assert len([line for line in questions if " -j " in line]) == 1
 
 
-def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake) -> None:
+def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake, fake_sacct: Printing) -> None:
     fake("squeue", "true")
-    fake("sacct", f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/sacct.txt; true')
+    fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/sacct.txt; true')
     site = backend()
     assert by_id(site.jobs([], "wra")).keys() == {"1", "2", "3", "4", "5"}
     assert site.jobs([], "wra") == []
@@ -96,7 +98,30 @@ def test_sacct_is_left_alone_once_it_failed(fake: Fake, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo 'job|1|RUNNING'"])
-def test_a_squeue_that_fails_or_prints_nonsense_is_no_answer(fake: Fake, script: str) -> None:
-    fake("squeue", script)
+def test_a_squeue_that_fails_or_prints_nonsense_is_no_answer(fake_squeue: Printing, script: str) -> None:
+    fake_squeue(script)
     with pytest.raises(SchedulerError):
         backend().jobs(["1"], "x")
+
+
+BLINDING = "x\\njob|999|RUNNING|x"
+LYING = "x\\njob|1|FAILED|1|2|batch|1|1|1:00|n1|(null)|1|OK|None|adaptor-7"
+CUT = "x\\fjob|999|RUNNING\\u2028job|"
+
+
+@pytest.mark.parametrize("name", [BLINDING, LYING, CUT])
+def test_the_name_of_a_job_cannot_pass_for_a_row_of_squeue(fake: Fake, name: str) -> None:
+    row = "RUNNING|1795250000|1795250400|batch|4|1|30:00|n1|(null)|9|OK|None"
+    fake("squeue", f'mark=${{7%%|*}}; printf "$mark|1|{row}|adaptor-7\\n$mark|2|{row}|{name}\\n"')
+    fake("sacct", "exit 1")
+    (found,) = backend().jobs(["1"], "no such tag")
+    assert (found.id, found.state, found.tag) == ("1", JobState.RUNNING, "adaptor-7")
+
+
+@pytest.mark.parametrize("name", ["x\\n1|FAILED", "x\\n1|FAILED|1|2|n1|adaptor-7", "x\\fy", "x\\n\\n"])
+def test_the_name_of_a_job_cannot_pass_for_a_row_of_sacct(fake: Fake, tmp_path: Path, name: str) -> None:
+    fake("squeue", "true")
+    rows = "1|COMPLETED|1|2|n1|adaptor-7\\n2|COMPLETED|1|2|n1|".replace("|", "${d}")
+    fake("sacct", f'd=${{4#--delimiter=}}; printf "{rows}{name}\\n"')
+    (found,) = backend().jobs(["1"], "no such tag")
+    assert (found.id, found.state) == ("1", JobState.COMPLETED)

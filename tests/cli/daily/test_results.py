@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from adaptor.cli.progress import summary
 from adaptor.protocol import control
 from tests.cli.fake_control import Answers, bag_view, task_view
 from tests.cli.invoking import Cli, Serve
@@ -62,3 +64,32 @@ def test_outputs_in_task_order(cli: Cli, serve: Serve, tmp_path: Path) -> None:
     assert outcome.code == 0
     server.answers[control.GetTasks] = control.Tasks([task_view(0, stderr=str(tmp_path / "0.out"))])
     assert cli("results", "--stderr").lines[0] == "first"
+
+
+ESCAPE = "\x1b[2J\x1b]0;owned\x07"
+
+
+def test_no_text_of_a_user_or_a_cluster_moves_the_terminals_cursor(cli: Cli, serve: Serve) -> None:
+    folder = f"/out/{ESCAPE}"
+    tasks = [
+        task_view(0, stdout=f"{folder}/0.out", name=ESCAPE, node=ESCAPE),
+        task_view(1, state="failed", exit_code=None, error=f"{folder}: no such folder"),
+    ]
+    bag = bag_view(name=ESCAPE, output=folder, state="done", done=bag_view().tasks)
+    serve({control.GetBags: control.Bags([bag]), control.GetTasks: control.Tasks(tasks)})
+    outcome = cli("results")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert "·[2J" in outcome.lines[0]
+    assert "\x1b" not in summary(bag)
+    missing = cli("results", "--stdout")
+    assert "\x1b" not in missing.out + missing.err
+
+
+def test_a_fifo_in_place_of_an_output_is_named_and_not_waited_for(
+    cli: Cli, serve: Serve, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "0.out")
+    tasks = [task_view(0, stdout=str(tmp_path / "0.out"))]
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetTasks: control.Tasks(tasks)})
+    assert f"task 0: {tmp_path}/0.out: no plain file" in cli("results", "--stdout").err

@@ -217,3 +217,45 @@ def test_a_daemon_that_cannot_be_started(cli: Cli, here: Path, monkeypatch: pyte
     outcome = cli("submit", "--template", "true", "--config", "bad.yaml", "--json")
     assert outcome.code == 2
     assert "at least one site" in outcome.value["error"]
+
+
+@pytest.mark.parametrize(
+    ("output", "problem"),
+    [("file", "{here}/file is not a folder"), ("file/below/it", "{here}/file is not a folder")],
+)
+def test_an_output_folder_that_cannot_be_is_refused_at_once(
+    cli: Cli, serve: Serve, here: Path, output: str, problem: str
+) -> None:
+    (here / "file").write_text("")
+    server = serve({control.Submit: control.Submitted(7)})
+    outcome = cli("submit", "--template", "true", "--output", output)
+    assert outcome.code == 2
+    assert outcome.err == f"adaptor: --output: {here}/{output}: {problem.format(here=here)}\n"
+    assert server.asked(control.Submit) == []
+
+
+@pytest.mark.parametrize("output", [[], ["--output", "new/folder"]])
+def test_an_output_folder_that_cannot_be_written_is_refused_at_once(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch, output: list[str]
+) -> None:
+    """Root may write anywhere, so the answer of the system is made up."""
+    serve({control.Submit: control.Submitted(7)})
+    allowed = os.access
+
+    def access(path: str, mode: int, **more: bool) -> bool:
+        return allowed(path, mode, **more) and not (Path(path) == here and mode & os.W_OK)
+
+    monkeypatch.setattr(os, "access", access)
+    outcome = cli("submit", "--template", "true", *output)
+    assert outcome.code == 2
+    assert f"you cannot write to {here}; name another folder" in outcome.err
+
+
+def test_an_output_folder_of_another_machine_is_taken(
+    cli: Cli, serve: Serve, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a site over ssh; an ordinary user cannot write to `/` here."""
+    server = serve({control.Submit: control.Submitted(7)})
+    monkeypatch.setattr(os, "access", lambda *_args, **_more: False)
+    assert cli("submit", "--template", "true", "--output", "/no-such-scratch/x").code == 0
+    assert submitted(server).spec.output == "/no-such-scratch/x"

@@ -1,0 +1,132 @@
+"""Attempts whose folders and files are being opened: the output folder of each bag in a thread of its own.
+
+A folder on a file system that hangs keeps the attempts that need it, and no other ones.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from adaptor.protocol.messages import AttemptKey
+from adaptor.worker.file_thread import Call, FileThread
+from adaptor.worker.output import OutputFolder, TaskFiles
+from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import CannotStartError
+
+MOMENT = 1.0
+"""Seconds for which the worker waits for a file system that has answered so far."""
+LONGEST = 120.0
+"""Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
+LOOK_INTERVAL = 0.1
+
+
+class Opening:
+    """One attempt that waits for its files."""
+
+    def __init__(
+        self, held: HeldTask, environment: dict[str, str], call: Call[TaskFiles], until: float
+    ) -> None:
+        self.held = held
+        self.environment = environment
+        self._call = call
+        self._until = until
+
+    def over(self, now: float) -> bool:
+        """Whether its files are open, cannot be opened, or were waited for long enough."""
+        return self._call.ended or now >= self._until
+
+    def files(self) -> TaskFiles:
+        """Raises CannotStartError or ShortageError."""
+        if self._call.ended:
+            return self._call.value()
+        self._call.drop()
+        folders = dict.fromkeys((self.held.lease.cwd or self.held.bag.cwd, self.held.bag.output))
+        raise CannotStartError(
+            f"{' or '.join(folders)}: the task's folder or its output folder could not be opened: "
+            f"the file system has not answered for {LONGEST:.0f} s"
+        )
+
+    def drop(self) -> None:
+        self._call.drop()
+
+
+class _Folder:
+    """An output folder, its thread, and the call for which the worker has waited in vain, if any."""
+
+    def __init__(self, output: OutputFolder) -> None:
+        self.output = output
+        self.thread = FileThread()
+        self._hanging: Call[Any] | None = None
+
+    def answers(self, call: Call[Any]) -> bool:
+        """Wait a moment for a call; returns whether it has ended."""
+        hangs = self._hanging is not None and not self._hanging.ended
+        if call.wait(0 if hangs else MOMENT):
+            return True
+        if not hangs:
+            self._hanging = call
+        return False
+
+
+class Openings:
+    """`now` is monotonic seconds throughout."""
+
+    def __init__(self) -> None:
+        self._folders: dict[tuple[int, str], _Folder] = {}
+        self._untidy: set[_Folder] = set()
+        self._waiting: dict[AttemptKey, Opening] = {}
+
+    def __contains__(self, key: AttemptKey) -> bool:
+        return key in self._waiting
+
+    def keys(self) -> list[AttemptKey]:
+        return list(self._waiting)
+
+    def open(self, held: HeldTask, environment: dict[str, str]) -> Opening | None:
+        """Open the files of an attempt; None: that takes longer, and `take_over` will return it."""
+        folder = self._folder(held)
+        call = folder.thread.call(lambda: folder.output.open(held), TaskFiles.close)
+        opening = Opening(held, environment, call, time.monotonic() + LONGEST)
+        if folder.answers(call):
+            return opening
+        self._waiting[held.key] = opening
+        return None
+
+    def take_over(self, now: float) -> list[Opening]:
+        """Take out those that are over."""
+        over = [opening for opening in self._waiting.values() if opening.over(now)]
+        for opening in over:
+            del self._waiting[opening.held.key]
+        return over
+
+    def next_look(self) -> float:
+        return time.monotonic() + LOOK_INTERVAL if self._waiting else float("inf")
+
+    def forget(self, key: AttemptKey) -> bool:
+        """Give up an attempt. Returns False if it does not wait here."""
+        opening = self._waiting.pop(key, None)
+        if opening is None:
+            return False
+        opening.drop()
+        self.ended(opening.held, spare=False)
+        return True
+
+    def ended(self, held: HeldTask, *, spare: bool) -> None:
+        """See `OutputFolder.ended`. `tidy` waits for it."""
+        folder = self._folder(held)
+        folder.thread.call(lambda: folder.output.ended(held.key, spare=spare))
+        self._untidy.add(folder)
+
+    def tidy(self) -> None:
+        """Remove the empty files of ended attempts, if their file systems answer in a moment."""
+        calls = [(folder, folder.thread.call(folder.output.tidy)) for folder in self._untidy]
+        self._untidy.clear()
+        for folder, call in calls:
+            folder.answers(call)
+
+    def _folder(self, held: HeldTask) -> _Folder:
+        place = (held.bag.bag, held.bag.output)
+        if place not in self._folders:
+            self._folders[place] = _Folder(OutputFolder(held.bag))
+        return self._folders[place]

@@ -1,0 +1,50 @@
+"""Whatever Slurm's commands print: rows, or an error that says which line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from backends.slurm import fields, parse
+from backends.slurm.accounting import parse_associations, parse_qos
+from tests.fuzzing import damaged, fuzz, recorded, survives
+
+TEXTS = recorded("slurm/*.txt")
+PARSERS: list[Callable[[str], Any]] = [
+    parse.parse_queue,
+    parse.parse_own_jobs,
+    parse.parse_preempted,
+    parse.parse_nodes,
+    parse.parse_accounting,
+    parse.parse_reservations,
+    parse.parse_partitions,
+    parse.parse_settings,
+    parse.job_id_of,
+    parse_associations,
+    parse_qos,
+]
+
+
+@fuzz
+@given(damaged(TEXTS))
+def test_any_answer_is_rows_or_a_clear_error(text: str) -> None:
+    for parser in PARSERS:
+        survives(parser, text)
+
+
+VALUES = [
+    *("1795250485", "2026-11-21T08:00:00", "1-02:03:04", "30:00", "UNLIMITED", "4K", "1-4", "0.5G"),
+    *("n[1-2]", "n[001-010,12]x", "a,b[1-3]", "r[1-2]c[0-3]", "(null)"),
+]
+
+
+@fuzz
+@pytest.mark.parametrize(
+    "parse_value", [fields.parse_time, fields.parse_limit, fields.parse_count, fields.expand]
+)
+@given(damaged(VALUES))
+def test_any_value_is_a_number_or_a_value_error(parse_value: Callable[[str], Any], text: str) -> None:
+    survives(parse_value, text, errors=(ValueError, OverflowError))

@@ -1,0 +1,114 @@
+"""File systems that do not answer: the attempts that need them wait, and no others."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
+from adaptor.worker import openings
+from adaptor.worker.output import OutputFolder, TaskFiles
+from adaptor.worker.slots import HeldTask
+from adaptor.worker.tasks import Tasks
+from tests.worker.attempts import tend_until
+
+HUNG = AttemptKey(1, 1, 1)
+FINE = AttemptKey(2, 1, 1)
+
+
+class Hang:
+    """Keeps every call to one output folder until it is over."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.over = threading.Event()
+        self.closed: list[TaskFiles] = []
+
+
+@pytest.fixture
+def hang(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
+    made = Hang(bag.output)
+    really, really_close = OutputFolder.open, TaskFiles.close
+
+    def open(self: OutputFolder, held: HeldTask) -> TaskFiles:
+        if held.bag.output == made.path:
+            made.over.wait()
+        return really(self, held)
+
+    def close(self: TaskFiles) -> None:
+        really_close(self)
+        made.closed.append(self)
+
+    monkeypatch.setattr(OutputFolder, "open", open)
+    monkeypatch.setattr(TaskFiles, "close", close)
+    monkeypatch.setattr(openings, "MOMENT", 0.5)
+    yield made
+    made.over.set()
+
+
+@pytest.fixture
+def two_bags(tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang) -> Tasks:
+    """The task of the first bag waits for its file system, the one of the second was started."""
+    tasks.know(msgspec.structs.replace(bag, bag=2, output=str(tmp_path / "fine")))
+    for key in (HUNG, FINE):
+        tasks.accept(Lease(key, "echo done", 0.0))
+    tasks.start(time.monotonic(), 0.0)
+    return tasks
+
+
+def test_the_others_go_on_and_it_starts_when_its_file_system_answers(
+    two_bags: Tasks, bag: BagContext, hang: Hang
+) -> None:
+    assert two_bags.started == two_bags.running == [FINE]
+    assert set(two_bags.holding) == {HUNG, FINE}
+    tend_until(two_bags, lambda: FINE in two_bags.outbox)
+    assert two_bags.next_due() <= time.monotonic() + openings.LOOK_INTERVAL
+    hang.over.set()
+    tend_until(two_bags, lambda: HUNG in two_bags.outbox)
+    assert two_bags.started == [FINE, HUNG]
+    assert Path(bag.output, "1.out").read_text() == "done\n"
+    assert two_bags.idle
+
+
+def test_it_fails_after_a_while_and_says_where(two_bags: Tasks, bag: BagContext, hang: Hang) -> None:
+    two_bags.tend(time.monotonic() + openings.LONGEST)
+    (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
+    assert result.ending is Ending.NOT_STARTED
+    assert f"{bag.output}: the task's folder or its output folder could not be opened" in (result.error or "")
+    hang.over.set()
+    tend_until(two_bags, lambda: len(hang.closed) == 2)  # what was opened too late is closed
+
+
+@pytest.mark.parametrize("leaving", [True, False])
+def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
+    two_bags: Tasks, bag: BagContext, hang: Hang, leaving: bool
+) -> None:
+    if leaving:
+        two_bags.end_all(time.monotonic())
+    else:
+        two_bags.abort(HUNG, time.monotonic())
+    (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
+    assert result.ending is Ending.RETURNED
+    tend_until(two_bags, lambda: two_bags.idle)
+
+
+def test_a_folder_that_hangs_is_waited_for_once(bag: BagContext, hang: Hang) -> None:
+    many = openings.Openings()
+    held = [HeldTask(Lease(AttemptKey(1, n, 1), "true", 0.0), bag) for n in range(200)]
+    waited = [many.open(each, {}) for each in held]
+    assert waited == [None] * 200
+    hang.over.set()
+    found: list[AttemptKey] = []
+    limit = time.monotonic() + 20
+    while len(found) < 200:
+        assert time.monotonic() < limit
+        for opening in many.take_over(time.monotonic()):
+            opening.files().close()
+            found.append(opening.held.key)
+        time.sleep(0.005)
+    assert found == [each.key for each in held]

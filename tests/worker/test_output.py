@@ -1,0 +1,211 @@
+"""Where the output of tasks goes: folders and files that others may have put there are refused."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.protocol.messages import AttemptKey, BagContext, Lease
+from adaptor.safe_open import open_output
+from adaptor.worker.output import OutputFolder
+from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import CannotStartError, ShortageError
+from tests.worker.attempts import KEY
+
+STRANGER = 54321
+"""A user id without an account."""
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+
+
+@pytest.fixture
+def usual(bag: BagContext, tmp_path: Path) -> BagContext:
+    """A bag whose output folder has the name that the adaptor chooses."""
+    return msgspec.structs.replace(bag, output=str(tmp_path / "adaptor-1"))
+
+
+def write(bag: BagContext, text: str = "new", key: AttemptKey = KEY) -> None:
+    """Open an attempt's files and write to its standard output."""
+    files = OutputFolder(bag).open(HeldTask(Lease(key, "true", 0.0), bag))
+    os.write(files.out, text.encode())
+    files.close()
+
+
+def test_an_output_of_ours_is_written_anew(usual: BagContext) -> None:
+    """Another state directory counts its bags from 1 again, and a lost attempt may have written."""
+    write(usual, "a long text")
+    write(usual, "short")
+    assert Path(usual.output, "1.out").read_text() == "short"
+
+
+def test_a_task_gets_a_descriptor_that_waits(usual: BagContext) -> None:
+    folder = OutputFolder(usual)
+    for _ in range(2):  # new, then there already
+        files = folder.open(HeldTask(Lease(KEY, "true", 0.0), usual))
+        assert os.get_blocking(files.out)
+        files.close()
+
+
+@root
+def test_a_strangers_folder_under_the_usual_name_is_refused(usual: BagContext) -> None:
+    Path(usual.output).mkdir(mode=0o777)
+    os.chown(usual.output, STRANGER, STRANGER)
+    with pytest.raises(CannotStartError, match=r"adaptor-1: not used .* belongs to user 54321; .*--output"):
+        write(usual)
+    assert list(Path(usual.output).iterdir()) == []
+
+
+@root
+def test_a_folder_that_was_named_may_be_a_groups(bag: BagContext) -> None:
+    Path(bag.output).mkdir()
+    os.chown(bag.output, STRANGER, STRANGER)
+    write(bag)
+    assert Path(bag.output, "1.out").read_text() == "new"
+
+
+@root
+def test_a_strangers_file_is_neither_emptied_nor_written(bag: BagContext) -> None:
+    write(bag, "old")
+    os.chown(Path(bag.output, "1.out"), STRANGER, STRANGER)
+    with pytest.raises(CannotStartError, match=r"1\.out: .* it belongs to user 54321"):
+        write(bag)
+    assert Path(bag.output, "1.out").read_text() == "old"
+
+
+@root
+def test_a_strangers_link_in_place_of_the_folder_is_refused(bag: BagContext, tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    os.symlink(tmp_path / "secret", bag.output)
+    os.lchown(bag.output, STRANGER, STRANGER)
+    with pytest.raises(CannotStartError, match="a link that user 54321 has made"):
+        write(bag)
+    assert list((tmp_path / "secret").iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["real", "{}/real", "again"])
+def test_ones_own_link_to_a_folder_is_followed(bag: BagContext, tmp_path: Path, target: str) -> None:
+    (tmp_path / "real").mkdir()
+    os.symlink("real", tmp_path / "again")
+    os.symlink(target.format(tmp_path), bag.output)
+    write(bag)
+    assert (tmp_path / "real" / "1.out").read_text() == "new"
+
+
+def test_a_circle_of_links_ends(bag: BagContext, tmp_path: Path) -> None:
+    os.symlink("there", bag.output)
+    os.symlink("out", tmp_path / "there")
+    with pytest.raises(CannotStartError, match="Too many levels of symbolic links"):
+        write(bag)
+
+
+def planted_link(path: Path) -> None:
+    path.symlink_to("elsewhere")
+
+
+def planted_name(path: Path) -> None:
+    (path.parent / "elsewhere").write_text("old")
+    os.link(path.parent / "elsewhere", path)
+
+
+@pytest.mark.parametrize(
+    ("plant", "why"),
+    [
+        (planted_link, "it is a link"),
+        (planted_name, "it is a second name of another file"),
+        (os.mkfifo, "it is no plain file"),
+        (Path.mkdir, "Is a directory"),
+    ],
+)
+def test_what_is_planted_is_refused_and_stays(
+    bag: BagContext, plant: Callable[[Path], object], why: str
+) -> None:
+    path = Path(bag.output, "1.err")
+    path.parent.mkdir()
+    plant(path)
+    with pytest.raises(CannotStartError, match=rf"out/1\.err: the task's output cannot be written: {why}"):
+        write(bag)
+    elsewhere = path.parent / "elsewhere"
+    assert not elsewhere.exists() or elsewhere.read_text() == "old"
+
+
+def test_a_folder_that_cannot_be_made_says_so(bag: BagContext) -> None:
+    Path(bag.output).write_text("")
+    with pytest.raises(CannotStartError, match="out: the output folder cannot be made: Not a directory"):
+        write(bag)
+
+
+def test_a_file_descriptor_too_many_is_a_shortage(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("adaptor.worker.output.open_output", none_left)
+    with pytest.raises(ShortageError):
+        write(bag)
+
+
+def test_many_workers_make_the_folder_at_the_same_time(usual: BagContext) -> None:
+    errors: list[Exception] = []
+    together = threading.Barrier(8)
+
+    def work(number: int) -> None:
+        together.wait()
+        try:
+            write(usual, str(number), AttemptKey(1, number, 1))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert [Path(usual.output, f"{number}.out").read_text() for number in range(8)] == list("01234567")
+
+
+def test_a_folder_that_vanishes_before_its_files_are_made_is_made_again(
+    bag: BagContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+
+    def late(name: str, folder: int) -> int:
+        if not removed:
+            removed.append(bag.output)
+            Path(bag.output).rmdir()
+        return open_output(name, folder)
+
+    monkeypatch.setattr("adaptor.worker.output.open_output", late)
+    write(bag)
+    assert Path(bag.output, "1.out").read_text() == "new"
+
+
+def test_no_descriptor_is_left_open(bag: BagContext) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = descriptors()
+    write(bag)
+    Path(bag.output, "2.err").mkdir()
+    with pytest.raises(CannotStartError):
+        write(bag, key=AttemptKey(1, 2, 1))
+    with pytest.raises(CannotStartError):
+        write(msgspec.structs.replace(bag, output="/dev/null"))
+    OutputFolder(bag).ended(KEY, spare=False)
+    assert descriptors() == before
+
+
+def test_a_spare_file_becomes_the_next_attempts(bag: BagContext) -> None:
+    folder = OutputFolder(bag)
+    held = HeldTask(Lease(KEY, "true", 0.0), bag)
+    folder.open(held).close()
+    inode = Path(bag.output, "1.err").stat().st_ino
+    folder.ended(KEY, spare=True)
+    folder.open(HeldTask(Lease(AttemptKey(1, 2, 1), "true", 0.0), bag)).close()
+    assert Path(bag.output, "2.out").stat().st_ino == inode
+    folder.ended(AttemptKey(1, 2, 1), spare=True)
+    folder.tidy()
+    assert list(Path(bag.output).iterdir()) == []
