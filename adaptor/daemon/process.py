@@ -15,7 +15,9 @@ from pathlib import Path
 
 from adaptor.config.loading import config_path, load_config
 from adaptor.daemon.lock import take_lock
+from adaptor.daemon.rooms import rooms_for
 from adaptor.errors import AdaptorError
+from adaptor.processes.descriptors import raise_limit
 from adaptor.protocol.state_directory import private_directory
 
 log = logging.getLogger(__name__)
@@ -40,12 +42,13 @@ def run(
 
     private_directory(directory)
     settings = load_config(config_path(config))
+    descriptors = raise_limit()
     with take_lock(directory):
         _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
 
         async def serve() -> None:
-            service = Service(directory, settings)
+            service = Service(directory, settings, rooms_for(descriptors, len(settings.sites)))
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, lambda: service.stop(pilots=False))

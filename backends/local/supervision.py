@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import backends
+from adaptor.processes.descriptors import with_usual_limit
 from adaptor.processes.identity import Identity, host, is_alive, is_here
 from adaptor.processes.notes import END
 from adaptor.processes.trees import MARKER, end_trees
@@ -30,7 +31,7 @@ def launch(job: Job, note: Path, lock: int, patience: float) -> None:
     command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock)]
     try:
         done = subprocess.run(
-            command,
+            with_usual_limit(command),
             cwd=_CODE,  # so that it is the same code as ours, installed or not
             env={**os.environ, MARKER: job.marker},
             stdin=subprocess.DEVNULL,
