@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import zmq
 
+from adaptor.daemon.lock import holder_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access
@@ -26,6 +28,10 @@ class NoAnswerError(NoDaemonError):
     """The daemon is running and did not answer in time."""
 
 
+class HungDaemonError(NoAnswerError):
+    """The daemon lives, and not even its port answers: it is stopped, hung, or just starting or ending."""
+
+
 def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
     """The daemon's answer, which must be of the kind named; `timeout` is seconds from question to answer.
 
@@ -34,9 +40,10 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
         UsageError: the daemon says that the question is at fault.
         AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
     """
-    path = state_directory() / CLIENT_ACCESS
+    directory = state_directory()
+    path = directory / CLIENT_ACCESS
     if not path.exists():
-        raise _nobody()
+        raise no_daemon(directory)
     access = read_access(path)
     message = control.encode(question)
     for address in access.addresses:
@@ -44,11 +51,21 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
             data = _exchange(address, access, message, timeout)
             if data is not None:
                 return expected(_decoded(data), kind)
-    raise _nobody()
+            if (holder := holder_of(directory)) is not None and holder.local:
+                break  # its other addresses lead to the same process
+    raise no_daemon(directory)
 
 
-def _nobody() -> NoDaemonError:
-    return NoDaemonError(f"no daemon is running for {state_directory()}; start one: adaptor daemon start")
+def no_daemon(directory: Path) -> NoDaemonError:
+    """What to raise if there was no answer: there is no daemon, or one that lives and is silent."""
+    holder = holder_of(directory)
+    if holder is None:
+        return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
+    return HungDaemonError(
+        f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
+        f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
+        " stop --force"
+    )
 
 
 def _listens(address: str) -> bool:
