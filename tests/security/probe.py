@@ -1,0 +1,36 @@
+"""What a neighbour tries, and what must hold: each probe is a function that asserts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tests.security.world import World
+
+
+class Probe(msgspec.Struct, frozen=True):
+    tried: str
+    holds: str
+    run: Callable[[World], None]
+    waits_for: str = ""
+    """What has to be mended before it holds; empty: it holds."""
+
+    @property
+    def row(self) -> str:
+        """Its line of the table in SECURITY.md."""
+        return f"| {self.tried} | {self.holds} |"
+
+
+PROBES: dict[str, Probe] = {}
+"""By the name of the function."""
+
+
+def probe(
+    tried: str, holds: str, waits_for: str = ""
+) -> Callable[[Callable[[World], None]], Callable[[World], None]]:
+    def register(run: Callable[[World], None]) -> Callable[[World], None]:
+        PROBES[run.__name__] = Probe(tried, holds, run, waits_for)
+        return run
+
+    return register
