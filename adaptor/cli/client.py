@@ -17,7 +17,7 @@ from adaptor.protocol.state_directory import state_directory
 
 CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""
-HANDSHAKE_TIMEOUT = 5.0
+HANDSHAKE_TIMEOUT = 10.0
 """Seconds for the listener to prove that it is our daemon."""
 ANSWER_TIMEOUT = 30.0
 

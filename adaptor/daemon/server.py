@@ -16,6 +16,7 @@ import zmq
 import zmq.asyncio
 from zmq.auth.asyncio import AsyncioAuthenticator
 
+from adaptor.daemon.doors import Doors
 from adaptor.daemon.inner_socket import InnerSocket
 from adaptor.daemon.rooms import Rooms
 from adaptor.errors import AdaptorError
@@ -99,12 +100,15 @@ class Server:
         on_clients: Callable[[list[Message]], Awaitable[None]],
     ) -> None:
         """Hand over what arrives, in batches, until cancelled."""
-        await asyncio.gather(
-            self.worker_gate.serve(),
-            self.client_gate.serve(),
-            _receive(self.workers, on_workers),
-            _receive(self.clients, on_clients),
-        )
+        doors = Doors(self.worker_gate, self.client_gate)
+        try:
+            await asyncio.gather(
+                asyncio.to_thread(doors.keep),
+                _receive(self.workers, on_workers),
+                _receive(self.clients, on_clients),
+            )
+        finally:
+            doors.close()
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):

@@ -37,6 +37,7 @@ class Running:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(rooms)), daemon=True)
         self._thread.start()
         assert self._ready.wait(20)
+        assert self.worker_hears(), "its doors are open"
 
     async def _serve(self, rooms: Rooms) -> None:
         self.server = Server(self.keys, rooms, loopback=True)
