@@ -10,6 +10,8 @@ _OWN = 48
 """Descriptors of the journal, the log, the loop and the sockets themselves."""
 _OF_A_SITE = 20
 """Those of commands under way, and of links to its machine."""
+_EACH = 3
+"""Descriptors of a passage: the peer's connection, and both ends of the one behind the gate."""
 _CLIENTS = Room(known=4, strangers=8)
 _MANY_CLIENTS = Room(known=32, strangers=32)
 _STRANGERS = 128
@@ -25,7 +27,7 @@ class Rooms(msgspec.Struct, frozen=True):
 
 def rooms_for(descriptors: int, sites: int) -> Rooms:
     """The rooms of a daemon that may have so many descriptors open. Workers get what is left."""
-    passages = max(0, descriptors - _OWN - _OF_A_SITE * sites) // 2
+    passages = max(0, descriptors - _OWN - _OF_A_SITE * sites) // _EACH
     clients = _CLIENTS if passages < 8 * _STRANGERS else _MANY_CLIENTS
     strangers = max(_FEW, min(_STRANGERS, passages // 16))
     known = passages - clients.known - 2 * clients.strangers - 2 * strangers

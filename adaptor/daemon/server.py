@@ -29,6 +29,9 @@ _LARGEST_FROM_WORKER = 64 * 1024 * 1024
 _LARGEST_FROM_CLIENT = 1024 * 1024 * 1024
 _BATCH = 200
 """Messages handled before what they cause is written and sent."""
+_UNHEARD = 32
+"""Messages of one peer that wait to be heard, at most; beyond that its connection is not read. Workers repeat
+what is not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
 _HANDSHAKE = 15_000
 """Milliseconds, at most."""
 
@@ -91,6 +94,7 @@ class Server:
         router.maxmsgsize = largest
         router.handshake_ivl = _HANDSHAKE
         router.sndhwm = 10_000
+        router.rcvhwm = _UNHEARD
         router.linger = 1000
         return router
 

@@ -37,7 +37,10 @@ _REMARKS = 60.0
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """How many connections a gate holds at a time. Each costs two descriptors."""
+    """How many connections a gate holds at a time.
+
+    Each costs two descriptors, three where it leads to a socket of the same process.
+    """
 
     known: int
     strangers: int
