@@ -2,6 +2,7 @@
 
 `search`, the usual one, and `quick` try other examples in each run. `ci` tries the same ones every time, so
 that a change is judged by what it changes.
+`campaign` is for hours in which the machine has nothing else to do.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 from hypothesis import settings
 
 _USUAL = 100
+_CAMPAIGN = 350
+"""Times the usual number: a million examples of what fuzzes frames, handshakes, endpoints and files."""
 
 
 def register_profiles() -> None:
@@ -20,6 +23,7 @@ def register_profiles() -> None:
     settings.register_profile("search", max_examples=_USUAL, deadline=None)
     settings.register_profile("quick", max_examples=_USUAL // 5, deadline=None)
     settings.register_profile("ci", max_examples=_USUAL, deadline=None, derandomize=True)
+    settings.register_profile("campaign", max_examples=_CAMPAIGN * _USUAL, deadline=None)
     settings.load_profile("ci" if "CI" in os.environ else "search")
 
 

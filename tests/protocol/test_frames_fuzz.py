@@ -1,7 +1,6 @@
 """Whatever comes from outside is taken or refused, never anything else: frames, access files, spool files.
 
-`pytest --hypothesis-profile=campaign tests/protocol/test_frames_fuzz.py tests/daemon/test_endpoints_fuzz.py`
-tries a million examples.
+`pytest --hypothesis-profile=campaign -k 'fuzz or zmtp' tests/protocol tests/daemon` tries a million examples.
 """
 
 from __future__ import annotations
