@@ -17,8 +17,10 @@ from adaptor.protocol.state_directory import state_directory
 
 CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""
-HANDSHAKE_TIMEOUT = 10.0
+HANDSHAKE_TIMEOUT = 5.0
 """Seconds for the listener to prove that it is our daemon."""
+BUSY_TIMEOUT = 25.0
+"""Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
 ANSWER_TIMEOUT = 30.0
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
@@ -48,7 +50,7 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
     message = control.encode(question)
     for address in access.addresses:
         if _listens(address):
-            data = _exchange(address, access, message, timeout)
+            data = _exchange(address, access, message, timeout, directory)
             if data is not None:
                 return expected(_decoded(data), kind)
             if (holder := holder_of(directory)) is not None and holder.local:
@@ -78,7 +80,7 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _exchange(address: str, access: Access, message: bytes, timeout: float) -> bytes | None:
+def _exchange(address: str, access: Access, message: bytes, timeout: float, directory: Path) -> bytes | None:
     """The answer's bytes; None if the listener is not our daemon."""
     channel: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     with channel:
@@ -90,7 +92,11 @@ def _exchange(address: str, access: Access, message: bytes, timeout: float) -> b
         channel.curve_secretkey = access.secret_key.encode()
         channel.connect(address)
         if not channel.poll(int(HANDSHAKE_TIMEOUT * 1000), zmq.POLLOUT):
-            return None
+            holder = holder_of(directory)
+            if holder is None or not holder.busy:
+                return None
+            if not channel.poll(int(BUSY_TIMEOUT * 1000), zmq.POLLOUT):
+                return None
         _await_answer(channel, message, timeout, address)
         return bytes(channel.recv())
 

@@ -40,6 +40,17 @@ class Holder(msgspec.Struct, frozen=True):
         """Whether it is on this machine."""
         return self.host == host()
 
+    @property
+    def busy(self) -> bool:
+        """Whether it lives on this machine and is not stopped, so that it may still answer."""
+        if self.process() is None:
+            return False
+        try:
+            status = Path(f"/proc/{self.pid}/stat").read_bytes()
+        except OSError:
+            return False
+        return status[status.rindex(b")") + 2 :][:1] not in b"TtZX"
+
     def process(self) -> Process | None:
         """That very process of this machine; None: it is not here, or has ended."""
         if not is_here({"host": self.host, "boot": self.boot, "pid": self.pid, "ticks": self.ticks}):

@@ -38,7 +38,7 @@ def _case(name: str) -> object:
 
 
 @needs_root
-@pytest.mark.parametrize("name", map(_case, PROBES))
+@pytest.mark.parametrize("name", [_case(name) for name in PROBES])
 def test_the_neighbour_gets_nowhere(world: World, name: str) -> None:
     PROBES[name].run(world)
 

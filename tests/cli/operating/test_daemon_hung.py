@@ -14,6 +14,7 @@ from adaptor.cli import client, daemon_process
 from adaptor.daemon import lock, process
 from adaptor.daemon.lock import holder_of
 from tests.cli.invoking import Cli
+from tests.e2e.lab import until
 
 CONFIG = "sites: {here: {backend: local, processors: 1}}\n"
 
@@ -54,6 +55,17 @@ def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Pr
     assert not daemon.is_running() or daemon.status() == psutil.STATUS_ZOMBIE
     assert holder_of(state) is None
     assert cli("daemon", "stop", "--force").out == "no daemon was running\n"
+
+
+def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process, state: Path) -> None:
+    holder = holder_of(state)
+    assert holder is not None
+    assert holder.busy
+    daemon.suspend()
+    until(lambda: not holder.busy, "it is stopped", timeout=20)
+    daemon.kill()
+    daemon.wait(20)
+    assert not holder.busy
 
 
 def test_one_that_ignores_sigterm_is_killed(
