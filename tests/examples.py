@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis import settings
 
 _USUAL = 100
-_CAMPAIGN = int(os.environ.get("EXAMPLES", "32000"))
+_CAMPAIGN = int(os.environ.get("EXAMPLES", "17000"))
 
 
 def register_profiles() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 import zmq
 
+from adaptor.daemon.lock import holder_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access
@@ -17,6 +19,8 @@ CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""
 HANDSHAKE_TIMEOUT = 5.0
 """Seconds for the listener to prove that it is our daemon."""
+BUSY_TIMEOUT = 25.0
+"""Seconds more if our daemon lives on this machine and is not stopped: it is busy."""
 ANSWER_TIMEOUT = 30.0
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
@@ -24,6 +28,10 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 class NoAnswerError(NoDaemonError):
     """The daemon is running and did not answer in time."""
+
+
+class HungDaemonError(NoAnswerError):
+    """The daemon lives, and not even its port answers: it is stopped, hung, or just starting or ending."""
 
 
 def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
@@ -34,21 +42,32 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
         UsageError: the daemon says that the question is at fault.
         AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
     """
-    path = state_directory() / CLIENT_ACCESS
+    directory = state_directory()
+    path = directory / CLIENT_ACCESS
     if not path.exists():
-        raise _nobody()
+        raise no_daemon(directory)
     access = read_access(path)
     message = control.encode(question)
     for address in access.addresses:
         if _listens(address):
-            data = _exchange(address, access, message, timeout)
+            data = _exchange(address, access, message, timeout, directory)
             if data is not None:
                 return expected(_decoded(data), kind)
-    raise _nobody()
+            if (holder := holder_of(directory)) is not None and holder.local:
+                break  # its other addresses lead to the same process
+    raise no_daemon(directory)
 
 
-def _nobody() -> NoDaemonError:
-    return NoDaemonError(f"no daemon is running for {state_directory()}; start one: adaptor daemon start")
+def no_daemon(directory: Path) -> NoDaemonError:
+    """What to raise if there was no answer: there is no daemon, or one that lives and is silent."""
+    holder = holder_of(directory)
+    if holder is None:
+        return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
+    return HungDaemonError(
+        f"the daemon of {directory} ({holder}) lives but does not answer: it is stopped, hung, or just"
+        f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
+        " stop --force"
+    )
 
 
 def _listens(address: str) -> bool:
@@ -61,7 +80,7 @@ def _listens(address: str) -> bool:
         return False
 
 
-def _exchange(address: str, access: Access, message: bytes, timeout: float) -> bytes | None:
+def _exchange(address: str, access: Access, message: bytes, timeout: float, directory: Path) -> bytes | None:
     """The answer's bytes; None if the listener is not our daemon."""
     channel: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
     with channel:
@@ -73,7 +92,11 @@ def _exchange(address: str, access: Access, message: bytes, timeout: float) -> b
         channel.curve_secretkey = access.secret_key.encode()
         channel.connect(address)
         if not channel.poll(int(HANDSHAKE_TIMEOUT * 1000), zmq.POLLOUT):
-            return None
+            holder = holder_of(directory)
+            if holder is None or not holder.busy:
+                return None
+            if not channel.poll(int(BUSY_TIMEOUT * 1000), zmq.POLLOUT):
+                return None
         _await_answer(channel, message, timeout, address)
         return bytes(channel.recv())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import time
 from typing import TypeVar
@@ -11,10 +12,13 @@ from typing import TypeVar
 import click
 import msgspec
 
-from adaptor.cli.client import ANSWER_TIMEOUT, NoAnswerError, ask
+from adaptor.cli.client import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
+from adaptor.daemon.lock import holder_of
 from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.processes.trees import send, wait_for_death
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
+from adaptor.views import DaemonView
 
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
@@ -28,11 +32,7 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
     Raises:
         AdaptorError: it could not be started.
     """
-    try:
-        ask(control.GetDaemon(), control.Daemon)
-    except NoAnswerError:
-        raise
-    except NoDaemonError:
+    if find_daemon() is None:
         from adaptor.daemon.process import start
 
         start(state_directory(), config, until_idle=until_idle)
@@ -43,6 +43,30 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
             err=True,
         )
     return False
+
+
+SETTLING = 5.0
+"""Seconds that a daemon may take to start to answer, or to end, before it counts as hung."""
+
+
+def find_daemon() -> DaemonView | None:
+    """The daemon; None: none runs. One that is just starting or ending is waited for.
+
+    Raises:
+        NoAnswerError: one lives, and does not answer.
+    """
+    until = time.monotonic() + SETTLING
+    while True:
+        try:
+            return ask(control.GetDaemon(), control.Daemon).daemon
+        except HungDaemonError:
+            if time.monotonic() > until:
+                raise
+        except NoAnswerError:
+            raise
+        except NoDaemonError:
+            return None
+        time.sleep(0.1)
 
 
 def ask_daemon(
@@ -77,14 +101,17 @@ STOP_TIMEOUT = 60.0
 """Seconds for a daemon to end; a slow scheduler may take long to cancel its pilots."""
 
 
-def stop_daemon(pilots: bool) -> int:
-    """Stop the daemon (`pilots`: with its pilots) and wait until it has ended; its process id.
+def stop_daemon(pilots: bool) -> int | None:
+    """Stop the daemon (`pilots`: with its pilots) and wait until it has ended.
+
+    Returns its process id; None: none runs.
 
     Raises:
-        NoDaemonError: none runs.
-        AdaptorError: it does not end.
+        AdaptorError: it does not answer, or does not end.
     """
-    daemon = ask(control.GetDaemon(), control.Daemon).daemon
+    daemon = find_daemon()
+    if daemon is None:
+        return None
     ask(control.Stop(pilots=pilots), control.Stopping)
     local = daemon.host == socket.gethostname()
     deadline = time.monotonic() + STOP_TIMEOUT
@@ -94,6 +121,41 @@ def stop_daemon(pilots: bool) -> int:
             raise AdaptorError(f"the daemon ({where}) does not end; it still runs after {STOP_TIMEOUT:g} s")
         time.sleep(0.05)
     return daemon.pid
+
+
+FORCED_GRACE = 10.0
+"""Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
+
+
+def end_daemon() -> int | None:
+    """End the process that holds the lock, whether it answers or not; its process id, None: nobody holds it.
+
+    SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
+
+    Raises:
+        AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
+    """
+    holder = holder_of(state_directory())
+    if holder is None:
+        return None
+    process = holder.process()
+    if process is None:
+        if holder_of(state_directory()) is None:
+            return None
+        raise AdaptorError(
+            f"the lock of {state_directory()} is held by {holder}, which is no process of this machine,"
+            f" {socket.gethostname()}: run `adaptor daemon stop --force` there"
+        )
+    # A stopped process gets SIGTERM only when it is continued.
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        send(process, number)
+    if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
+        send(process, signal.SIGKILL)
+        if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
+            raise AdaptorError(
+                f"the daemon ({holder}) does not end, not even by SIGKILL: its file system hangs"
+            )
+    return holder.pid
 
 
 def _process_runs(pid: int) -> bool:

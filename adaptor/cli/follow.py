@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from adaptor import views
-from adaptor.cli.client import ask
+from adaptor.cli.client import HungDaemonError, ask, no_daemon
 from adaptor.cli.reader import ask_journal
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
@@ -81,6 +81,8 @@ class _Outage:
         """Tell the user once; raises NoDaemonError after OUTAGE_TIMEOUT."""
         away = time.monotonic() - self._seen
         if away >= OUTAGE_TIMEOUT:
+            if isinstance(silence := no_daemon(state_directory()), HungDaemonError):
+                raise silence
             raise NoDaemonError(
                 f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
                 f" `adaptor daemon start` continues (its log: {state_directory() / 'daemon.log'})"

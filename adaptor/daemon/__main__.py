@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
 
-from adaptor.daemon.process import run
+from adaptor.daemon.process import READY, run
 from adaptor.errors import AdaptorError
 
 
-def _tell_ready(pipe: int | None) -> None:
-    if pipe is not None:
-        os.write(pipe, b"!")
-        os.close(pipe)
+class _Starter:
+    """Whoever started us and waits at the other end of a pipe, or nobody."""
+
+    def __init__(self, pipe: int | None) -> None:
+        self._pipe = pipe
+
+    def tell(self, word: bytes) -> None:
+        """Once; it does not wait for a second word."""
+        if self._pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, word)
+            os.close(self._pipe)
+            self._pipe = None
 
 
 def main() -> int:
@@ -24,13 +34,16 @@ def main() -> int:
     parser.add_argument("--until-idle", action="store_true")
     parser.add_argument("--ready-fd", type=int, help="a pipe that is told when the daemon can be asked")
     arguments = parser.parse_args()
+    starter = _Starter(arguments.ready_fd)
     try:
-        return run(
-            arguments.state, arguments.config, arguments.until_idle, lambda: _tell_ready(arguments.ready_fd)
-        )
+        return run(arguments.state, arguments.config, arguments.until_idle, lambda: starter.tell(READY))
     except AdaptorError as error:
+        starter.tell(str(error).encode())
         print(f"adaptor: {error}", file=sys.stderr)
         return error.exit_code
+    except Exception as error:
+        starter.tell(f"unexpected {type(error).__name__}: {error}".encode())
+        raise
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from adaptor.daemon.server import Server
+from adaptor.daemon.ports.server import Server
 from adaptor.protocol.access import (
     CLIENT_ACCESS,
     Access,

@@ -13,7 +13,7 @@ from pathlib import Path
 from adaptor.daemon.clock import Clock, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
-from adaptor.daemon.server import Server
+from adaptor.daemon.ports.server import Server
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal

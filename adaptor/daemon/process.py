@@ -15,13 +15,18 @@ from pathlib import Path
 
 from adaptor.config.loading import config_path, load_config
 from adaptor.daemon.lock import take_lock
+from adaptor.daemon.ports.rooms import rooms_for
 from adaptor.errors import AdaptorError
+from adaptor.processes.descriptors import raise_limit
 from adaptor.processes.python_commands import module_command
 from adaptor.protocol.state_directory import private_directory
 
 log = logging.getLogger(__name__)
 
 LOG = "daemon.log"
+READY = b"!"
+"""What a daemon that can be asked writes into its starter's pipe; one that gives up writes why."""
+_OVERWRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 START_TIMEOUT = 60.0
 """Seconds within which a new daemon has to answer; asking a slow scheduler for limits is part of it."""
 
@@ -41,12 +46,13 @@ def run(
 
     private_directory(directory)
     settings = load_config(config_path(config))
+    descriptors = raise_limit()
     with take_lock(directory):
         _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
 
         async def serve() -> None:
-            service = Service(directory, settings)
+            service = Service(directory, settings, rooms_for(descriptors, len(settings.sites)))
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, lambda: service.stop(pilots=False))
@@ -75,26 +81,40 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> None
     errors = directory / "daemon.err"
     ready, signal_ready = os.pipe()
     command += ["--ready-fd", str(signal_ready)]
-    with os.fdopen(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            cwd="/",
-            start_new_session=True,
-            pass_fds=(signal_ready,),
-        )
-    os.close(signal_ready)
+    try:
+        with os.fdopen(os.open(errors, _OVERWRITE, 0o600), "wb") as stream:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                cwd="/",
+                start_new_session=True,
+                pass_fds=(signal_ready,),
+            )
+    except OSError as error:
+        os.close(ready)
+        raise AdaptorError(f"{errors}: cannot be written: {error.strerror}") from error
+    finally:
+        os.close(signal_ready)
+    _await(process, ready, errors)
+
+
+def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:
+    """Wait for the daemon's word. Raises AdaptorError: it ended, or did not answer in time."""
     with os.fdopen(ready, "rb") as pipe:
         answered, _, _ = select.select([pipe], [], [], START_TIMEOUT)
-        if answered and pipe.read(1):
-            return
+        word = pipe.read() if answered else b""
+    if word == READY:
+        return
     if not answered:
         process.terminate()
         raise AdaptorError(_last_words(errors, f"the daemon was not ready within {START_TIMEOUT:.0f} s"))
     process.wait()
-    raise AdaptorError(_last_words(errors, f"the daemon ended at once (exit code {process.returncode})"))
+    problem = f"the daemon ended at once (exit code {process.returncode})"
+    if word:  # on a full disk nothing is in the file
+        raise AdaptorError(f"{problem}: {word.decode(errors='replace')}")
+    raise AdaptorError(_last_words(errors, problem))
 
 
 def _last_words(errors: Path, problem: str) -> str:
@@ -103,7 +123,11 @@ def _last_words(errors: Path, problem: str) -> str:
 
 
 def _log_to(path: Path) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    """Raises AdaptorError: the file cannot be opened."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    except OSError as error:
+        raise AdaptorError(f"{path}: cannot be opened: {error.strerror}") from error
     handler = RotatingFileHandler(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

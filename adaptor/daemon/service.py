@@ -22,10 +22,11 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
 from adaptor.daemon.lock import LOCK
+from adaptor.daemon.ports.rooms import Rooms
+from adaptor.daemon.ports.server import Message, Server
 from adaptor.daemon.remote.folder import RemoteFolder
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.removed_sites import settle_removed, tell_of_removed
-from adaptor.daemon.server import Message, Server
 from adaptor.daemon.shutdown import end_pilots
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import first_limits, make_backends, stays_inside, terms_of
@@ -50,7 +51,7 @@ LINGER = 3.0
 
 
 class Service:
-    def __init__(self, directory: Path, config: Config) -> None:
+    def __init__(self, directory: Path, config: Config, rooms: Rooms) -> None:
         """Raises AdaptorError: something cannot be opened, or no scheduler answers."""
         self.directory = directory
         self.config = config
@@ -66,6 +67,7 @@ class Service:
         self._loopback = all(stays_inside(each) for each in config.sites.values())
         self.server = Server(
             self._keys,
+            rooms,
             loopback=self._loopback,
             worker_port=config.daemon.port or last_worker_port(directory, config.sites),
             client_port=last_port(directory / CLIENT_ACCESS),

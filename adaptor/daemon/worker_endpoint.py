@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.daemon.acting import release_node
 from adaptor.daemon.core import Core
-from adaptor.daemon.server import Message
+from adaptor.daemon.ports.server import Message
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
 from adaptor.errors import JournalError

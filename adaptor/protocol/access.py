@@ -21,6 +21,10 @@ RELAYED_ACCESS = "access-worker.json"
 """On a remote login node, in the folder of one daemon and site."""
 
 
+_LARGEST = 65536
+"""Bytes."""
+
+
 def worker_access(site: str) -> str:
     """The name of the access file for the workers of one site."""
     return f"access-worker-{site}.json"
@@ -50,11 +54,14 @@ def write_access(path: Path, access: Access) -> None:
 def read_access(path: Path) -> Access:
     """Raises AccessError: missing, damaged, not ours, or readable by others."""
     try:
-        with path.open("rb") as file:
+        # A FIFO must not keep us waiting for a writer.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
-            data = file.read()
+            data = file.read(_LARGEST + 1) if stat.S_ISREG(status.st_mode) else b""
     except OSError as error:
         raise AccessError(f"{path}: cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(status.st_mode) or len(data) > _LARGEST:
+        raise AccessError(f"{path}: damaged: not a plain file of at most {_LARGEST} bytes")
     if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise AccessError(f"{path}: must belong to you alone (mode 0600); others may have read the key in it")
     try:

@@ -8,6 +8,7 @@ result until `Orders.acknowledged` names it, so a message may be lost or come tw
 from __future__ import annotations
 
 import enum
+from typing import Annotated
 
 import msgspec
 
@@ -17,12 +18,17 @@ LAST_SECONDS = 5.0
 """Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to report."""
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""What the journal can hold; a worker that says anything larger is not understood."""
+Code = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
 class AttemptKey(msgspec.Struct, frozen=True, array_like=True):
     """One execution of one task of one bag."""
 
-    bag: int
-    task: int
-    attempt: int
+    bag: Count
+    task: Count
+    attempt: Count
 
 
 class BagContext(msgspec.Struct, frozen=True, array_like=True):
@@ -81,10 +87,10 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
     wall: float = 0.0
     cpu: float = 0.0
     """User and system seconds of all processes of the tree whose parents waited for them."""
-    peak_memory: int = 0
+    peak_memory: Count = 0
     """Bytes; the largest value observed."""
-    exit_code: int | None = None
-    signal: int | None = None
+    exit_code: Code | None = None
+    signal: Code | None = None
     error: str | None = None
 
 
@@ -106,12 +112,12 @@ class Leaving(enum.Enum):
 class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """The first message of a worker, and its answer to `Orders.say_hello` after a daemon's restart."""
 
-    pilot: int
+    pilot: Count
     node: str
     pid: int
     version: str
-    processors: int
-    memory: int
+    processors: Count
+    memory: Count
     """Bytes that its tasks may use together."""
     deadline: float
     """Epoch seconds at which the pilot ends."""
@@ -127,10 +133,10 @@ class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
 
     results: list[Result] = []
     started: list[AttemptKey] = []
-    free_processors: int = 0
+    free_processors: Count = 0
     """Processors that no lease of the worker will take."""
-    free_memory: int = 0
-    queued: int = 0
+    free_memory: Count = 0
+    queued: Count = 0
     """Leases that are not started yet."""
     load: list[tuple[AttemptKey, float]] = []
     """Running attempts with their wall seconds so far; in heartbeats only."""

@@ -5,8 +5,8 @@ listens for the nodes and passes their bytes on to the loopback's PORT. The daem
 ssh connection, reads the line that it prints, and then sends a byte every few seconds. The relay exits
 after SILENCE seconds without input, or at its end, so a lost connection leaves none behind.
 
-The bytes are encrypted and authenticated from worker to daemon: the relay can read nothing, and the
-daemon refuses all other peers.
+The bytes are encrypted and authenticated from worker to daemon: the relay can read nothing but that the
+daemon has let a worker in, and bounds what all others cost here and there (`adaptor.protocol.gate`).
 """
 
 from __future__ import annotations
@@ -14,14 +14,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from adaptor import __version__
+from adaptor.processes.descriptors import raise_limit
 from adaptor.protocol.access import RELAYED_ACCESS, AccessError, read_access
+from adaptor.protocol.gate import BACKLOG, Gate, Room
 from adaptor.protocol.interfaces import addresses
 
 SILENCE = 20.0
@@ -29,6 +33,8 @@ SILENCE = 20.0
 _LAST_PORT_PATIENCE = 3.0
 """Seconds of tries to take over the port of the relay before this one, which may still be exiting."""
 _CHUNK = 65536
+_STRANGERS = 64
+_OWN_DESCRIPTORS = 32
 
 
 class Opened(msgspec.Struct, frozen=True):
@@ -41,25 +47,30 @@ class Opened(msgspec.Struct, frozen=True):
 
 async def relay(target: int, folder: Path, host: str | None) -> None:
     """Serve until the input ends or falls silent."""
-    server = await _listen(target, _last_port(folder))
-    async with server:
-        port = int(server.sockets[0].getsockname()[1])
-        line = msgspec.json.encode(Opened(__version__, addresses(host, port, loopback=False)))
-        os.write(sys.stdout.fileno(), line + b"\n")
+
+    async def open_inside(protocol: Callable[[], asyncio.Protocol]) -> None:
+        await asyncio.get_running_loop().create_connection(protocol, "127.0.0.1", target)
+
+    listener = await _listen(_last_port(folder))
+    port = int(listener.getsockname()[1])
+    serving = asyncio.create_task(Gate(listener, open_inside, _room(), "workers").serve())
+    line = msgspec.json.encode(Opened(__version__, addresses(host, port, loopback=False)))
+    os.write(sys.stdout.fileno(), line + b"\n")
+    try:
         await _while_input_comes()
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
 
 
-async def _listen(target: int, last_port: int) -> asyncio.Server:
-    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await _pass_on(target, reader, writer)
-
+async def _listen(last_port: int) -> socket.socket:
     everywhere = "0.0.0.0"  # noqa: S104  (the compute nodes may come by any interface)
     give_up = time.monotonic() + _LAST_PORT_PATIENCE
     while last_port and time.monotonic() < give_up:
         with contextlib.suppress(OSError):
-            return await asyncio.start_server(pass_on, everywhere, last_port, limit=_CHUNK)
+            return socket.create_server((everywhere, last_port), backlog=BACKLOG)
         await asyncio.sleep(0.2)
-    return await asyncio.start_server(pass_on, everywhere, 0, limit=_CHUNK)
+    return socket.create_server((everywhere, 0), backlog=BACKLOG)
 
 
 def _last_port(folder: Path) -> int:
@@ -72,28 +83,11 @@ def _last_port(folder: Path) -> int:
     return int(port) if port.isdigit() else 0
 
 
-async def _pass_on(target: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Both ways, until either side closes."""
-    try:
-        there, back = await asyncio.open_connection("127.0.0.1", target, limit=_CHUNK)
-    except OSError:
-        writer.close()
-        return
-    ways = [asyncio.ensure_future(_pump(reader, back)), asyncio.ensure_future(_pump(there, writer))]
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for way in ways:
-            way.cancel()
-        back.close()
-        writer.close()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(_CHUNK):
-            writer.write(data)
-            await writer.drain()
+def _room() -> Room:
+    """All descriptors but a few are for workers, and some of those for strangers."""
+    passages = (raise_limit() - _OWN_DESCRIPTORS) // 2
+    strangers = max(1, min(_STRANGERS, passages // 8))
+    return Room(known=max(1, passages - 2 * strangers), strangers=strangers)
 
 
 async def _while_input_comes() -> None:

@@ -23,7 +23,7 @@ from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, Ta
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
 from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.orders import Grant, PendingOrders
-from adaptor.scheduling.workers import HeldLease, Worker
+from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
@@ -88,7 +88,7 @@ class SchedulingState:
         self.sites = sites
         self.bags: dict[int, Bag] = {}
         """The bags with unfinished tasks or with attempts that a worker still holds."""
-        self.workers: dict[str, Worker] = {}
+        self.workers = WorkerTable()
         self.learners: dict[tuple[int, str], RuntimeLearner] = {}
         self.shares: dict[tuple[int, str], int] = defaultdict(int)
         """Processors that each bag holds at each site."""
@@ -202,7 +202,7 @@ class SchedulingState:
 
     def processors(self, site: str) -> int:
         """Processors of all workers at a site."""
-        return sum(worker.processors for worker in self.workers.values() if worker.site == site)
+        return self.workers.processors(site)
 
     def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
         """Lease a task (off the queue, or a replica) to a worker; returns the new attempt."""

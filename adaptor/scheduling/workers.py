@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -102,3 +103,26 @@ def by_pilot(workers: Iterable[Worker]) -> dict[int, list[Worker]]:
     for worker in workers:
         found.setdefault(worker.pilot, []).append(worker)
     return found
+
+
+class WorkerTable(dict[str, Worker]):
+    """The workers by id. What they have together is kept, because it is asked for with every report."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._processors: Counter[str] = Counter()
+
+    def processors(self, site: str) -> int:
+        """Of all workers at a site."""
+        return self._processors[site]
+
+    def __setitem__(self, id: str, worker: Worker) -> None:
+        if id in self:
+            del self[id]
+        super().__setitem__(id, worker)
+        self._processors[worker.site] += worker.processors
+
+    def __delitem__(self, id: str) -> None:
+        worker = self[id]
+        super().__delitem__(id)
+        self._processors[worker.site] -= worker.processors

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import backends
+from adaptor.processes.descriptors import with_usual_limit
 from adaptor.processes.environment import MARKER
 from adaptor.processes.identity import Identity, host, is_alive, is_here
 from adaptor.processes.notes import END
@@ -31,7 +32,7 @@ def launch(job: Job, note: Path, lock: int, patience: float) -> None:
     command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock)]
     try:
         done = subprocess.run(
-            command,
+            with_usual_limit(command),
             cwd=_CODE,  # the same code as ours, installed or not, and no folder in which others put something
             env={**os.environ, MARKER: job.marker},
             stdin=subprocess.DEVNULL,

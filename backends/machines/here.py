@@ -18,6 +18,7 @@ from plumbum import CommandNotFound, local
 
 from adaptor.atomic_file import write_private
 from adaptor.errors import AdaptorError
+from adaptor.processes.descriptors import with_usual_limit
 from adaptor.protocol.state_directory import private_directory
 from adaptor.units import format_duration
 from backends.base import SchedulerError
@@ -43,9 +44,10 @@ class Here:
         # plumbum adds to the environment but cannot take away from it; `env -u` can.
         inherited = {*local.env.keys(), *os.environ} - set(variables)
         removals = [word for name in sorted(inherited) for word in ("-u", name)]
+        first, *others = with_usual_limit(["env", *removals, *arguments])
         try:
-            process: Any = local["env"].popen(
-                [*removals, *arguments],
+            process: Any = local[first].popen(
+                others,
                 env=dict(variables),
                 stdin=subprocess.DEVNULL,
                 new_session=True,  # its own process group, so that all of it can be killed

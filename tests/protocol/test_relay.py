@@ -9,38 +9,53 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
+import zmq
 
 from adaptor import __version__
 from adaptor.protocol import relay
 from adaptor.protocol.access import RELAYED_ACCESS, Access, write_access
 from adaptor.protocol.relay import Opened
+from tests.protocol.curve import GREETING, call, closed_by_peer, oversized, peer
+
+
+class Daemon:
+    """A socket of the loopback that knows one key, and says again whatever it hears."""
+
+    def __init__(self) -> None:
+        self.server, self._secret = (key.decode() for key in zmq.curve_keypair())
+        self.public, self.secret = (key.decode() for key in zmq.curve_keypair())
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._router = self._context.socket(zmq.ROUTER)
+        self._router.linger = 0
+        self._router.curve_server, self._router.curve_secretkey = True, self._secret.encode()
+        self.port = self._router.bind_to_random_port("tcp://127.0.0.1")
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._over.is_set():
+            if self._router.poll(20):
+                self._router.send_multipart(self._router.recv_multipart())
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join(20)
+        self._router.close()
+        self._context.term()
 
 
 @pytest.fixture
-def echo() -> Iterator[int]:
-    """A port of the loopback at which everybody hears himself."""
-
-    def serve(connection: socket.socket) -> None:
-        with connection:
-            while data := connection.recv(65536):
-                connection.sendall(data)
-
-    def accept() -> None:
-        try:
-            while True:
-                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-        except OSError:
-            return
-
-    listener = socket.create_server(("127.0.0.1", 0))
-    threading.Thread(target=accept, daemon=True).start()
-    yield int(listener.getsockname()[1])
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
+def daemon() -> Iterator[Daemon]:
+    made = Daemon()
+    yield made
+    made.close()
 
 
 class Relay:
@@ -57,79 +72,84 @@ class Relay:
     def port(self) -> int:
         return int(self.opened.addresses[0].rpartition(":")[2])
 
-    def call(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 20)
-
     def end(self) -> int:
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(20)
 
 
-def heard(connection: socket.socket, length: int) -> bytes:
-    data = b""
-    while len(data) < length and (part := connection.recv(65536)):
-        data += part
-    return data
+def worker(relay: Relay, daemon: Daemon) -> AbstractContextManager[Any]:
+    return peer(relay.port, daemon.server, daemon.public, daemon.secret)
 
 
-def test_bytes_pass_both_ways_for_several_callers(echo: int, tmp_path: Path) -> None:
-    relay = Relay(str(echo), str(tmp_path))
+def test_bytes_pass_both_ways_for_several_callers(daemon: Daemon, tmp_path: Path) -> None:
+    relay = Relay(str(daemon.port), str(tmp_path))
     assert relay.opened.version == __version__
-    with relay.call() as one, relay.call() as other:
-        large = os.urandom(300_000)
-        sender = threading.Thread(target=one.sendall, args=(large,))
-        sender.start()
-        other.sendall(b"other")
-        assert heard(other, 5) == b"other"
-        assert heard(one, len(large)) == large
-        sender.join()
-        one.shutdown(socket.SHUT_WR)
-        assert one.recv(10) == b""
+    with worker(relay, daemon) as one, worker(relay, daemon) as other:
+        large = os.urandom(3_000_000)
+        one.send(large)
+        other.send(b"other")
+        assert other.poll(20_000)
+        assert other.recv() == b"other"
+        assert one.poll(20_000)
+        assert one.recv() == large
     assert relay.end() == 0
 
 
-def test_its_end_ends_the_callers_connections(echo: int, tmp_path: Path) -> None:
-    relay = Relay(str(echo), str(tmp_path))
-    with relay.call() as caller:
-        caller.sendall(b"x")
-        assert heard(caller, 1) == b"x"
+def test_its_end_ends_the_callers_connections(daemon: Daemon, tmp_path: Path) -> None:
+    relay = Relay(str(daemon.port), str(tmp_path))
+    with call(relay.port) as caller:
+        caller.sendall(GREETING)
+        assert caller.recv(10)
         relay.end()
-        assert caller.recv(10) == b""
+        assert closed_by_peer(caller)
+
+
+def test_a_stranger_gets_no_further_than_the_relay(daemon: Daemon, tmp_path: Path) -> None:
+    relay = Relay(str(daemon.port), str(tmp_path))
+    for said in (b"GET / HTTP/1.1\r\n\r\n", GREETING + oversized(500 * 2**20)):
+        with call(relay.port) as caller:
+            caller.sendall(said)
+            assert closed_by_peer(caller)
+    with worker(relay, daemon) as known:
+        known.send(b"news")
+        assert known.poll(20_000)
+    relay.end()
 
 
 def test_nobody_at_the_other_end_is_told_by_closing(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         nobody = closed.getsockname()[1]
     relay = Relay(str(nobody), str(tmp_path))
-    with relay.call() as caller:
-        assert caller.recv(10) == b""
+    with call(relay.port) as caller:
+        caller.sendall(GREETING)
+        assert closed_by_peer(caller)
     relay.end()
 
 
-def test_the_next_relay_listens_where_workers_still_knock(echo: int, tmp_path: Path) -> None:
-    first = Relay(str(echo), str(tmp_path), "login.example.org")
+def test_the_next_relay_listens_where_workers_still_knock(daemon: Daemon, tmp_path: Path) -> None:
+    first = Relay(str(daemon.port), str(tmp_path), "login.example.org")
     assert first.opened.addresses[0] == f"tcp://login.example.org:{first.port}"
     keys = {"server_key": "s", "public_key": "p", "secret_key": "k"}
     write_access(tmp_path / RELAYED_ACCESS, Access(addresses=first.opened.addresses, **keys))
     first.end()
-    second = Relay(str(echo), str(tmp_path))
+    second = Relay(str(daemon.port), str(tmp_path))
     assert second.port == first.port
-    third = Relay(str(echo), str(tmp_path))  # that port is taken now
+    third = Relay(str(daemon.port), str(tmp_path))  # that port is taken now
     assert third.port != second.port
     second.end()
     third.end()
 
 
 def test_without_a_sign_of_life_it_is_gone(
-    echo: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    daemon: Daemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relay, "SILENCE", 0.2)
     reading, writing = os.pipe()
     with os.fdopen(reading, "r") as nobody_speaks, open(os.devnull, "w") as unheard:
         monkeypatch.setattr(sys, "stdin", nobody_speaks)
         monkeypatch.setattr(sys, "stdout", unheard)
-        asyncio.run(asyncio.wait_for(relay.relay(echo, tmp_path, None), 20))
+        asyncio.run(asyncio.wait_for(relay.relay(daemon.port, tmp_path, None), 20))
     os.close(writing)
 
 

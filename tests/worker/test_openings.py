@@ -91,7 +91,7 @@ def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
     if leaving:
         two_bags.end_all(time.monotonic())
     else:
-        two_bags.abort(HUNG, time.monotonic())
+        two_bags.abort([HUNG], time.monotonic())
     (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)
     assert result.ending is Ending.RETURNED
     tend_until(two_bags, lambda: two_bags.idle)

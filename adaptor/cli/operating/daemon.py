@@ -7,11 +7,11 @@ import click
 from adaptor import views
 from adaptor.cli.client import ask
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.daemon_process import ensure_daemon, stop_daemon
+from adaptor.cli.daemon_process import end_daemon, ensure_daemon, stop_daemon
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import clock, plural, printable
-from adaptor.errors import NoDaemonError
+from adaptor.errors import UsageError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
@@ -65,22 +65,37 @@ def start(config: str | None, until_idle: bool, as_json: bool) -> None:
     is_flag=True,
     help="Cancel its pilots too; otherwise they continue, and the next daemon finds them.",
 )
+@click.option(
+    "--force",
+    is_flag=True,
+    help="End one that does not answer: SIGTERM, then SIGKILL. Nothing is lost; its pilots continue.",
+)
 @json_option
-def stop(pilots: bool, as_json: bool) -> None:
+def stop(pilots: bool, force: bool, as_json: bool) -> None:
     """Stop the daemon; its bags continue when it starts again.
 
     \b
-    Example:
+    Examples:
       adaptor daemon stop --pilots
+      adaptor daemon stop --force
     """
-    try:
-        pid = stop_daemon(pilots)
-    except NoDaemonError:
-        pid = None
+    pid = _stop(pilots, force)
     if as_json:
         print_json({"stopped": pid})
     else:
         click.echo("no daemon was running" if pid is None else f"stopped: process {pid}")
+
+
+def _stop(pilots: bool, force: bool) -> int | None:
+    """The process that has ended; None: there was none."""
+    if not force:
+        return stop_daemon(pilots)
+    if pilots:
+        raise UsageError(
+            "--force ends a daemon that cannot be asked to cancel its pilots; start one again, then:"
+            " adaptor daemon stop --pilots"
+        )
+    return end_daemon()
 
 
 @daemon.command()

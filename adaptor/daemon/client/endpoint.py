@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from adaptor.daemon.client.commands import RunningDaemon, serve, takes_time
-from adaptor.daemon.server import Message
+from adaptor.daemon.ports.server import Message
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.protocol import control
 

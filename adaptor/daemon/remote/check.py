@@ -28,14 +28,17 @@ _SLOW = 1.0
 _SKEW = 5.0
 """Seconds by which two clocks may differ."""
 _VERSION = "import adaptor.worker.agent, adaptor.protocol.relay; print(adaptor.__version__)"
-_GREETING = b"adaptor\n"
-_CALL = """\
+_GREETING = b"\xffadaptor\0\x7f"
+"""Begins as ZMTP does: a relay passes nothing else on (`adaptor.protocol.gate`)."""
+_CALL = f"""\
 import socket, sys
+greeting = {_GREETING!r}
 for address in sys.argv[1:]:
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), 5) as connection:
-            if connection.recv(100) == b"adaptor\\n":
+            connection.sendall(greeting)
+            if connection.recv(100) == greeting:
                 print(address)
                 break
     except OSError:
@@ -155,7 +158,9 @@ def _greeting(interface: str) -> Iterator[int]:
         with contextlib.suppress(OSError):
             while True:
                 caller, _ = listener.accept()
-                with caller:
+                with caller, contextlib.suppress(OSError):
+                    caller.settimeout(5)
+                    caller.recv(100)
                     caller.sendall(_GREETING)
 
     listener = socket.create_server((interface, 0))

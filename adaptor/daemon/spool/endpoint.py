@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection
 
 from adaptor.backoff import Backoff
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.server import Message
+from adaptor.daemon.ports.server import Message
 from adaptor.protocol.spool.exchange import DaemonFile, Exchange, Outcome, Spool, SpoolError, WorkerFile
 from adaptor.protocol.spool.flow import Arrival, Incoming, Outgoing
 from adaptor.protocol.spool.layout import Connection, address_of, daemon_file_name, parse_worker_file

@@ -1,21 +1,26 @@
 """The daemon's two sockets, one for workers and one for the command line: encrypted, allow-listed.
 
 CURVE encrypts and authenticates both ends; a key that is not on the socket's own list is turned
-away in the handshake, before any message of it is read.
+away in the handshake, before any message of it is read. Each port is a gate (`adaptor.protocol.gate`), which
+bounds what strangers cost; ZMQ itself listens on a socket that no other process can reach.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Awaitable, Callable
-from urllib.parse import urlsplit
 
 import zmq
 import zmq.asyncio
 from zmq.auth.asyncio import AsyncioAuthenticator
 
+from adaptor.daemon.ports.doors import Doors
+from adaptor.daemon.ports.inner_socket import InnerSocket
+from adaptor.daemon.ports.rooms import Rooms
 from adaptor.errors import AdaptorError
+from adaptor.protocol.gate import BACKLOG, Gate
 from adaptor.protocol.keys import Keys
 
 log = logging.getLogger(__name__)
@@ -24,6 +29,12 @@ _LARGEST_FROM_WORKER = 64 * 1024 * 1024
 _LARGEST_FROM_CLIENT = 1024 * 1024 * 1024
 _BATCH = 200
 """Messages handled before what they cause is written and sent."""
+_UNHEARD = 32
+"""Messages of one peer that wait to be heard, at most; beyond that its connection is not read. Workers repeat
+what is not acknowledged, so a daemon that falls behind would otherwise take ever more memory."""
+_HANDSHAKE = 15_000
+"""Milliseconds, at most."""
+
 
 Message = tuple[bytes, bytes]
 """The peer's identity, and what it sent."""
@@ -43,10 +54,13 @@ class _AllowList:
 
 
 class Server:
-    def __init__(self, keys: Keys, *, loopback: bool, worker_port: int = 0, client_port: int = 0) -> None:
+    def __init__(
+        self, keys: Keys, rooms: Rooms, *, loopback: bool, worker_port: int = 0, client_port: int = 0
+    ) -> None:
         """Bind both sockets.
 
         Args:
+            rooms: for how many connections.
             loopback: listen on 127.0.0.1 only, because no worker runs elsewhere.
             worker_port: 0, or a port that is taken if it is free.
 
@@ -64,8 +78,11 @@ class Server:
         """For workers that do not use the socket: each returns whether it takes a message to this worker."""
         self.workers = self._socket("worker", keys, _LARGEST_FROM_WORKER)
         self.clients = self._socket("client", keys, _LARGEST_FROM_CLIENT)
-        self.worker_port = _bind(self.workers, interface, worker_port)
-        self.client_port = _bind(self.clients, interface, client_port)
+        self._inner = (InnerSocket(self.workers), InnerSocket(self.clients))
+        outer = (_listen(interface, worker_port), _listen(interface, client_port))
+        self.worker_port, self.client_port = (int(each.getsockname()[1]) for each in outer)
+        self.worker_gate = Gate(outer[0], self._inner[0].open, rooms.workers, "workers")
+        self.client_gate = Gate(outer[1], self._inner[1].open, rooms.clients, "command line")
 
     def _socket(self, domain: str, keys: Keys, largest: int) -> zmq.asyncio.Socket:
         router = self._context.socket(zmq.ROUTER)
@@ -75,7 +92,9 @@ class Server:
         router.zap_domain = domain.encode()
         router.router_handover = True  # a worker that reconnects takes its identity over
         router.maxmsgsize = largest
+        router.handshake_ivl = _HANDSHAKE
         router.sndhwm = 10_000
+        router.rcvhwm = _UNHEARD
         router.linger = 1000
         return router
 
@@ -85,7 +104,15 @@ class Server:
         on_clients: Callable[[list[Message]], Awaitable[None]],
     ) -> None:
         """Hand over what arrives, in batches, until cancelled."""
-        await asyncio.gather(_receive(self.workers, on_workers), _receive(self.clients, on_clients))
+        doors = Doors(self.worker_gate, self.client_gate)
+        try:
+            await asyncio.gather(
+                asyncio.to_thread(doors.keep),
+                _receive(self.workers, on_workers),
+                _receive(self.clients, on_clients),
+            )
+        finally:
+            doors.close()
 
     async def send_worker(self, identity: bytes, data: bytes) -> None:
         if not any(send(identity, data) for send in self.other_transports):
@@ -98,6 +125,8 @@ class Server:
         self._authenticator.stop()
         self.workers.close()
         self.clients.close()
+        for inner in self._inner:
+            inner.close()
         self._context.term()
 
 
@@ -112,13 +141,10 @@ async def _receive(router: zmq.asyncio.Socket, handle: Callable[[list[Message]],
         await handle([(frames[0], frames[1]) for frames in batch if len(frames) == 2])
 
 
-def _bind(router: zmq.asyncio.Socket, interface: str, port: int) -> int:
+def _listen(interface: str, port: int) -> socket.socket:
     for choice in dict.fromkeys((port, 0)):
         try:
-            router.bind(f"tcp://{interface}:{choice or '*'}")
-        except zmq.ZMQError as error:
+            return socket.create_server((interface, choice), backlog=BACKLOG)
+        except OSError as error:
             log.warning("port %s cannot be bound: %s", choice, error)
-        else:
-            endpoint = router.getsockopt_string(zmq.LAST_ENDPOINT)
-            return int(urlsplit(endpoint).port or 0)
     raise AdaptorError(f"no port can be bound on {interface}")

@@ -1,0 +1,152 @@
+"""`python -m bench.limits`: the daemon under hard limits: a million tasks, 500 pilots, many results a minute.
+
+The daemon has one core, 256 descriptors as its soft limit (it may raise it to `DESCRIPTORS`), and MEMORY
+bytes of data that it may ask the system for. Its pilots are those of `bench.standin_backend`, their workers
+those of `bench.swarm`: connections of their own with the real protocol, tasks that are not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from bench.private_daemon import PrivateDaemon, private_place
+from bench.table import Row, show
+
+MEMORY = 512 * 2**20
+_SLOTS = 4
+_TASK = 0.7
+"""Seconds that a task seems to take."""
+_CONFIG = """
+sites:
+  standin:
+    backend: standin
+    processors: {processors}
+    limits: {{max_pending_requests: {pilots}, max_proc: {slots}, max_tr: 1h}}
+    initial_tr: 30m
+    pad: 10s
+    idle_timeout: 10m
+"""
+_METADATA = "Metadata-Version: 2.1\nName: adaptor-standin\nVersion: 1.0\n"
+_ENTRY_POINTS = "[adaptor.backends]\nstandin = bench.standin_backend:TYPE\n"
+_LONGEST = 600.0
+
+
+def rows(tasks: int, pilots: int, descriptors: int, seconds: float, memory: int) -> Iterator[Row]:
+    text = _CONFIG.format(processors=pilots * _SLOTS, pilots=pilots, slots=_SLOTS)
+    with private_place(text) as place:
+        _register(place)
+        limits = ["prlimit", f"--nofile=256:{descriptors}", f"--data={memory}", "taskset", "-c", "0"]
+        started = subprocess.run(
+            [*limits, sys.executable, "-m", "adaptor.cli", "daemon", "start"],
+            env=place.environment,
+            cwd=place.folder,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        if started.returncode:
+            raise SystemExit(started.stderr)
+        daemon = psutil.Process(place.pid())
+        yield Row("descriptors that the daemon may have", f"{daemon.rlimit(psutil.RLIMIT_NOFILE)[0]:,}")
+        yield Row("resident with nothing to do", _megabytes(daemon.memory_info().rss))
+        bag = place.folder / "many.bag"
+        bag.write_text("true\n" * tasks)
+        begun = time.monotonic()
+        place.adaptor("submit", "--no-env", str(bag))
+        yield Row(f"adaptor submit, {tasks:,} tasks", f"{time.monotonic() - begun:.1f} s")
+        yield Row("… the most that was resident by then", _megabytes(_peak(daemon)), _megabytes(MEMORY))
+        found, took = _pilots(place, pilots)
+        yield Row(f"{len(found)} pilots submitted and running", f"{took:.1f} s")
+        before = daemon.cpu_times()
+        said, status = _swarm(place, found, seconds)
+        after = daemon.cpu_times()
+        busy = (after.user + after.system - before.user - before.system) / seconds
+        yield Row("workers welcomed", f"{said['welcomed']:,} of {len(found):,}")
+        yield Row(
+            f"results acknowledged in {seconds:.0f} s",
+            f"{said['results']:,} = {60 * said['results'] / seconds:,.0f} a minute",
+            "≥ 100,000 a minute",
+        )
+        yield Row("… the daemon's share of its core meanwhile", f"{100 * busy:.0f} %")
+        yield Row("… `adaptor status` meanwhile, the longest", f"{status:.2f} s")
+        yield Row("descriptors open at the end", f"{daemon.num_fds():,}")
+        yield Row("the most that was resident", _megabytes(_peak(daemon)), _megabytes(MEMORY))
+        (view,) = json.loads(place.adaptor("status", "1", "--json"))["bags"]
+        yield Row("tasks done, as the journal has it", f"{view['done']:,} (failed: {view['failed']})")
+
+
+def _register(place: PrivateDaemon) -> None:
+    metadata = place.folder / "adaptor_standin-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(_METADATA)
+    (metadata / "entry_points.txt").write_text(_ENTRY_POINTS)
+    root = Path(__file__).parents[1]
+    place.environment["PYTHONPATH"] = f"{place.folder}:{root}"
+
+
+def _pilots(place: PrivateDaemon, wanted: int) -> tuple[list[int], float]:
+    """The running pilots once there are as many as wanted, and the seconds that took."""
+    begun = time.monotonic()
+    while True:
+        listed = json.loads(place.adaptor("pilot", "list", "--json"))
+        found = [int(pilot["id"]) for pilot in listed if pilot["state"] == "running"]
+        took = time.monotonic() - begun
+        if len(found) >= wanted or took > _LONGEST:
+            return found, took
+        time.sleep(0.5)
+
+
+def _swarm(place: PrivateDaemon, pilots: list[int], seconds: float) -> tuple[dict[str, int], float]:
+    """What the workers tell, and the longest time that a question took meanwhile."""
+    access = place.folder / "state" / "access-worker-standin.json"
+    words = [sys.executable, "-m", "bench.swarm", str(access), str(seconds), str(_TASK), str(_SLOTS)]
+    with subprocess.Popen(
+        [*words, *map(str, pilots)], env=place.environment, stdout=subprocess.PIPE, text=True
+    ) as swarm:
+        longest = 0.0
+        while swarm.poll() is None:
+            begun = time.monotonic()
+            with contextlib.suppress(subprocess.CalledProcessError):  # the time that it took says it
+                place.adaptor("status", "--json")
+            longest = max(longest, time.monotonic() - begun)
+            time.sleep(2.0)
+        assert swarm.stdout is not None
+        return json.loads(swarm.stdout.read()), longest
+
+
+def _peak(process: psutil.Process) -> int:
+    """Bytes that were resident at most (VmHWM)."""
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("a kernel without VmHWM")
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 2**20:.0f} MB"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench.limits", description=__doc__)
+    parser.add_argument("--tasks", type=int, default=1_000_000)
+    parser.add_argument("--pilots", type=int, default=500)
+    parser.add_argument("--descriptors", type=int, default=4096, help="the hard limit")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for which workers report results")
+    parser.add_argument("--memory", type=int, default=MEMORY, help="bytes (RLIMIT_DATA)")
+    given = parser.parse_args()
+    show("Hard limits", rows(given.tasks, given.pilots, given.descriptors, given.seconds, given.memory))
+
+
+if __name__ == "__main__":
+    os.environ.pop("ADAPTOR_DIR", None)
+    main()

@@ -1,0 +1,69 @@
+"""A batch scheduler for measurements: every request starts at once, and nothing runs in it.
+
+`bench.limits` registers it as an installed package would, and plays the workers of its pilots.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+
+from adaptor.config.schema import SiteConfig
+from adaptor.model import Limits, QueueState
+from adaptor.reports import JobReport, JobState, NodeReport
+from backends.backend_type import BackendType
+from backends.base import PilotOrder, SchedulerError
+from backends.machines.base import Machine
+
+
+class StandinBackend:
+    time_resolution = 1
+    slot_margin = 0
+    can_release = False
+
+    def __init__(self, processors: int) -> None:
+        self._processors = processors
+        self._jobs: dict[str, JobReport] = {}
+
+    def queue_state(self) -> QueueState:
+        return QueueState(now=time.time(), processors=self._processors)
+
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
+        raise SchedulerError("it has no nodes to donate")
+
+    def submit(self, order: PilotOrder) -> str:
+        self._jobs[order.tag] = JobReport(
+            id=order.tag, tag=order.tag, state=JobState.RUNNING, start=time.time()
+        )
+        return order.tag
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        return [job for tag, job in self._jobs.items() if tag in ids or tag.startswith(tag_prefix)]
+
+    def cancel(self, ids: Collection[str]) -> None:
+        for tag in ids:
+            if tag in self._jobs:
+                self._jobs[tag] = JobReport(id=tag, tag=tag, state=JobState.CANCELLED, end=time.time())
+
+    def release(self, id: str, nodes: Collection[str]) -> None:  # noqa: ARG002
+        raise SchedulerError("not offered")
+
+    def advertised_limits(self) -> Limits:
+        raise SchedulerError("the configuration has them")
+
+
+class StandinType(BackendType):
+    title = "stand-in"
+    slot_margin = 0
+    poll_interval = 5.0
+    pause = 0.5
+    on_this_machine = True
+    over_ssh = False
+    discovery_order = 2000
+
+    def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> StandinBackend:  # noqa: ARG002
+        return StandinBackend(site.processors or 1)
+
+
+TYPE = StandinType()

@@ -1,0 +1,158 @@
+"""`python -m bench.swarm ACCESS SECONDS TASK SLOTS PILOT...`: workers of many pilots in one process.
+
+Each is a connection of its own and speaks the real protocol, but its tasks are waited for, not run. Prints
+one JSON line: how many results were acknowledged in SECONDS, and how many workers were welcomed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from adaptor.protocol.access import Access, read_access
+from adaptor.protocol.messages import (
+    AttemptKey,
+    Ending,
+    FromWorker,
+    Hello,
+    Orders,
+    Report,
+    Result,
+    Welcome,
+    decode_to_worker,
+    encode,
+)
+
+_TICK = 0.25
+"""Seconds between two looks of a worker at its tasks."""
+_SAY_AGAIN = 3.0
+_HEARTBEAT = 5.0
+
+
+class SimulatedWorker:
+    """Times are epoch seconds."""
+
+    def __init__(
+        self, context: zmq.Context[Any], access: Access, pilot: int, slots: int, task: float
+    ) -> None:
+        self._pilot, self._slots, self._task = pilot, slots, task
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.setsockopt(zmq.IDENTITY, f"{pilot}-swarm-{os.getpid()}".encode())
+        self.socket.curve_serverkey = access.server_key.encode()
+        self.socket.curve_publickey = access.public_key.encode()
+        self.socket.curve_secretkey = access.secret_key.encode()
+        self.socket.connect(access.addresses[0])
+        self.welcomed = False
+        self.acknowledged = 0
+        self._queue: deque[AttemptKey] = deque()
+        self._running: dict[AttemptKey, float] = {}
+        self._unacknowledged: dict[AttemptKey, Result] = {}
+        self._sent: dict[AttemptKey, float] = {}
+        self._spoke = 0.0
+
+    def hear(self) -> None:
+        while True:
+            try:
+                data = self.socket.recv(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            message = decode_to_worker(data)
+            if isinstance(message, Welcome):
+                self.welcomed = True
+            elif isinstance(message, Orders):
+                self._follow(message)
+
+    def _follow(self, orders: Orders) -> None:
+        for key in orders.acknowledged:
+            self.acknowledged += self._unacknowledged.pop(key, None) is not None
+            self._sent.pop(key, None)
+        self._queue.extend(lease.key for lease in orders.leases)
+        for key in (*orders.abort, *orders.give_back):
+            if key in self._queue:
+                self._queue.remove(key)
+                self._unacknowledged[key] = Result(key, Ending.RETURNED)
+        if orders.say_hello:
+            self.welcomed = False
+            self._spoke = 0.0
+
+    def act(self, now: float) -> None:
+        if not self.welcomed:
+            if now - self._spoke >= _SAY_AGAIN:
+                self._say(self._hello(now), now)
+            return
+        for key, end in list(self._running.items()):
+            if end <= now:
+                del self._running[key]
+                self._unacknowledged[key] = Result(
+                    key, Ending.EXITED, started=end - self._task, wall=self._task, cpu=self._task, exit_code=0
+                )
+        started = []
+        while self._queue and len(self._running) < self._slots:
+            key = self._queue.popleft()
+            self._running[key] = now + self._task
+            started.append(key)
+        due = [key for key in self._unacknowledged if now - self._sent.get(key, 0.0) >= _SAY_AGAIN]
+        if started or due or now - self._spoke >= _HEARTBEAT:
+            self._sent.update(dict.fromkeys(due, now))
+            report = Report(
+                results=[self._unacknowledged[key] for key in due],
+                started=started,
+                free_processors=self._slots - len(self._running) - len(self._queue),
+                free_memory=2**33,
+                queued=len(self._queue),
+            )
+            self._say(report, now)
+
+    def _hello(self, now: float) -> Hello:
+        return Hello(
+            pilot=self._pilot,
+            node=f"n{self._pilot}",
+            pid=os.getpid(),
+            version="bench",
+            processors=self._slots,
+            memory=2**33,
+            deadline=now + 3600,
+            holding=[*self._queue, *self._running],
+            started=list(self._running),
+            unacknowledged=list(self._unacknowledged.values()),
+        )
+
+    def _say(self, message: FromWorker, now: float) -> None:
+        self._spoke = now
+        try:
+            self.socket.send(encode(message), zmq.NOBLOCK)
+        except zmq.Again:
+            self._spoke = 0.0
+
+
+def main() -> None:
+    path, seconds, task, slots, *pilots = sys.argv[1:]
+    context: zmq.Context[Any] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, len(pilots) + 10)
+    access = read_access(Path(path))
+    workers = [SimulatedWorker(context, access, int(pilot), int(slots), float(task)) for pilot in pilots]
+    until = time.time() + float(seconds)
+    while (now := time.time()) < until:
+        for worker in workers:
+            worker.hear()
+            worker.act(now)
+        time.sleep(max(0.0, _TICK - (time.time() - now)))
+    said = {
+        "results": sum(worker.acknowledged for worker in workers),
+        "welcomed": sum(worker.welcomed for worker in workers),
+    }
+    print(json.dumps(said))
+    sys.stdout.flush()
+    os._exit(0)  # without goodbyes: the daemon is ended next
+
+
+if __name__ == "__main__":
+    main()

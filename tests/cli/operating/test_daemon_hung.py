@@ -1,0 +1,107 @@
+"""A daemon that lives and does not answer: every command tells the same, and there is a way out."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from adaptor.cli import client, daemon_process
+from adaptor.daemon import lock, process
+from adaptor.daemon.lock import holder_of
+from tests.cli.invoking import Cli
+from tests.e2e.lab import until
+
+CONFIG = "sites: {here: {backend: local, processors: 1}}\n"
+
+
+@pytest.fixture
+def daemon(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[psutil.Process]:
+    """A real one."""
+    config = tmp_path / "site.yaml"
+    config.write_text(CONFIG)
+    process.start(state, str(config))
+    monkeypatch.setattr(client, "HANDSHAKE_TIMEOUT", 0.3)
+    monkeypatch.setattr(daemon_process, "SETTLING", 0.3)
+    holder = holder_of(state)
+    assert holder is not None
+    running = psutil.Process(holder.pid)
+    yield running
+    if running.is_running():
+        running.kill()
+        running.wait(20)
+
+
+def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Process, state: Path) -> None:
+    assert cli("daemon", "status").code == 0
+    daemon.suspend()
+    for words in (
+        ("daemon", "status"),
+        ("daemon", "start"),
+        ("daemon", "stop"),
+        ("status",),
+        ("site", "list"),
+    ):
+        outcome = cli(*words)
+        assert outcome.code == 1, words
+        assert f"(process {daemon.pid} on {socket.gethostname()}) lives but does not answer" in outcome.err
+        assert "adaptor daemon stop --force" in outcome.err
+    assert daemon.is_running()
+    assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"
+    assert not daemon.is_running() or daemon.status() == psutil.STATUS_ZOMBIE
+    assert holder_of(state) is None
+    assert cli("daemon", "stop", "--force").out == "no daemon was running\n"
+
+
+def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process, state: Path) -> None:
+    holder = holder_of(state)
+    assert holder is not None
+    assert holder.busy
+    daemon.suspend()
+    until(lambda: not holder.busy, "it is stopped", timeout=20)
+    daemon.kill()
+    daemon.wait(20)
+    assert not holder.busy
+
+
+def test_one_that_ignores_sigterm_is_killed(
+    cli: Cli, daemon: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon_process, "FORCED_GRACE", 0.5)
+    real = daemon_process.send
+
+    def lossy(target: object, number: int) -> None:
+        if number == signal.SIGKILL:
+            real(target, number)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(daemon_process, "send", lossy)
+    assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"
+
+
+def test_by_force_its_pilots_cannot_be_cancelled(cli: Cli) -> None:
+    outcome = cli("daemon", "stop", "--force", "--pilots")
+    assert outcome.code == 2
+    assert "adaptor daemon stop --pilots" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"host": "login2", "boot": "b", "pid": 1, "ticks": 1}',  # another machine's
+        f'{{"host": "{socket.gethostname()}", "boot": "of another day", "pid": 1, "ticks": 1}}',
+        "pid 1 on here",  # of another version
+    ],
+)
+def test_nobody_is_ended_who_is_not_known_to_be_the_daemon(
+    cli: Cli, daemon: psutil.Process, state: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.setattr(lock, "_JUST_TAKEN", 0.0)
+    (state / lock.LOCK).write_text(written)
+    outcome = cli("daemon", "stop", "--force")
+    assert outcome.code == 1
+    assert "no process of this machine" in outcome.err
+    assert daemon.is_running()
