@@ -126,7 +126,7 @@ MAKERS = {"local": local_site, "slurm": slurm_site, "slurm_wrappers": torque_sit
         "local",
         pytest.param("slurm", marks=pytest.mark.slurm),
         pytest.param("slurm_wrappers", marks=pytest.mark.slurm),
-        "openpbs",
+        pytest.param("openpbs", marks=pytest.mark.pbs),
         pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),
     ]
 )
