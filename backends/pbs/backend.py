@@ -27,7 +27,8 @@ from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.nodes import execution_queues, find_queue
 from backends.pbs.queue import Observation, queue_state
 from backends.pbs.rows import PbsQueue
-from backends.pbs.shape import shape_of
+from backends.pbs.shape import Shape, shape_of
+from backends.pbs.sizes import misfit
 from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
 from backends.sharing import SharedLook
@@ -101,8 +102,8 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        self._refuse_what_never_fits(order)
         shape = shape_of(order, self._processors_of_whole_nodes())
+        self._refuse_what_never_fits(order, shape)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
@@ -179,7 +180,7 @@ class PbsBackend:
             self._terms = ask_terms(self._dialect(), self._site)
         return self._terms
 
-    def _refuse_what_never_fits(self, order: PilotOrder) -> None:
+    def _refuse_what_never_fits(self, order: PilotOrder, shape: Shape) -> None:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site
@@ -189,6 +190,9 @@ class PbsBackend:
                 f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
                 "lower `limits.max_proc` of this site"
             )
+        problem = misfit(shape, site.machines, site.queue.name)
+        if problem:
+            raise SubmitRefused(problem)
         if not any(takes(each, request) for each in execution_queues(queue, terms.queues)):
             raise SubmitRefused(
                 f"no queue behind {queue.name} takes {request.p} processors for {request.tr} s: lower "

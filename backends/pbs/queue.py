@@ -43,6 +43,7 @@ def queue_state(seen: Observation) -> QueueState:
         processors=seen.site.processors,
         running=(*(_by_node if seen.whole_nodes else _by_job)(seen, held), *_active_reservations(seen, held)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
+        nodes=seen.site.machines,
     )
 
 

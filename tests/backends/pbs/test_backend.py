@@ -166,6 +166,26 @@ def test_a_request_that_a_routing_queue_would_drop_is_refused(order: PilotOrder,
     assert not (tmp_path / "qsub.arguments").exists()
 
 
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("p", "cpus", "memory", "words"),
+    [
+        (16, 1, 2 * 2**30, "16 × 1 processor and 2G of memory were asked for, .* hold 8: lower"),
+        (15, 3, None, "5 × 3 processors were asked for, each on one node, .* hold 4"),
+        (6, 6, None, "no node of queue workq has 6 processors: its nodes have 4 processors and 4G"),
+    ],
+)
+def test_a_request_that_fits_on_no_nodes_is_refused_before_pbs_sees_it(
+    order: PilotOrder, tmp_path: Path, p: int, cpus: int, memory: int | None, words: str
+) -> None:
+    wanted = msgspec.structs.replace(
+        order, request=Request(p, 600), processors_per_task=cpus, memory_per_task=memory
+    )
+    with pytest.raises(SubmitRefused, match=words):
+        backend().submit(wanted)
+    assert not (tmp_path / "qsub.arguments").exists()
+
+
 @pytest.mark.parametrize("name", [n for n, a in ANSWERS.items() if n.startswith("07-qsub-") and a.status])
 def test_every_recorded_refusal_is_one(name: str) -> None:
     with pytest.raises(SubmitRefused, match="PBS refused the request"):
