@@ -10,6 +10,7 @@ import pytest
 
 from adaptor.daemon.step import cancel_all, step
 from adaptor.errors import JournalError
+from adaptor.model import PilotState
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.fake_site import FakeSite
@@ -72,6 +73,21 @@ def test_a_submit_that_hangs_counts_until_it_is_found(site: FakeSite) -> None:
     steps(site)
     assert site.states() == ["queued"], "found by its tag"
     assert len(site.backend.orders) == 1, "and not submitted twice"
+
+
+def test_where_the_scheduler_forgets_ended_jobs_the_end_is_what_the_script_wrote(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    (order,) = site.backend.orders
+    site.backend.say(order.tag, JobState.RUNNING)
+    steps(site)
+    (pilot,) = site.state.pilots.values()
+    site.backend.reports.clear()
+    began = pilot.started or 0.0
+    (order.directory / "pilot-end.txt").write_text(f"0 no {began:.0f} {began + 30:.0f}")
+    steps(site)
+    assert pilot.state is PilotState.COMPLETED
+    assert pilot.ended == pytest.approx(began + 30, abs=1)
 
 
 def test_killed_in_the_middle_of_a_submit(site: FakeSite) -> None:
