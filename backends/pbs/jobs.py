@@ -8,12 +8,13 @@ from adaptor.reports import JobReport, JobState
 from backends.pbs.reasons import never
 from backends.pbs.rows import PbsJob
 
-_UNSTARTED = frozenset("QHWT")
+WAITING = frozenset("QHWT")
+"""States of jobs that have not started, or wait to run again."""
 
 
 def report_of(job: PbsJob, state: JobState) -> JobReport:
     """Args: state: what the dialect makes of the job."""
-    waits = job.state in _UNSTARTED
+    waits = job.state in WAITING and not state.ended
     return JobReport(
         id=job.id,
         tag=job.tag,

@@ -42,6 +42,7 @@ def answering(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("LOGNAME", "alice")
     fake("qstat", QSTAT)
     fake("pbsnodes", f"cat {FIXTURES}/02-busy-pbsnodes-av.txt")
+    fake("qmgr", "exit 1")
     fake("qsub", "printf '%s\\n' \"$@\" >qsub.arguments; echo 77.pbshead")
     fake("qselect", "echo 77.pbshead")
 
@@ -129,6 +130,45 @@ def test_a_pilot_on_a_donated_node_is_as_long_as_its_queue_allows(order: PilotOr
         "place=exclhost",
         "walltime=1800",
     ]
+
+
+SCHED = "Sched default\\n    preempt_queue_prio = 150\\n    preempt_order = "
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("order_", "rerunnable"), [("D", "n"), ("SCR", "n"), ("R", "y"), ("CR", "y"), ("R 50 D", "n"), ("", "n")]
+)
+def test_a_pilot_may_be_put_back_where_the_scheduler_has_no_other_way(
+    order: PilotOrder, fake: Fake, tmp_path: Path, order_: str, rerunnable: str
+) -> None:
+    fake("qmgr", f"printf '{SCHED}{order_}\\n'" if order_ else "exit 1")
+    site = backend(donation=DonationConfig(mode="preemptible"))
+    site.submit(msgspec.structs.replace(order, node="node04"))
+    told = (tmp_path / "qsub.arguments").read_text().splitlines()
+    assert told[told.index("-r") + 1] == rerunnable
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pilot_that_could_not_yield_is_refused(order: PilotOrder, fake: Fake, tmp_path: Path) -> None:
+    fake("qmgr", f"printf '{SCHED}C\\n'")
+    with pytest.raises(SubmitRefused, match="preempt_order is C, and pilots cannot be checkpointed"):
+        backend(donation=DonationConfig(mode="preemptible")).submit(
+            msgspec.structs.replace(order, node="node04")
+        )
+    assert not (tmp_path / "qsub.arguments").exists()
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pilot_that_was_put_back_is_deleted_and_counts_as_preempted(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "elements.txt").write_text(of_ours("77.pbshead", "05-R-preempted") + "\n")
+    fake("qdel", 'echo "$@" >deleted')
+    (found,) = backend().jobs([], "adaptor-x.hpc.")
+    assert (found.id, found.state) == ("77.pbshead", JobState.PREEMPTED)
+    assert (tmp_path / "deleted").read_text() == "77.pbshead\n"
+    fake("qdel", "exit 255")
+    with pytest.raises(SchedulerError, match="qdel failed"):  # asked again, or it would start anew
+        backend().jobs([], "adaptor-x.hpc.")
 
 
 @pytest.mark.usefixtures("answering")
