@@ -156,6 +156,7 @@ def _situation(
         remaining_tasks=remaining,
         runtime=demand.runtime,
         processors_per_task=demand.processors_per_task,
+        memory_per_task=demand.memory_per_task,
     )
 
 

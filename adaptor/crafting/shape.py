@@ -6,6 +6,7 @@ import math
 
 import msgspec
 
+from adaptor.crafting.placing import placeable
 from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
 from adaptor.model import QueueState
 from adaptor.units import round_down, round_up
@@ -32,6 +33,7 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     rules: SiteRules
     site_processors: int
+    """On which such tasks can run at the same time (`placeable`)."""
     processors_per_task: int
     runtime: float
 
@@ -39,7 +41,9 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, situation: CraftingSituation) -> RequestShape:
         return cls(
             rules=situation.rules,
-            site_processors=situation.queue.processors,
+            site_processors=placeable(
+                situation.queue, situation.processors_per_task, situation.memory_per_task
+            ),
             processors_per_task=situation.processors_per_task,
             runtime=situation.runtime,
         )
@@ -49,7 +53,9 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         """`queue` is None where the size of the site is not known yet."""
         return cls(
             rules=rules,
-            site_processors=queue.processors if queue else 0,
+            site_processors=placeable(queue, demand.processors_per_task, demand.memory_per_task)
+            if queue
+            else 0,
             processors_per_task=demand.processors_per_task,
             runtime=demand.runtime,
         )

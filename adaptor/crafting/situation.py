@@ -35,6 +35,8 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     runtime: float
     """The estimated task runtime in seconds (§4.3.1)."""
     processors_per_task: int = 1
+    memory_per_task: int | None = None
+    """Bytes; None: not counted."""
 
     @property
     def allowed_requests(self) -> int:

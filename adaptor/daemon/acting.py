@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import logging
 import re
 import sqlite3
 from collections.abc import Sequence
 
 from adaptor.budget.errors import OverBudgetError
-from adaptor.crafting.situation import Demand, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, TaskShape, Withdraw, Withhold
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import (
     Action,
     End,
     Explain,
+    GiveUp,
     LengthenPad,
     Remark,
     SubmitRequest,
     Wake,
+    WithdrawStuck,
     WithholdNodes,
 )
 from adaptor.decisions.pilots import Pilot
@@ -54,8 +57,10 @@ class _Work:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._until = site.core.now() + LONGEST
-        self._refused = False
-        """Whether the scheduler did not take a formal request."""
+        self._refused: set[TaskShape] = set()
+        """The shapes of tasks for which no formal request was taken."""
+        self._failed = False
+        """Whether the scheduler failed at a formal request."""
         self._no_more_nodes = False
         self._node_problem = ""
 
@@ -64,10 +69,12 @@ class _Work:
             case SubmitRequest():
                 await self._submit(action)
             case Withhold(reason):
-                if not self._refused:
+                if not self._refused and not self._failed:
                     _withhold(self._site, reason)
             case WithholdNodes(reason):
                 _withhold_nodes(self._site, self._node_problem or reason)
+            case GiveUp():
+                await _give_up(self._site, action)
             case Wake(name):
                 self._site.core.wakes[name].set()
             case _:
@@ -78,8 +85,11 @@ class _Work:
         self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
         if action.node:
             await self._submit_for_node(action)
-        elif not self._refused:
-            self._refused = not await submit(self._site, action)
+        elif not self._failed and action.demand.shape not in self._refused:
+            answer = await submit(self._site, action)
+            self._failed = answer is Answer.NONE
+            if answer is Answer.REFUSED:
+                self._refused.add(action.demand.shape)
 
     async def _submit_for_node(self, action: SubmitRequest) -> None:
         """What the scheduler says of one node it most likely says of all; agents fail one by one."""
@@ -90,18 +100,38 @@ class _Work:
             self._no_more_nodes = True
             site.wake.set()
             return
-        if await submit(site, action):
+        if await submit(site, action) is Answer.TAKEN:
             return
         self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
         preemptible = site.memory.settings.donation is not None and site.memory.settings.donation.preemptible
         self._no_more_nodes = preemptible or donation.failing.waiting(site.core.now())
 
 
-def _change(site: Site, action: Withdraw | End | Remark | Explain | LengthenPad) -> None:
+class Answer(enum.Enum):
+    """What became of a request."""
+
+    TAKEN = enum.auto()
+    REFUSED = enum.auto()
+    """By the scheduler, or because a budget does not hold it: another request may be taken."""
+    NONE = enum.auto()
+    """The scheduler failed."""
+
+
+async def _give_up(site: Site, action: GiveUp) -> None:
+    """Raises JournalError."""
+    core = site.core
+    if tasks := core.broker.give_up(action.bag, action.reason):
+        await core.commit()
+        site.explain("problem", f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}")
+        for wake in core.wakes.values():
+            wake.set()
+
+
+def _change(site: Site, action: Withdraw | WithdrawStuck | End | Remark | Explain | LengthenPad) -> None:
     """What changes no more than what is remembered of the site, and what the user is told."""
     memory = site.memory
     match action:
-        case Withdraw() | End():
+        case Withdraw() | WithdrawStuck() | End():
             if (pilot := memory.withdraw(action, site.core.now())) is not None:
                 site.explain("withdrawn", action.reason, pilot)
         case Remark():
@@ -137,14 +167,14 @@ def _withhold_nodes(site: Site, reason: str) -> None:
     donation.reason = reason
 
 
-async def submit(site: Site, action: SubmitRequest) -> bool:
-    """Write the intent down, then submit; whether the scheduler took it. Raises JournalError."""
+async def submit(site: Site, action: SubmitRequest) -> Answer:
+    """Write the intent down, then submit. Raises JournalError."""
     now, memory = site.core.now(), site.memory
     try:
         pilot = _intend(site, action, now)
     except OverBudgetError as error:  # another site has spent it since this was decided
         _withhold(site, str(error))
-        return False
+        return Answer.REFUSED
     if not action.node:
         site.withheld = Withheld()
     try:
@@ -152,17 +182,18 @@ async def submit(site: Site, action: SubmitRequest) -> bool:
     except JournalError:
         raise
     except AdaptorError as error:
-        memory.not_submitted(pilot, str(error), now)
+        refused = isinstance(error, SubmitRefused)
+        memory.not_submitted(pilot, str(error), now, refused=refused)
         if isinstance(error, SubmitUncertain):
             pilot.note = f"whether the scheduler has it is not yet known: {error}"
             site.explain("problem", pilot.note, pilot)
         else:
             _refused(site, pilot, error)
-        return False
+        return Answer.REFUSED if refused else Answer.NONE
     memory.submitted(pilot, job)
     site.note_change(pilot)
     site.explain("issued", action.crafted.reason, pilot)
-    return True
+    return Answer.TAKEN
 
 
 def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:

@@ -35,6 +35,7 @@ async def observe_pilots(site: Site) -> None:
         # What cannot be read now is read the next time: an end is judged with all that there is.
         if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None:
             _observe(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
+    site.memory.watch(site.core.broker, site.core.now())
     await site.core.commit()
     site.core.treasury.settle(before - set(site.pilots))
     if left:

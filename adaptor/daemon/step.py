@@ -31,6 +31,7 @@ async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
 
 async def step(site: Site) -> None:
     """Observe, decide, act. A scheduler that does not answer changes nothing. Raises JournalError."""
+    site.memory.keep_failures(site.core.broker)
     if not site.memory.is_active(site.core.broker):
         site.memory.read(None)
         return

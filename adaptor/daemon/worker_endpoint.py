@@ -82,6 +82,9 @@ class WorkerEndpoint:
                 "worker %s has been silent for %.0f s: its tasks go back", worker.id, now - worker.seen
             )
             self._core.broker.lost(worker.id, AttemptOutcome.LOST, worker.seen, now)
+            _, pilot = self._find(worker.pilot)
+            if pilot is not None:
+                pilot.fell_silent = True
             if worker.site in self._sites:  # it may have left the configuration
                 self._sites[worker.site].wake.set()
         if silent:

@@ -16,7 +16,11 @@ from adaptor.model import CraftedRequest
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Submit a request. After a refused request a driver submits no other of the same step."""
+    """Submit a request.
+
+    After a refused one a driver submits no other of the same step for tasks of its shape, and none at all
+    where the scheduler failed.
+    """
 
     crafted: CraftedRequest
     demand: Demand
@@ -30,6 +34,20 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     def kind(self) -> Allocation:
         """At which of a site's prices it is paid."""
         return "donated" if self.node else "explicit"
+
+
+class WithdrawStuck(msgspec.Struct, frozen=True):
+    """Cancel a queued pilot that the scheduler does not start; tasks of its shape pause for a while."""
+
+    pilot: int
+    reason: str
+
+
+class GiveUp(msgspec.Struct, frozen=True):
+    """End the waiting tasks of a bag as failed: nothing can ever run them."""
+
+    bag: int
+    reason: str
 
 
 class End(msgspec.Struct, frozen=True):
@@ -75,4 +93,16 @@ class Wake(msgspec.Struct, frozen=True):
     site: str
 
 
-Action = SubmitRequest | Withdraw | End | Withhold | WithholdNodes | Explain | Remark | LengthenPad | Wake
+Action = (
+    SubmitRequest
+    | Withdraw
+    | WithdrawStuck
+    | End
+    | GiveUp
+    | Withhold
+    | WithholdNodes
+    | Explain
+    | Remark
+    | LengthenPad
+    | Wake
+)

@@ -20,6 +20,7 @@ from adaptor.decisions.aims import aimed
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.impossible import give_up_impossible, why_not_for
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
@@ -77,6 +78,7 @@ class _Step:
 
     def decision(self) -> Decision:
         self._actions += on_pilots(self._snapshot)
+        self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
         told, self._memory = keep_to_quotes(self._snapshot, self._memory)
         self._actions += told
@@ -112,7 +114,9 @@ class _Step:
         part = self._divided(demands) if len(snapshot.sites) > 1 else None
         coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
         self._pause({})
-        limited = tuple(self._aimed(beside_donated(snapshot, demand, coming)) for demand in demands)
+        limited = tuple(
+            self._held_back(self._aimed(beside_donated(snapshot, demand, coming))) for demand in demands
+        )
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
         view = view_of(snapshot.here, queue, snapshot.now, limited)
         told = part.reason if part is not None else ""
@@ -138,6 +142,11 @@ class _Step:
         if found.paused:
             self._pause({**self._paused, demand.bag: found.paused})
         return found.demand
+
+    def _held_back(self, demand: Demand) -> Demand:
+        """The demand; without a request for it while such requests fail, so that the others go on."""
+        why = why_not_for(self._snapshot.here, demand, self._snapshot.now)
+        return msgspec.structs.replace(demand, most=0, why_most=why) if why else demand
 
     def _issue(self, wanted: Issue, divided: str) -> str:
         """Submit what the budgets hold. Returns the reason of the division, as long as it was not told."""

@@ -70,6 +70,16 @@ class DonationMemory:
         """Of the pilots for a node."""
         return self._refusals[node]
 
+    def submitted(self, node: str) -> None:
+        """A pilot for a node was taken."""
+        self.refusals(node).succeeded()
+        self.failing.succeeded()
+
+    def not_submitted(self, node: str, reason: str, now: float) -> None:
+        """A pilot for a node was not taken, or nobody knows whether it was."""
+        self.refusals(node).failed(now, reason)
+        self.failing.failed(now, reason)
+
     def give_back(self, node: str, at: float) -> None:
         """A local job has made one of our pilots leave."""
         self._given_back[node] = at
@@ -191,15 +201,12 @@ class DonationMemory:
         return not (handed_over or stuck or self.refusals(node).waiting(now))
 
     def _watch(self, pilot: Pilot, workers: Workers, now: float) -> None:
-        """Since when a running pilot has been without a worker."""
-        if pilot.state is not PilotState.RUNNING:
-            pilot.without_worker_since = pilot.wanted_since = None
-            return
-        self._stuck.pop(pilot.node, None)
-        if pilot.id in workers:
-            pilot.without_worker_since = None
-        elif pilot.without_worker_since is None:
-            pilot.without_worker_since = now
+        """Take in whether a pilot runs, and whether a worker of it is heard of."""
+        pilot.watch(now, heard=pilot.id in workers)
+        if pilot.state is PilotState.RUNNING:
+            self._stuck.pop(pilot.node, None)
+        else:
+            pilot.wanted_since = None
 
     def _note_wish(self, pilot: Pilot, report: NodeReport, now: float) -> None:
         """Since when a local job has wanted the node; a scheduler may change its mind."""

@@ -1,4 +1,4 @@
-"""The least that the budget of a new bag must hold. Pure."""
+"""What a new bag needs: a node that holds its tasks, and a budget that holds a request. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.crafting.placing import why_no_node_holds
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.decisions.requests import smallest
 from adaptor.errors import UsageError
-from adaptor.model import Request
+from adaptor.model import QueueState, Request
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import format_duration
 
@@ -30,6 +31,19 @@ def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
         ledger.tariff(name).reservation("explicit", spec.slots.get(name, 0) * spec.cpus, math.ceil(rules.pad))
         for name, rules in sites.items()
     )
+
+
+def check_can_run(spec: BagSpec, queues: Mapping[str, QueueState | None]) -> None:
+    """Raises UsageError: no node of any site holds a task of the bag.
+
+    `queues`: of the sites at which it may run, as last seen; None: not seen yet, and all is possible.
+    """
+    reasons = {
+        name: queue and why_no_node_holds(queue, spec.cpus, spec.memory) for name, queue in queues.items()
+    }
+    if all(reasons.values()):
+        told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        raise UsageError(f"no node can run these tasks: {told}")
 
 
 def check_holds_a_request(

@@ -17,6 +17,7 @@ from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
 from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.impossible import why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -53,7 +54,7 @@ def statuses_of(snapshot: Snapshot, memory: Memory) -> tuple[dict[str, SiteStatu
     for name, site in snapshot.sites.items():
         view = _view(site, snapshot.now)
         known = _known_profile(view, memory.profiles.get(name))
-        statuses[name] = _status(site, view, known, snapshot.now)
+        statuses[name] = _status(site, view, known, snapshot)
         if known is not None:
             profiles[name] = known
     return statuses, msgspec.structs.replace(memory, profiles=profiles)
@@ -104,12 +105,17 @@ def _view(site: SiteFacts, now: float) -> PlanningView:
     return msgspec.structs.replace(view, pilots=(*view.pilots, *_submitting(site, now)))
 
 
-def _status(site: SiteFacts, view: PlanningView, known: KnownProfile | None, now: float) -> SiteStatus:
+def _status(
+    site: SiteFacts, view: PlanningView, known: KnownProfile | None, snapshot: Snapshot
+) -> SiteStatus:
+    now = snapshot.now
+    demands = (group.at[site.name] for group in snapshot.groups if site.name in group.at)
     return SiteStatus(
         view=view,
         free=known.free if known is not None else None,
         waits=site.waits,
         closed=_closed(site, now),
+        closed_to={demand.shape: why for demand in demands if (why := why_not_for(site, demand, now))},
         lost=site.silent(now) and site.silence(now) > _given_up_after(site),
     )
 

@@ -1,18 +1,27 @@
-"""Rules on single pilots: those that can never start, those without a call from a worker, the pad."""
+"""Rules on single pilots: those that do not start, those without a worker, the pad. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import Action, End, LengthenPad, Remark
+import msgspec
+
+from adaptor.crafting.availability import availability
+from adaptor.decisions.actions import Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
-from adaptor.model import PilotState
+from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.units import format_duration
 
 UNREACHED = 40.0
 """Seconds without a call from any worker after which a running pilot is remarked on."""
+LEFT = 60.0
+"""Seconds after the farewell of its last worker after which a running request is ended."""
+SILENT = 360.0
+"""The same after its last worker fell silent; one that hears nothing from us leaves after five minutes."""
+OVERDUE = 900.0
+"""Seconds beyond its expected start for which a request may be queued although there is room for it."""
+_DOUBLINGS = 4
 
 
 def is_unheard(pilot: PilotFacts, now: float) -> bool:
@@ -27,12 +36,61 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
     site, now = snapshot.here, snapshot.now
     for pilot in site.pilots:
         if pilot.never and not pilot.leaving and pilot.state is PilotState.QUEUED:
-            yield Withdraw(pilot.id, f"the scheduler would never start it: {pilot.never}")
+            yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
+        elif why := why_overdue(site, snapshot.queue, pilot):
+            yield WithdrawStuck(pilot.id, why)
+        if why := why_forsaken(pilot, now):
+            yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)
+
+
+def why_forsaken(pilot: PilotFacts, now: float) -> str:
+    """Why nothing can come of a running request any more: all of its workers are gone. Empty: something can.
+
+    One whose workers never called is only remarked on: they may call as soon as what hinders them is over.
+    """
+    since = pilot.without_worker_since
+    called = pilot.first_hello is not None or (pilot.started or 0.0) < pilot.known_since
+    if pilot.node or pilot.leaving or since is None or not called:
+        return ""
+    if now - since <= (SILENT if pilot.fell_silent or pilot.first_hello is None else LEFT):
+        return ""
+    return f"none of its workers has been heard of for {format_duration(now - since)}"
+
+
+def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) -> str:
+    """Why to give up waiting for a queued request: there is room for it, and it does not start.
+
+    What the profile counts may not be what it needs: its tasks may not fit beside others on any node. The
+    patience doubles with each such withdrawal, for what stands in its way may be a rule that we do not see.
+    """
+    if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving:
+        return ""
+    if queue is None or pilot.submitted is None:
+        return ""
+    failures = site.stuck.of(pilot.shape).failures if pilot.shape is not None else 0
+    patience = OVERDUE * 2 ** min(failures, _DOUBLINGS)
+    expected = pilot.submitted if pilot.predicted_start is None else pilot.predicted_start
+    late = queue.now - max(expected, pilot.submitted)
+    if late <= patience or not _has_room(queue, pilot):
+        return ""
+    return f"the queue has room for it, but the scheduler has not started it for {format_duration(late)}"
+
+
+def _has_room(queue: QueueState, pilot: PilotFacts) -> bool:
+    """Whether a request could start at once beside all other jobs of the queue."""
+    idle = queue.processors - sum(job.processors for job in queue.running)
+    if idle < pilot.request.p:  # spares most steps the planning of a long queue
+        return False
+    others = tuple(job for job in queue.pending if job.id != pilot.job)
+    if len(others) == len(queue.pending):  # the scheduler does not show it as one that could start
+        return False
+    free = availability(msgspec.structs.replace(queue, pending=others))
+    return free.earliest_start(pilot.request.p, pilot.request.tr) <= queue.now
 
 
 def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:

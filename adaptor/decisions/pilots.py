@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adaptor.crafting.situation import TaskShape
 from adaptor.decisions.snapshot import PilotFacts
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
@@ -72,7 +73,11 @@ class Pilot:
         self.wanted_since: float | None = None
         """Of a donated node: since when a local job has been seen to want it."""
         self.without_worker_since: float | None = None
-        """Of a donated node: since when no worker on it is known."""
+        """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
+        self.fell_silent = False
+        """Whether a worker of it was lost without a farewell: it may be heard of again."""
+        self.shape: TaskShape | None = None
+        """Of the tasks that it was made for; None: of a pilot that an earlier daemon made."""
         self.misses = 0
         """Answers in a row that left it out."""
         self.wait_known = started is not None
@@ -114,7 +119,17 @@ class Pilot:
             unheard=self.unheard,
             wanted_since=self.wanted_since,
             without_worker_since=self.without_worker_since,
+            fell_silent=self.fell_silent,
+            job=self.job,
+            shape=self.shape,
         )
+
+    def watch(self, now: float, *, heard: bool) -> None:
+        """Take in whether a worker of it is known now."""
+        if self.state is not PilotState.RUNNING or heard:
+            self.without_worker_since, self.fell_silent = None, False
+        elif self.without_worker_since is None:
+            self.without_worker_since = now
 
     def hello(self, now: float) -> None:
         """A worker of it has called: it runs, whatever the scheduler has said so far."""
@@ -151,7 +166,7 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         pilot.started = now if pilot.started is None else pilot.started
     elif report.state is JobState.QUEUED and pilot.state is not PilotState.QUEUED:
         pilot.move(PilotState.QUEUED)
-        pilot.started = None
+        pilot.started = pilot.first_hello = None
     return before != (pilot.state, pilot.job, pilot.started)
 
 

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.backoff import Backoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import SiteRules, Withdraw
-from adaptor.decisions.actions import End, Remark, SubmitRequest
+from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.shape_backoffs import ShapeBackoffs
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
@@ -92,8 +92,11 @@ class SiteMemory:
         """Why workers could not reach the daemon; empty: they can."""
         self.unreachable_because = ""
         """What may keep workers from reaching the daemon, as a question to the user."""
-        self.refusals = Backoff(first=30, most=900)
-        self.fruitless = Backoff(first=60, most=3600, tolerated=2)
+        self.refusals = ShapeBackoffs(first=30, most=900)
+        """Formal requests in a row that the scheduler did not take."""
+        self.stuck = ShapeBackoffs(first=60, most=3600)
+        """Pilots in a row that the scheduler took and did not start."""
+        self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
         self.submitting: tuple[SubmitRequest, ...] = ()
         """Requests that are decided and not yet submitted."""
@@ -130,15 +133,11 @@ class SiteMemory:
         self.queue = queue
         self.seen = queue or self.seen
 
-    def refusals_of(self, pilot: Pilot) -> Backoff:
-        """Failures of formal requests, or of a donated node: one does not stand in the way of the other."""
-        return (
-            self.donation.refusals(pilot.node) if pilot.node and self.donation is not None else self.refusals
-        )
-
-    def fruitless_of(self, pilot: Pilot) -> Backoff:
-        """As `refusals_of`, for pilots in a row that never ran a task."""
-        return self.donation.fruitless if pilot.node and self.donation is not None else self.fruitless
+    def keep_failures(self, broker: Broker) -> None:
+        """Forget what failed for tasks of which none are left."""
+        shapes = {demand.shape for demand in broker.demands(self.name)}
+        for backoffs in (self.refusals, self.stuck, self.fruitless):
+            backoffs.keep(shapes)
 
     # --- what a decision looks at ----------------------------------------------------------------
 
@@ -154,8 +153,9 @@ class SiteMemory:
             ),
             submitting=self.submitting,
             waits=self.waits.copy(),
-            refused=self.refusals.holdoff,
-            fruitless=self.fruitless.holdoff,
+            refused=self.refusals.holdoffs,
+            stuck=self.stuck.holdoffs,
+            fruitless=self.fruitless.holdoffs,
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
             problem_since=self.problem_since,
@@ -194,6 +194,7 @@ class SiteMemory:
         """A request is about to be submitted."""
         crafted, bag = submit.crafted, submit.demand.bag
         pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)
+        pilot.shape = submit.demand.shape
         self.pilots[id] = pilot
         if bag is not None:
             broker.own_pilot(id, bag)
@@ -204,30 +205,37 @@ class SiteMemory:
     def submitted(self, pilot: Pilot, job: str) -> None:
         """The scheduler took it."""
         pilot.job = job
-        self.refusals_of(pilot).succeeded()
         if pilot.node and self.donation is not None:
-            self.donation.failing.succeeded()
+            self.donation.submitted(pilot.node)
+        else:
+            self.refusals.succeeded(pilot.shape)
         if pilot.state is PilotState.SUBMITTING:
             pilot.move(PilotState.QUEUED)
 
-    def not_submitted(self, pilot: Pilot, reason: str, now: float) -> None:
-        """The scheduler did not take it, or nobody knows whether it did."""
-        self.refusals_of(pilot).failed(now, reason)
+    def not_submitted(self, pilot: Pilot, reason: str, now: float, *, refused: bool) -> None:
+        """The scheduler did not take it, or nobody knows whether it did.
+
+        `refused`: it was asked and said no, which speaks against the request and not against the site.
+        """
         if pilot.node and self.donation is not None:
-            self.donation.failing.failed(now, reason)
+            self.donation.not_submitted(pilot.node, reason, now)
+        else:
+            self.refusals.failed(pilot.shape if refused else None, now, reason)
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
         self.pilots.pop(pilot.id, None)
         broker.forget_pilot(pilot.id)
 
-    def withdraw(self, action: Withdraw | End, now: float) -> Pilot | None:
+    def withdraw(self, action: Withdraw | WithdrawStuck | End, now: float) -> Pilot | None:
         """Mark a pilot to end; returns it. None: it has left, is leaving, or has started meanwhile."""
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.cancel_reason:
             return None
-        if isinstance(action, Withdraw) and pilot.state is PilotState.RUNNING:
+        if isinstance(action, (Withdraw, WithdrawStuck)) and pilot.state is PilotState.RUNNING:
             return None
+        if isinstance(action, WithdrawStuck) and not pilot.node:
+            self.stuck.failed(pilot.shape, now, action.reason)
         pilot.cancel_reason = action.reason
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
@@ -280,6 +288,14 @@ class SiteMemory:
 
     # --- what observations do to it --------------------------------------------------------------
 
+    def watch(self, broker: Broker, now: float) -> None:
+        """Take in which running pilots of formal requests have a worker that is heard of."""
+        workers = by_pilot(broker.of_site(self.name))
+        for pilot in self.requests:
+            pilot.watch(now, heard=pilot.id in workers)
+            if pilot.state is PilotState.RUNNING:
+                self.stuck.succeeded(pilot.shape)
+
     def meter(self, broker: Broker, pilot: Pilot, ledger: Ledger) -> None:
         """Tell the broker since when and in which units a running pilot is charged."""
         reserved = ledger.open_pilots.get(pilot.id)
@@ -313,12 +329,21 @@ class SiteMemory:
         return word, workers
 
     def judge(self, broker: Broker, pilot: Pilot, now: float) -> None:
-        """Count pilots that ran no task, so that they do not follow one another for ever."""
-        fruitless = self.fruitless_of(pilot)
-        if pilot.worked:
-            fruitless.succeeded()
-        elif pilot.state in _OF_ITS_OWN and broker.has_waiting(self.name):
-            fruitless.failed(now, pilot.end_reason or pilot.state.value)
+        """Count pilots that ran no task, so that they do not follow one another for ever.
+
+        Failures on donated nodes do not stand in the way of formal requests, nor the other way round.
+        """
+        in_vain = pilot.state in _OF_ITS_OWN and broker.has_waiting(self.name)
+        reason = pilot.end_reason or pilot.state.value
+        if pilot.node and self.donation is not None:
+            if pilot.worked:
+                self.donation.fruitless.succeeded()
+            elif in_vain:
+                self.donation.fruitless.failed(now, reason)
+        elif pilot.worked:
+            self.fruitless.succeeded(pilot.shape)
+        elif in_vain:
+            self.fruitless.failed(pilot.shape, now, reason)
 
 
 def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:

@@ -12,9 +12,10 @@ import msgspec
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup, TaskShape
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules, NodeView
 from adaptor.model import QueueState
@@ -43,7 +44,13 @@ class PilotFacts(PilotView, frozen=True, kw_only=True):
     wanted_since: float | None = None
     """Of a donated node: since when a local job has been seen to want it."""
     without_worker_since: float | None = None
-    """Of a donated node: since when no worker on it is known."""
+    """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
+    fell_silent: bool = False
+    """Whether a worker of it was lost without a farewell: it may be heard of again."""
+    job: str | None = None
+    """The scheduler's id; None while it is not known."""
+    shape: TaskShape | None = None
+    """Of the tasks that it was made for; None: not known."""
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,9 +91,11 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
-    refused: Holdoff = Holdoff()
+    refused: ShapeHoldoffs = ShapeHoldoffs()
     """Requests in a row that the scheduler did not take."""
-    fruitless: Holdoff = Holdoff()
+    stuck: ShapeHoldoffs = ShapeHoldoffs()
+    """Pilots in a row that the scheduler took and did not start."""
+    fruitless: ShapeHoldoffs = ShapeHoldoffs()
     """Pilots in a row that ended without running a task."""
     unusable: str = ""
     """Why no pilot could be of any use now; empty: it could."""

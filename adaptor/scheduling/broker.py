@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.donation.idleness import Hazard
-from adaptor.model import AttemptOutcome
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import Changes
@@ -66,6 +66,18 @@ class Broker:
                     self.state.abort(worker, key)
         self.state.forget_if_over(bag)
         return len(cancelled)
+
+    def give_up(self, bag_id: int, why: str) -> int:
+        """End the waiting tasks of a bag as failed; returns their number. Those that run go on."""
+        bag = self.state.bags.get(bag_id)
+        if bag is None:
+            return 0
+        waiting = list(bag.waiting)
+        for task in waiting:
+            bag.end(task, TaskState.FAILED)
+            self.state.note(bag, task, error=why)
+        self.state.forget_if_over(bag)
+        return len(waiting)
 
     def retry(self, bag: Bag, now: float) -> int:
         """Queue a bag's failed and cancelled tasks again with all retries; returns their number."""

@@ -57,7 +57,7 @@ class LocalBackend:
     def queue_state(self) -> QueueState:
         with self._store.locked() as lock:
             entries = self._advance(lock)
-        return queue_state(entries, self._machine.processors, time.time())
+        return queue_state(entries, self._machine, time.time())
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:  # noqa: ARG002
         """Never asked: a configuration with `donation` for a local site is refused."""
@@ -79,7 +79,7 @@ class LocalBackend:
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         with self._store.locked() as lock:
             entries = self._advance(lock)
-        pending = queue_state(entries, self._machine.processors, time.time()).pending
+        pending = queue_state(entries, self._machine, time.time()).pending
         planned = {job.id: job.planned_start for job in pending}
         wanted = set(ids)
         return [
@@ -139,7 +139,7 @@ class LocalBackend:
         entries = self._entries()
         if end_lost(entries, self._store, time.time()):
             entries = self._entries()
-        state = queue_state(entries, self._machine.processors, time.time())
+        state = queue_state(entries, self._machine, time.time())
         startable = {job.id for job in state.pending if job.planned_start == state.now}
         for entry in entries:
             if str(entry.job.id) in startable:

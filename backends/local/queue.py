@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import msgspec
+
 from adaptor.crafting.availability import schedule
-from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.model import NodeSize, PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState
 from backends.local.admission import Machine
 from backends.local.records import Entry
@@ -19,7 +21,7 @@ _OVERDUE = 1.0
 """Seconds for which a job is thought to go on that is past its limit and being ended."""
 
 
-def queue_state(entries: Iterable[Entry], processors: int, now: float) -> QueueState:
+def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> QueueState:
     """Running jobs, and waiting ones with their planned starts: `now` for those that can start.
 
     `entries` are in order of their ids. A waiting job that is larger than the site is left out.
@@ -30,12 +32,18 @@ def queue_state(entries: Iterable[Entry], processors: int, now: float) -> QueueS
         job = entry.job
         if entry.state is JobState.RUNNING:
             running.append(RunningJob(str(job.id), job.held, max(entry.limit, now + _OVERDUE)))
-        elif entry.state is JobState.QUEUED and job.held <= processors:
+        elif entry.state is JobState.QUEUED and job.held <= machine.processors:
             pending.append(PendingJob(str(job.id), job.held, job.tr))
-    queue = QueueState(now=now, processors=processors, running=tuple(running), pending=tuple(pending))
+    queue = QueueState(
+        now=now,
+        processors=machine.processors,
+        running=tuple(running),
+        pending=tuple(pending),
+        nodes=(NodeSize(1, machine.processors, machine.memory),),
+    )
     starts = schedule(queue).starts
     planned = tuple(PendingJob(job.id, job.processors, job.tr, starts[job.id]) for job in pending)
-    return QueueState(now=now, processors=processors, running=queue.running, pending=planned)
+    return msgspec.structs.replace(queue, pending=planned)
 
 
 def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobReport:

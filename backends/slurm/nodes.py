@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from adaptor.model import NodeSize
 from backends.base import SchedulerError
 from backends.slurm.rows import NodeRow
 
@@ -34,6 +35,9 @@ _OUT_FLAGS = frozenset("*!%@^")
 """Not responding; about to be powered down; about to be rebooted. `~` (powered off until a job wants
 it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in service."""
 
+_UNCOUNTED = 1
+"""MiB: what slurm.conf(5) takes for a node whose RealMemory is not configured."""
+
 _STANDSTILLS = {"down": "down", "drain": "drained", "inact": "inactive"}
 
 
@@ -58,6 +62,8 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     nodes: dict[str, SiteNode]
     related: frozenset[str]
     """The partitions whose jobs may run on these nodes, this one included."""
+    sizes: tuple[NodeSize, ...]
+    """Of all nodes of the partition, those out of service included."""
 
     @property
     def processors(self) -> int:
@@ -87,6 +93,7 @@ def find_site(rows: Collection[NodeRow], partition: str | None) -> SiteNodes:
         exclusive=own[0].exclusive,
         nodes={row.node: _node(row) for row in own if in_service(row)},
         related=frozenset(row.partition for row in rows if row.node in members),
+        sizes=_sizes(own),
     )
 
 
@@ -120,10 +127,22 @@ def in_service(row: NodeRow) -> bool:
     return row.state not in _OUT and not _OUT_FLAGS.intersection(row.flags)
 
 
+def _sizes(rows: Iterable[NodeRow]) -> tuple[NodeSize, ...]:
+    alike = Counter((_processors(row), row.memory) for row in {row.node: row for row in rows}.values())
+    return tuple(
+        NodeSize(count, processors, memory * 2**20 if memory > _UNCOUNTED else None)
+        for (processors, memory), count in alike.items()
+    )
+
+
+def _processors(row: NodeRow) -> int:
+    return row.allocated + row.idle + row.other
+
+
 def _node(row: NodeRow) -> SiteNode:
     return SiteNode(
         name=row.node,
-        processors=row.allocated + row.idle + row.other,
+        processors=_processors(row),
         allocated=row.allocated,
         memory=row.memory,
     )

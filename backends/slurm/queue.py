@@ -44,6 +44,7 @@ def queue_state(seen: Observation) -> QueueState:
         processors=seen.site.processors,
         running=(*_running_jobs(seen), *_active_reservations(seen)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
+        nodes=seen.site.sizes,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
+from typing import Any
 
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
@@ -12,12 +13,12 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
-from adaptor.model import Limits, QueueState
+from adaptor.model import Limits, NodeSize, QueueState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
-from backends.base import PilotOrder, SchedulerError
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 
 LIMITS = Limits(max_pending_requests=2, max_proc=2, max_tr=3600)
 
@@ -32,16 +33,19 @@ class FakeBackend:
         self.orders: list[PilotOrder] = []
         self.cancelled: list[str] = []
         self.shown_nodes: list[NodeReport] = []
+        self.node_sizes: tuple[NodeSize, ...] = ()
         self.silent: SchedulerError | None = None
         """Raised instead of any answer."""
         self.on_submit: SchedulerError | None = None
         """Raised by submit."""
+        self.refuses: Callable[[PilotOrder], bool] = lambda _: False
+        """Whether it says no to a request."""
         self.takes_it_all_the_same = False
         """Whether a failing submit has reached the queue."""
 
     def queue_state(self) -> QueueState:
         self._speak()
-        return QueueState(now=time.time(), processors=8)
+        return QueueState(now=time.time(), processors=8, nodes=self.node_sizes)
 
     def nodes(self, lent: Collection[str]) -> list[NodeReport]:
         self._speak()
@@ -49,6 +53,8 @@ class FakeBackend:
 
     def submit(self, order: PilotOrder) -> str:
         self.orders.append(order)
+        if self.refuses(order):
+            raise SubmitRefused("Memory specification can not be satisfied")
         if self.on_submit is None or self.takes_it_all_the_same:
             self.say(order.tag, JobState.QUEUED)
         if self.on_submit is not None:
@@ -116,12 +122,14 @@ class FakeSite:
         self.journal = Journal(self.directory)
         self.state = self._state()
 
-    def submit_bag(self, tasks: int) -> None:
-        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    def submit_bag(self, tasks: int, **options: Any) -> int:
+        """Its number; `options` are those of the bag."""
+        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, **options)
         id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
         bag = Bag(id, spec, tasks)
         bag.fill()
         self.state.core.broker.add_bag(bag, time.time())
+        return id
 
     def pilots(self) -> list[tuple[int, str, str]]:
         """Number, state and end reason of every pilot, from the journal."""

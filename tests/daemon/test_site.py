@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from adaptor.daemon.step import cancel_all, step
+from adaptor.decisions.pilot_rules import LEFT
 from adaptor.errors import JournalError
-from adaptor.model import PilotState
+from adaptor.journal.bag_views import tasks
+from adaptor.model import NodeSize, PilotState
+from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.fake_site import FakeSite
+
+GIB = 2**30
 
 
 @pytest.fixture
@@ -62,6 +68,73 @@ def test_a_refused_request_is_told_and_not_repeated_at_once(site: FakeSite) -> N
     assert site.states() == ["refused"]
     assert "invalid partition" in site.told("refused")[0]
     assert "next try at" in site.told("withheld")[-1]
+
+
+def test_a_refused_bag_holds_up_no_other(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: bool(order.memory_per_task)
+    site.submit_bag(1, memory=GIB)
+    site.submit_bag(20)
+    steps(site)
+    assert sorted(site.states()) == ["queued", "refused"]
+
+
+def test_a_bag_that_was_refused_and_cancelled_leaves_no_trace(site: FakeSite) -> None:
+    site.backend.refuses = lambda order: bool(order.memory_per_task)
+    bad = site.submit_bag(1, memory=GIB)
+    steps(site)
+    site.state.core.broker.cancel(bad)
+    steps(site)
+    site.backend.refuses = lambda _: False
+    site.submit_bag(1, memory=GIB)
+    steps(site)
+    assert site.states() == ["refused", "queued"]
+
+
+def test_a_scheduler_that_refuses_every_shape_is_left_in_peace(site: FakeSite) -> None:
+    site.backend.refuses = lambda _: True
+    for number in range(1, 30):
+        site.submit_bag(1, memory=number * GIB)
+    steps(site, 5)
+    assert len(site.backend.orders) == 4, "two in each step, until three have failed in a row"
+    assert "next try at" in site.told("withheld")[-1]
+
+
+def test_tasks_that_no_node_can_hold_fail_with_the_reason(site: FakeSite) -> None:
+    site.backend.node_sizes = (NodeSize(4, 4, 16 * GIB),)
+    bad, good = site.submit_bag(3, memory=100 * GIB), site.submit_bag(20)
+    steps(site, 2)
+    assert bad not in site.state.core.broker.state.bags
+    failed = tasks(site.journal.connection, GetTasks(bad, ["failed"], -1, 10))
+    assert [task.error for task in failed] == 3 * [
+        "no node can run it: here: each needs 100G on one node with 1 processor, and such a node has 16G; "
+        "submit with less --mem"
+    ]
+    assert set(site.states()) == {"queued"}
+    assert good in site.state.core.broker.state.bags
+
+
+def test_a_request_that_can_never_start_is_not_repeated_at_once(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    site.backend.say(site.backend.orders[0].tag, JobState.QUEUED, never="Can Never Run")
+    steps(site, 5)
+    assert len(site.backend.orders) == 1
+    assert "next try at" in site.told("withheld")[-1]
+
+
+def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    pilot = site.state.pilots[1]
+    site.backend.say(pilot.tag, JobState.RUNNING)
+    pilot.hello(time.time())
+    steps(site)
+    assert site.states() == ["running"], "it may be between two workers"
+    assert pilot.without_worker_since is not None
+    pilot.without_worker_since -= LEFT + 1
+    steps(site, 2)
+    assert site.states()[0] == "cancelled"
+    assert "none of its workers has been heard of" in site.pilots()[0][2]
 
 
 def test_a_submit_that_hangs_counts_until_it_is_found(site: FakeSite) -> None:

@@ -15,6 +15,7 @@ from adaptor.crafting.situation import Issue, PlanningView, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.state import SiteTerms
@@ -117,7 +118,7 @@ def test_nothing_is_asked_for_while_requests_fail() -> None:
     snapshot = snapshot_of(view)
     here = snapshot.sites["here"]
     refused = Holdoff(failures=1, until=view.now + 30, reason="no such account")
-    here = msgspec.structs.replace(here, refused=refused)
+    here = msgspec.structs.replace(here, refused=ShapeHoldoffs(of_all=refused))
     (told,) = decide(msgspec.structs.replace(snapshot, sites={"here": here})).actions
     assert isinstance(told, Withhold)
     assert told.reason.startswith("the last request failed (no such account); next try at ")

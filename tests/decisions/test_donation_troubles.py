@@ -131,7 +131,7 @@ def test_a_node_that_cannot_be_used_is_left_alone_for_a_while(site: DonatingSite
     site.step()
     assert refused[0] not in site.backend.donated
     assert len(site.backend.donated) == 3
-    assert not site.state.memory.refusals.waiting(time.time()), "formal requests go on"
+    assert not site.state.memory.refusals.holdoffs.by_shape, "formal requests go on"
 
 
 def test_a_node_that_cannot_be_reached_does_not_keep_others_from_being_used(

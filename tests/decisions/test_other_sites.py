@@ -106,7 +106,14 @@ def test_when_it_answers_again_what_is_too_much_is_withdrawn(
 
 
 def test_a_site_whose_requests_are_refused_gets_nothing_until_it_may_try_again(two: FakeSites) -> None:
-    two.sites["far"].memory.refusals.failed(time.time(), "invalid account")
+    two.sites["far"].memory.refusals.failed(None, time.time(), "invalid account")
+    two.submit_bag(16)
+    two.step("far", "near", "far")
+    assert two.asked() == {"near": 8, "far": 0}
+
+
+def test_tasks_of_a_shape_that_a_site_refuses_go_to_the_other(two: FakeSites) -> None:
+    two.sites["far"].memory.refusals.failed((1, None, None), time.time(), "no such memory")
     two.submit_bag(16)
     two.step("far", "near", "far")
     assert two.asked() == {"near": 8, "far": 0}

@@ -88,6 +88,8 @@ class _Work:
         self._sites = sites
         self._targets = [_target_of(group, targets) for group in groups]
         self._groups = groups
+        self._open = [_open(sites, group) for group in groups]
+        """By group: the demand at each site that may get requests for it now."""
         self._uncovered = uncovered
         self._now = max((site.view.now for site in sites.values()), default=0.0)
         self._allowed = {name: site.allowed for name, site in sites.items()}
@@ -111,7 +113,7 @@ class _Work:
 
     def _level(self, index: int, order: list[int]) -> Level:
         """Divide the first group of `order` and subtract the requests that it needs now."""
-        at = {name: demand for name, demand in self._groups[index].at.items() if name in self._sites}
+        at = self._open[index]
         requests = {name: self._requests(name, order) for name in at}
         capacities = {
             name: self._sites[name].capacity(demand, requests[name], self._now) for name, demand in at.items()
@@ -131,7 +133,7 @@ class _Work:
 
     def _requests(self, name: str, order: list[int]) -> int:
         """The requests that the site may still make, divided by the groups that follow."""
-        turns = sum(name in self._groups[index].at for index in order)
+        turns = sum(name in self._open[index] for index in order)
         return math.ceil(self._allowed[name] / turns)
 
     def late(self, name: str) -> dict[int, str]:
@@ -143,18 +145,18 @@ class _Work:
             if name in group.at and group.waiting and group.at[name].bag == pilot.bag:
                 held = self._sites[name].holds(pilot, group.at[name])
                 tasks = min(group.waiting, held + self._uncovered[index])
-                elsewhere = self._elsewhere(name, group, tasks)
+                elsewhere = self._elsewhere(name, index, tasks)
                 if elsewhere.assigned == tasks:
                     reason = why_taken_back(pilot, elsewhere, self._now)
                     return {pilot.id: reason} if reason else {}
         return {}
 
-    def _elsewhere(self, name: str, group: TaskGroup, tasks: int) -> Level:
+    def _elsewhere(self, name: str, index: int, tasks: int) -> Level:
         """`tasks` divided among the other sites."""
         others = {
             other: self._sites[other].capacity(demand, self._allowed[other], self._now)
-            for other, demand in group.at.items()
-            if other != name and other in self._sites
+            for other, demand in self._open[index].items()
+            if other != name
         }
         return level(others, tasks, self._now)
 
@@ -169,7 +171,13 @@ class _Work:
             return "; ".join([self._portion(name, levels, mine).gets, *targeted])
         portion = self._portion(name, levels, mine)
         site = self._sites[name]
-        return why_some(portion) if portion.mine else why_none(portion, site.view, site.closed)
+        return why_some(portion) if portion.mine else why_none(portion, site.view, self._closed(name, mine))
+
+    def _closed(self, name: str, mine: Sequence[int]) -> str:
+        """Why a site gets no requests for any of these groups now; empty: it may get some."""
+        site = self._sites[name]
+        reasons = [site.closed_to.get(self._groups[index].at[name].shape, "") for index in mine]
+        return site.closed or (reasons[0] if reasons and all(reasons) else "")
 
     def _target(self, index: int) -> TargetShares | None:
         """The target shares of a group that has uncovered tasks; else None."""
@@ -190,6 +198,15 @@ class _Work:
             first=self._first.get(name, math.inf) - self._now,
             late=site.delay(site.view.rules.limits.max_proc, self._now),
         )
+
+
+def _open(sites: Mapping[str, SiteStatus], group: TaskGroup) -> dict[str, Demand]:
+    """The demand of a group at each site that may get requests for it."""
+    return {
+        name: demand
+        for name, demand in group.at.items()
+        if name in sites and demand.shape not in sites[name].closed_to
+    }
 
 
 def _target_of(group: TaskGroup, targets: Mapping[int, TargetShares]) -> TargetShares | None:

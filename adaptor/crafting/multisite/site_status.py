@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from adaptor.crafting.multisite.capacity import Capacity
@@ -9,7 +11,7 @@ from adaptor.crafting.multisite.lateness import lateness
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import Demand, PilotView, PlanningView
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, TaskShape
 from adaptor.model import PilotState
 
 NO_ANSWER = "its scheduler does not answer"
@@ -25,6 +27,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     closed: str = ""
     """Why the site must not get requests now; empty: it may."""
+    closed_to: Mapping[TaskShape, str] = {}
+    """By shape of task: why the site must not get requests for such tasks now."""
     lost: bool = False
     """Silent for too long: only workers that still send messages count, no other pilots."""
 

@@ -18,6 +18,7 @@ from adaptor.daemon.client.credits import (
 from adaptor.daemon.client.site_views import read_slots, site_view
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
+from adaptor.decisions.new_bags import check_can_run
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.journal.queries import READING, answer
 from adaptor.journal.recovery import load_bag
@@ -125,8 +126,9 @@ def _check(running: RunningDaemon, given: control.BagInput) -> None:
         raise UsageError("a bag needs at least one task")
     if spec.allocation == "transparent":
         _check_donation(running, spec.sites or tuple(running.sites))
-    limits = [running.sites[name].memory.limits for name in spec.sites or running.sites]
-    largest = max(limit.max_proc for limit in limits)
+    memories = {name: running.sites[name].memory for name in spec.sites or running.sites}
+    check_can_run(spec, {name: memory.seen for name, memory in memories.items()})
+    largest = max(memory.limits.max_proc for memory in memories.values())
     if spec.cpus > largest:
         raise UsageError(f"tasks of {spec.cpus} cpus fit into no request: max_proc is {largest}")
 

@@ -12,7 +12,17 @@ from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import Withdraw
-from adaptor.decisions.actions import Action, End, LengthenPad, Remark, SubmitRequest, Wake, WithholdNodes
+from adaptor.decisions.actions import (
+    Action,
+    End,
+    GiveUp,
+    LengthenPad,
+    Remark,
+    SubmitRequest,
+    Wake,
+    WithdrawStuck,
+    WithholdNodes,
+)
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
@@ -83,6 +93,7 @@ class SimulatedDriver:
 
     def step(self, site: str, now: float) -> Iterable[str]:
         memory, woken = self._memories[site], set[str]()
+        memory.keep_failures(self.broker)
         if not memory.is_active(self.broker):
             memory.read(None)
             return woken
@@ -107,6 +118,7 @@ class SimulatedDriver:
             if not pilot.in_system:
                 self._ended(memory, pilot, now)
                 woken.add(site)
+        memory.watch(self.broker, now)
         if memory.wants_nodes(self.broker, now):
             memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
         memory.read(simulated.queue_state() if memory.wants_queue(self.broker) else None)
@@ -128,11 +140,13 @@ class SimulatedDriver:
         match action:
             case SubmitRequest():
                 self._submit(memory, action, now)
-            case Withdraw() | End():
+            case Withdraw() | WithdrawStuck() | End():
                 pilot = memory.withdraw(action, now)
                 if pilot is not None and pilot.job is not None:
                     self._sites[site].cancel([pilot.job])
                     woken.add(site)
+            case GiveUp(bag, reason):
+                self.broker.give_up(bag, reason)
             case LengthenPad(pad):
                 memory.lengthen_pad(self.broker, pad)
             case Remark():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from adaptor.model import PendingJob
 from adaptor.reports import JobState
+from backends.local.admission import Machine
 from backends.local.queue import queue_state
 from backends.local.records import End, Entry, Job, Start
 
@@ -41,7 +42,9 @@ def running(id: int, held: int, tr: int, started: float) -> Entry:
 
 
 def starts(*entries: Entry, processors: int = 4) -> dict[str, float | None]:
-    return {job.id: job.planned_start for job in queue_state(entries, processors, NOW).pending}
+    return {
+        job.id: job.planned_start for job in queue_state(entries, Machine(processors, 2**30), NOW).pending
+    }
 
 
 def test_first_come_first_served() -> None:
@@ -58,7 +61,7 @@ def test_a_short_job_is_backfilled_where_it_delays_nobody() -> None:
 
 
 def test_a_job_past_its_limit_still_holds_its_processors() -> None:
-    state = queue_state([running(1, 4, 10, NOW - 20), waiting(2, 1, 5)], 4, NOW)
+    state = queue_state([running(1, 4, 10, NOW - 20), waiting(2, 1, 5)], Machine(4, 2**30), NOW)
     assert state.running[0].end > NOW
     assert state.pending[0].planned_start == state.running[0].end
 
@@ -90,7 +93,11 @@ requests = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 50)), min_size=1
 
 @given(requests)
 def test_the_plan_never_uses_more_than_there_is(shapes: list[tuple[int, int]]) -> None:
-    plan = list(queue_state([waiting(i, p, tr) for i, (p, tr) in enumerate(shapes, 1)], 4, NOW).pending)
+    plan = list(
+        queue_state(
+            [waiting(i, p, tr) for i, (p, tr) in enumerate(shapes, 1)], Machine(4, 2**30), NOW
+        ).pending
+    )
     assert len(plan) == len(shapes)
     assert all(used(plan, job.planned_start or 0.0) <= 4 for job in plan)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.model import PendingJob, RunningJob
+from adaptor.model import NodeSize, PendingJob, RunningJob
 from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
 from backends.slurm import parse
@@ -51,6 +51,19 @@ def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
         PendingJob("12", 16, 900, 1795257660),
         PendingJob("13", 1, 60, NOW),
     )
+
+
+def test_the_sizes_of_all_nodes_are_told_also_of_those_out_of_service() -> None:
+    larger = msgspec.structs.replace(node("n3"), idle=8, memory=64000)
+    state = queue_state(
+        seen([node("n1", 2), node("n2", 0, "down"), larger, node("x1", partition="other")], [])
+    )
+    assert set(state.nodes) == {NodeSize(2, 4, 1000 * 2**20), NodeSize(1, 8, 64000 * 2**20)}
+
+
+def test_memory_that_nobody_configured_is_not_counted() -> None:
+    unknown = msgspec.structs.replace(node("n1"), memory=1)
+    assert queue_state(seen([unknown], [])).nodes == (NodeSize(1, 4, None),)
 
 
 @pytest.mark.parametrize("state", ["down", "drained", "draining", "allocated*", "idle!", "inval", "fail"])

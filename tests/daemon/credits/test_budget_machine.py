@@ -59,7 +59,7 @@ class Machine:
                 assert balance is not None
                 set_budget(self.site, bag, (balance.used + balance.reserved) / 1e6 + 0.1)
         backend.on_submit = SubmitRefused("no") if event == "refuse" else None
-        self.site.state.memory.refusals.succeeded()
+        self.site.state.memory.refusals.keep(())
         self.site.step()
 
     def _price(self, explicit: int) -> None:

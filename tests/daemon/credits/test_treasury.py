@@ -208,7 +208,7 @@ def _happen(site: FakeSite, event: str, number: int, bags: list[int]) -> None:
         assert balance is not None
         set_budget(site, bag, (balance.used + balance.reserved) / 1e6 + 0.1)
     site.backend.on_submit = SubmitRefused("no") if event == "refuse" else None
-    site.state.memory.refusals.succeeded()
+    site.state.memory.refusals.keep(())
     steps(site)
 
 

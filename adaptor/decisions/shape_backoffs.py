@@ -1,0 +1,74 @@
+"""When to try again after failures, by shape of task: one impossible bag holds up no other. Pure.
+
+A scheduler that refuses several shapes in a row most likely refuses all; then the whole site pauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from adaptor.backoff import Backoff, Holdoff
+from adaptor.crafting.situation import TaskShape
+
+SHAPES_IN_A_ROW = 3
+"""So many shapes that failed without a success in between speak against the site, not against the tasks."""
+
+
+class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
+    """Where `ShapeBackoffs` stand."""
+
+    of_all: Holdoff = Holdoff()
+    """Of whatever task."""
+    by_shape: Mapping[TaskShape, Holdoff] = {}
+
+    def of(self, shape: TaskShape) -> Holdoff:
+        return self.by_shape.get(shape, Holdoff())
+
+
+class ShapeBackoffs:
+    """One `Backoff` for each shape of task that failed, and one for the site."""
+
+    def __init__(self, first: float, most: float, tolerated: int = 0) -> None:
+        """As for `Backoff`, seconds and failures in a row."""
+        self._terms = (first, most, tolerated)
+        self._all = Backoff(first, most, tolerated)
+        self._by_shape: dict[TaskShape, Backoff] = {}
+        self._in_a_row: set[TaskShape] = set()
+        """The shapes that failed since the last success, where it was not the site that failed."""
+
+    def failed(self, shape: TaskShape | None, now: float, reason: str) -> None:
+        """`shape` is None where the failure says nothing of the tasks, or where they are not known."""
+        if shape is None:
+            self._all.failed(now, reason)
+            return
+        self._by_shape.setdefault(shape, Backoff(*self._terms)).failed(now, reason)
+        self._in_a_row.add(shape)
+        if len(self._in_a_row) >= SHAPES_IN_A_ROW:
+            self._all.failed(now, reason)
+
+    def succeeded(self, shape: TaskShape | None) -> None:
+        self._all.succeeded()
+        self._in_a_row.clear()
+        if shape is not None:
+            self._by_shape.pop(shape, None)
+
+    def keep(self, shapes: Collection[TaskShape]) -> None:
+        """Forget the failures of all shapes but those that still wait."""
+        gone = self._by_shape.keys() - set(shapes)
+        for shape in gone:
+            del self._by_shape[shape]
+        if self._in_a_row & gone:
+            before = len(self._in_a_row)
+            self._in_a_row -= gone
+            if len(self._in_a_row) < SHAPES_IN_A_ROW <= before:
+                self._all.succeeded()
+
+    @property
+    def holdoffs(self) -> ShapeHoldoffs:
+        """Where they stand, for a decision to look at."""
+        return ShapeHoldoffs(
+            of_all=self._all.holdoff,
+            by_shape={shape: each.holdoff for shape, each in self._by_shape.items()},
+        )
