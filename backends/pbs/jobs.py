@@ -14,7 +14,8 @@ WAITING = frozenset("QHWT")
 
 def report_of(job: PbsJob, state: JobState) -> JobReport:
     """Args: state: what the dialect makes of the job."""
-    waits = job.state in WAITING and not state.ended
+    put_back = job.state in WAITING and bool(state.ended)
+    waits = job.state in WAITING and not put_back
     return JobReport(
         id=job.id,
         tag=job.tag,
@@ -24,6 +25,6 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
         nodes=job.hosts,
-        reason=job.comment,
+        reason="" if put_back else job.comment,  # which then says why it does not start again
         never=never(job) if waits else "",
     )

@@ -24,23 +24,14 @@ from tests.clusters.openpbs_conf import (
     ClusterOptions,
     halves,
     head_conf,
-    mom_config,
-    node_conf,
     settings,
 )
+from tests.clusters.openpbs_home import SEARCH_PATH, make_home
 from tests.clusters.pbs_network import Network
 from tests.clusters.processes import dying_with_us, kill_all
 
-_PATH = f"{EXEC}/bin:{EXEC}/sbin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PATIENCE = 60.0
 """Seconds in which every step of a start must be over."""
-_MOM_FOLDERS = {
-    **dict.fromkeys(("aux", "mom_logs"), 0o755),
-    **dict.fromkeys(("checkpoint", "mom_priv/config.d"), 0o700),
-    **dict.fromkeys(("mom_priv", "mom_priv/jobs"), 0o751),
-    **dict.fromkeys(("mom_priv/hooks", "mom_priv/hooks/tmp"), 0o750),
-    **dict.fromkeys(("spool", "undelivered"), 0o1777),
-}
 
 
 class ClusterError(RuntimeError):
@@ -86,7 +77,7 @@ class ThrowawayOpenPbs:
     @property
     def env(self) -> dict[str, str]:
         """What a client of this cluster needs in its environment."""
-        return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', _PATH)}"}
+        return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', SEARCH_PATH)}"}
 
     def __enter__(self) -> ThrowawayOpenPbs:
         self.start()
@@ -192,24 +183,13 @@ class ThrowawayOpenPbs:
         self._until(lambda: not self._server_processes(), "the first server does not end")
 
     def _make_node(self, node: str, *, split: bool) -> None:
-        home = self.root / node
-        home.mkdir()
-        for folder in _MOM_FOLDERS:
-            (home / folder).mkdir(parents=True, exist_ok=True)
-        for folder, mode in _MOM_FOLDERS.items():
-            (home / folder).chmod(mode)
-        shutil.copy(self.root / "head" / "pbs_version", home)
-        (home / "pbs_environment").write_text(f"PATH={_PATH}\nPBS_CONF_FILE={self.conf}\n", encoding="utf-8")
-        (home / "mom_priv" / "config").write_text(mom_config(self.network.head), encoding="utf-8")
-        conf = self.root / f"{node}.conf"
-        conf.write_text(node_conf(self.root, self.network.head, node), encoding="utf-8")
+        conf = make_home(self.root, self.network.head, node)
         if split:
             definition = self.root / f"{node}.vnodes"
             definition.write_text(halves(node, self.options), encoding="utf-8")
-            self._run(
-                self.network.on(node, ["pbs_mom", "-s", "insert", "halves", str(definition)]),
-                environment={"PBS_CONF_FILE": str(conf), "PATH": _PATH},
-            )
+            environment = {"PBS_CONF_FILE": str(conf), "PATH": SEARCH_PATH}
+            insert = ["pbs_mom", "-s", "insert", "halves", str(definition)]
+            self._run(self.network.on(node, insert), environment=environment)
 
     def _start_daemon(self, name: str) -> None:
         self._spawn(name, self.network.head, [name, "-N"], self.conf)
@@ -218,7 +198,7 @@ class ThrowawayOpenPbs:
         with (self.root / f"{name}.out").open("ab") as output:
             self._daemons[name] = subprocess.Popen(
                 [*dying_with_us(), *self.network.on(host, command)],
-                env={"PATH": _PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"},
+                env={"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"},
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -253,7 +233,7 @@ class ThrowawayOpenPbs:
         return len(states) == self.options.nodes + 2 * halves and set(states) == {"free"}
 
     def _on_head(self, command: Sequence[str], text: str = "", *, check: bool = True) -> str:
-        environment = {"PATH": _PATH, "PBS_CONF_FILE": str(self.conf)}
+        environment = {"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(self.conf)}
         return self._run(
             self.network.on(self.network.head, command), check=check, environment=environment, text=text
         )

@@ -41,7 +41,7 @@ def test_nodes_that_are_always_given_whole_are_reserved_whole() -> None:
 
 
 def test_the_queue_shows_all_of_it_as_in_use() -> None:
-    nodes = [node("n1", 0, "resv-exclusive"), *NODES[1:]]
+    nodes = [node("n1", 1, "resv-exclusive"), *NODES[1:]]  # PBS counts what it has as assigned
     held = kept(msgspec.structs.replace(HELD, exclusive=True, nodes={"n1": 1}), nodes, whole_nodes=False)
     (running,) = look(nodes, [], reservations=[held]).running
     assert (running.id, running.processors) == ("reservation R1", 4)
