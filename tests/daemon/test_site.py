@@ -163,6 +163,23 @@ def test_where_the_scheduler_forgets_ended_jobs_the_end_is_what_the_script_wrote
     assert pilot.ended == pytest.approx(began + 30, abs=1)
 
 
+def test_a_person_waits_for_one_hung_question_only(site: FakeSite) -> None:
+    asked: list[str] = []
+
+    def hang(name: str) -> str:
+        asked.append(name)
+        raise SchedulerError("qstat did not answer within 30s")
+
+    async def both() -> list[str | None]:
+        first, second = (site.state.ask(lambda n=n: hang(n), patient=n == "step") for n in ("step", "view"))  # type: ignore[misc]
+        return list(await asyncio.gather(first, second))
+
+    assert asyncio.run(both()) == [None, None]
+    assert asked == ["step"]
+    assert "did not answer" in site.state.memory.problem
+    assert asyncio.run(site.state.ask(lambda: "an answer", patient=False)) == "an answer"
+
+
 def test_killed_in_the_middle_of_a_submit(site: FakeSite) -> None:
     site.backend.on_submit = SubmitUncertain("killed")
     site.backend.takes_it_all_the_same = True
