@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
+from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
@@ -204,7 +205,7 @@ class PbsBackend:
         reasons = [refusal(each, request) for each in execution_queues(queue, terms.queues)]
         if all(reasons):
             raise SubmitRefused(
-                f"no queue behind {queue.name} takes {request.p} processors for {request.tr} s: "
+                f"queue {queue.name} takes no {counted(request.p, 'processor')} for {request.tr} s: "
                 + "; ".join(reasons)
             )
 

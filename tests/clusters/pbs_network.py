@@ -25,7 +25,8 @@ _MOST = 200
 """Clusters at the same time."""
 _AS_HOST = """
 ulimit -n 4096 # daemons of PBS close all descriptors that they might have, one by one
-mount --bind "$1" /etc/nsswitch.conf # nothing answers to questions about names there
+mount --bind "$1/nsswitch.conf" /etc/nsswitch.conf # nothing answers to questions about names there
+if [ -d /run/postgresql ]; then mount --bind "$1/sockets" /run/postgresql; fi # a port is a file there
 hostname "$0"
 shift
 exec "$@"
@@ -43,8 +44,11 @@ class Network:
         self.head = f"pbs{self.number}head"
         self.nodes = tuple(f"pbs{self.number}n{n}" for n in range(1, nodes + 1))
         self._remove_leftovers()
-        self._names = root / "nsswitch.conf"
-        self._names.write_text(_NAMES, encoding="utf-8")
+        self._root = root
+        (root / "nsswitch.conf").write_text(_NAMES, encoding="utf-8")
+        sockets = root / "sockets"
+        sockets.mkdir(exist_ok=True)
+        sockets.chmod(0o1777)
         self._lock.truncate(0)
         self._lock.write(str(root))
         self._lock.flush()
@@ -64,7 +68,7 @@ class Network:
         """The words of a command that runs as if on a host; the process that they start becomes it."""
         return [
             *("nsenter", f"--net=/run/netns/{host}", "unshare", "--uts", "--mount"),
-            *("sh", "-c", _AS_HOST, host, str(self._names), *command),
+            *("sh", "-c", _AS_HOST, host, str(self._root), *command),
         ]
 
     def processes(self, host: str) -> list[psutil.Process]:

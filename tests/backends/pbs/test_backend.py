@@ -174,7 +174,7 @@ def test_a_pilot_that_was_put_back_is_deleted_and_counts_as_preempted(fake: Fake
 @pytest.mark.usefixtures("answering")
 def test_a_pilot_on_a_donated_node_that_no_queue_takes_is_refused(order: PilotOrder, tmp_path: Path) -> None:
     pilot = msgspec.structs.replace(order, request=Request(12, 600), node="node04")
-    with pytest.raises(SubmitRefused, match="no queue behind limited takes 12 processors"):
+    with pytest.raises(SubmitRefused, match="queue limited takes no 12 processors"):
         backend(donation=DonationConfig(mode="preemptible", partition="limited")).submit(pilot)
     with pytest.raises(SchedulerError, match="PBS has no queue night"):
         backend(donation=DonationConfig(mode="preemptible", partition="night")).submit(pilot)
