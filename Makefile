@@ -10,7 +10,7 @@ DEMO   := demo-out
 RULES  := crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test lint bench derose slurm install dev clean
+.PHONY: help demo quick test lint bench derose slurm pbs install dev clean
 
 help:
 	@echo "make demo    render a picture in 256 parts on this machine: the whole way of a bag"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
+	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
 
 install: $(VENV)/installed
@@ -69,6 +70,9 @@ bench: dev
 slurm: dev
 	./tests/clusters/install-slurm
 	$(BIN)/python -m tests.clusters.slurm
+
+pbs: dev
+	$(BIN)/python -m tests.clusters.play_openpbs
 
 clean:
 	rm -rf $(VENV) $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -8,19 +8,36 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.decisions.pilots import Pilot
 from adaptor.protocol.decoding import decoded
 from adaptor.protocol.messages import Result
+from adaptor.reports import JobReport, JobState
 from backends.machines.base import Machine
 
 log = logging.getLogger(__name__)
 
 KEPT = 50
 """Folders of ended pilots that are kept."""
-_PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out")
+_END = "pilot-end.txt"
+"""`STATUS TOLD BEGAN ENDED`: exit status, whether it was told to leave (yes, no), epoch seconds."""
+_PATTERNS = ("unsent-*.msgpack", "unreachable-*.txt", "*.out", _END)
+_TOLD_EARLY = 15.0
+"""Seconds by which a script is told of the end of its walltime early: it starts later than its job."""
 _LARGEST = 16 * 2**20
 """Bytes of a file that are read, its last ones."""
 
 _results: msgspec.msgpack.Decoder[list[Result]] = msgspec.msgpack.Decoder(list[Result])
+
+
+class OwnEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """How a pilot's script ended, as it wrote itself."""
+
+    status: int
+    """Its exit status."""
+    told: bool
+    """Whether the scheduler told it to leave."""
+    began: float
+    ended: float
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +49,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What workers that could not reach the daemon wrote, one sentence each."""
     last_words: str = ""
     """The last line of the scheduler's log, which often says why a pilot failed."""
+    own_end: OwnEnd | None = None
+    """None: the script has not ended by itself, or its scheduler's template writes no such note."""
 
 
 NOTHING = Evidence()
@@ -55,7 +74,34 @@ def evidence(machine: Machine, folder: Path) -> Evidence:
         results=[result for name in sorted(unsent) for result in _decoded(folder / name, unsent[name])],
         complaints=" ".join(_text(data).strip() for data in spoken),
         last_words=_last_words(logs),
+        own_end=_own_end(found.get(_END, b"")),
     )
+
+
+def own_report(pilot: Pilot, end: OwnEnd) -> JobReport:
+    """A pilot's own word on its end, where its scheduler remembers no ended jobs."""
+    if not end.told:
+        state = JobState.COMPLETED if end.status == 0 else JobState.FAILED
+    elif end.ended - end.began >= pilot.granted - _TOLD_EARLY:
+        state = JobState.WALLTIME
+    else:
+        state = JobState.CANCELLED
+    return JobReport(
+        id=pilot.job or "",
+        tag=pilot.tag,
+        state=state,
+        start=end.began if pilot.started is None else pilot.started,
+        end=end.ended,
+    )
+
+
+def _own_end(data: bytes) -> OwnEnd | None:
+    words = _text(data).split()
+    try:
+        status, told, began, ended = words
+        return OwnEnd(status=int(status), told=told == "yes", began=float(began), ended=float(ended))
+    except ValueError:
+        return None
 
 
 def _decoded(path: Path, data: bytes) -> list[Result]:

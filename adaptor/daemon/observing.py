@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from functools import partial
 
-from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
+from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
@@ -75,6 +75,8 @@ async def _prune(site: Site) -> None:
 
 def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence | None) -> None:
     now, core = site.core.now(), site.core
+    if report is None and pilot.job is not None and left is not None and left.own_end is not None:
+        report = own_report(pilot, left.own_end)
     if report is None:
         alive = bool(core.broker.of_pilot(pilot.id))
         changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)

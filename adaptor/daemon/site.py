@@ -91,6 +91,7 @@ class Site:
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()
+        self._unanswered_questions = 0
 
     @property
     def pilots(self) -> dict[int, Pilot]:
@@ -116,10 +117,17 @@ class Site:
         rows = self.core.journal.pilots_in_system()
         self.memory.pilots = {row.id: _pilot(row, now) for row in rows if row.site == self.name}
 
-    async def ask(self, question: Callable[[], T]) -> T | None:
-        """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why."""
-        memory = self.memory
+    async def ask(self, question: Callable[[], T], *, patient: bool = True) -> T | None:
+        """The answer of the scheduler, in a thread; None: it has none, and `memory.problem` says why.
+
+        Args:
+            patient: whether it is asked even if it did not answer the question before this one, for which
+                this one has waited: a person need not wait for two.
+        """
+        memory, unanswered = self.memory, self._unanswered_questions
         async with self._one_question:
+            if not patient and self._unanswered_questions > unanswered:
+                return None
             asked = memory.asked_since = self.core.now()
             try:
                 answer = await asyncio.to_thread(question)
@@ -133,6 +141,7 @@ class Site:
 
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory
+        self._unanswered_questions += 1
         if problem != memory.problem:
             self.explain("problem", problem)
         memory.problem = problem

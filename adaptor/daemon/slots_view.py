@@ -54,7 +54,8 @@ def read_site(name: str, config: SiteConfig) -> SlotsView:
     """The free slots of a site's queue, read now; one that does not answer has a problem instead."""
     try:
         backend = make_backend(name, config, private_directory(state_directory()))
+        queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
         rules = site_rules(config, backend, limits_of(config, backend), float(config.pad))
-        return slots_view(name, backend.queue_state(), rules)
+        return slots_view(name, queue, rules)
     except SchedulerError as error:
         return unread(name, str(error))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
+from adaptor.units import counted
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
@@ -21,13 +22,15 @@ from backends.pbs.choosing import choose
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import NodesSeen, donatable, node_reports
 from backends.pbs.environment import asking_environment, submitting_environment
-from backends.pbs.jobs import report_of
-from backends.pbs.limits import ceilings, takes
+from backends.pbs.jobs import WAITING, report_of
+from backends.pbs.limits import ceilings, refusal
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.nodes import execution_queues, find_queue
 from backends.pbs.queue import Observation, queue_state
+from backends.pbs.reserving import kept
 from backends.pbs.rows import PbsQueue
-from backends.pbs.shape import shape_of
+from backends.pbs.shape import Shape, shape_of
+from backends.pbs.sizes import misfit
 from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
 from backends.sharing import SharedLook
@@ -101,8 +104,8 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        self._refuse_what_never_fits(order)
         shape = shape_of(order, self._processors_of_whole_nodes())
+        self._refuse_what_never_fits(order, shape)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
@@ -125,13 +128,18 @@ class PbsBackend:
         return dialect.accepted_id(answer)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
-        """See `backends.base.Backend`."""
+        """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
         dialect = self._dialect()
-        return [
-            report_of(job, dialect.state_of(job))
-            for job in dialect.own_jobs(ids)
-            if job.id in ids or job.tag.startswith(tag_prefix)
+        found = [job for job in dialect.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
+        reports = [report_of(job, dialect.state_of(job)) for job in found]
+        put_back = [
+            job.id
+            for job, report in zip(found, reports, strict=True)
+            if job.state in WAITING and report.state.ended
         ]
+        if put_back:
+            self.cancel(put_back)
+        return reports
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
@@ -164,13 +172,15 @@ class PbsBackend:
         standstill = terms.standstill
         if standstill:
             raise SchedulerError(f"{standstill}: no job starts at the moment")
+        whole_nodes = self._site.whole_nodes or terms.site.exclusive
+        others = (held for held in terms.reservations if held.queue != terms.site.queue.name)
         return Observation(
             now=now,
             site=terms.site,
             jobs=dialect.queue(terms.nodes),
             queues=terms.queues,
-            reservations=[held for held in terms.reservations if held.queue != terms.site.queue.name],
-            whole_nodes=self._site.whole_nodes or terms.site.exclusive,
+            reservations=[kept(held, terms.nodes, whole_nodes=whole_nodes) for held in others],
+            whole_nodes=whole_nodes,
         )
 
     def _known_terms(self) -> Terms:
@@ -179,7 +189,7 @@ class PbsBackend:
             self._terms = ask_terms(self._dialect(), self._site)
         return self._terms
 
-    def _refuse_what_never_fits(self, order: PilotOrder) -> None:
+    def _refuse_what_never_fits(self, order: PilotOrder, shape: Shape) -> None:
         """PBS takes a request for more than there is; a routing queue drops it without a word."""
         terms = self._known_terms()
         request, site = order.request, terms.site
@@ -189,10 +199,14 @@ class PbsBackend:
                 f"{request.p} processors were asked for, but queue {site.queue.name} has only {site.total}: "
                 "lower `limits.max_proc` of this site"
             )
-        if not any(takes(each, request) for each in execution_queues(queue, terms.queues)):
+        problem = misfit(shape, site.machines, site.queue.name)
+        if problem:
+            raise SubmitRefused(problem)
+        reasons = [refusal(each, request) for each in execution_queues(queue, terms.queues)]
+        if all(reasons):
             raise SubmitRefused(
-                f"no queue behind {queue.name} takes {request.p} processors for {request.tr} s: lower "
-                "`limits.max_proc` or `limits.max_tr` of this site"
+                f"queue {queue.name} takes no {counted(request.p, 'processor')} for {request.tr} s: "
+                + "; ".join(reasons)
             )
 
     def _longest_donation(self) -> float:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from adaptor.config.schema import SiteConfig
+from adaptor.units import format_duration
 from backends.base import SchedulerError
 from backends.donation import donation_terms
 from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.pbs.donation import donatable
-from backends.pbs.nodes import SiteNodes
+from backends.pbs.nodes import SiteNodes, execution_queues, find_queue
+from backends.pbs.openpbs.submitting import CANNOT_YIELD
+from backends.pbs.rows import PbsQueue, Preemption
 from backends.pbs.terms import Terms
 
 _SHORT_MEMORY = 3600.0
@@ -22,6 +25,7 @@ def check_queue(terms: Terms) -> Iterator[Finding]:
     name = site.queue.name
     if not site.queue.enabled:
         yield error(f"queue {name} takes no jobs (it is disabled): name another as `partition`")
+    yield from _check_access(site.queue, execution_queues(site.queue, terms.queues))
     if terms.standstill:
         yield warning(f"{terms.standstill}: no job starts at the moment")
     if site.nodes:
@@ -32,6 +36,31 @@ def check_queue(terms: Terms) -> Iterator[Finding]:
         yield warning(
             f"queue {name} routes to {', '.join(site.queue.routes_to)}, and PBS drops without a message "
             "what none of them accepts: name one of them as `partition` if you may use it"
+        )
+
+
+def _check_access(queue: PbsQueue, behind: Sequence[PbsQueue]) -> Iterator[Finding]:
+    """That it takes our jobs, of whatever size."""
+    name = queue.name
+    if queue.shuts_out:
+        yield error(f"queue {name} takes no jobs of ours, {queue.shuts_out}: name another as `partition`")
+    if queue.from_routes_only:
+        yield error(f"queue {name} takes jobs from routing queues only: name one of them as `partition`")
+    if queue.submit_hosts:
+        yield warning(f"queue {name} takes jobs from these machines only: {', '.join(queue.submit_hosts)}")
+    for each in behind:
+        if each.shuts_out and each is not queue:
+            yield warning(f"queue {each.name} behind {name} takes no jobs of ours: {each.shuts_out}")
+    if queue.min_processors > 1:
+        yield warning(
+            f"queue {name} takes no request for fewer than {queue.min_processors:g} processors: small ones, "
+            "as at the end of a bag, are refused"
+        )
+    if queue.min_seconds > 1:
+        least = format_duration(queue.min_seconds)
+        yield warning(
+            f"queue {name} takes no request for less than {least}: set `pad: {least}`, or requests for short "
+            "tasks are refused"
         )
 
 
@@ -61,8 +90,12 @@ def check_server(terms: Terms) -> Iterator[Finding]:
         yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
 
 
-def check_donation(site: SiteConfig, terms: Terms) -> Iterator[Finding]:
-    """That there are nodes to donate; which jobs yield only the scheduler's own files say."""
+def check_donation(site: SiteConfig, terms: Terms, preemption: Preemption | None) -> Iterator[Finding]:
+    """That there are nodes to donate, and that pilots on them yield.
+
+    Args:
+        preemption: None: not told, or not asked because nothing depends on it.
+    """
     if site.donation is None:
         return
     yielding = donation_terms(site).partition
@@ -73,12 +106,35 @@ def check_donation(site: SiteConfig, terms: Terms) -> Iterator[Finding]:
         return
     yield ok(f"donation: {len(hosts)} nodes may be donated")
     if site.donation.mode == "preemptible":
-        queue = yielding or terms.site.queue.name
+        queue = find_queue(terms.queues, yielding) if yielding else terms.site.queue
+        yield from _check_yielding(queue, terms.site.queue, preemption)
+
+
+def _check_yielding(queue: PbsQueue, local: PbsQueue, preemption: Preemption | None) -> Iterator[Finding]:
+    """That jobs of `queue` make room for those of the queue `local`."""
+    if preemption is None:
         yield warning(
-            f"donation: PBS does not tell whether jobs of queue {queue} make room for local ones: see "
+            f"donation: PBS does not tell whether jobs of queue {queue.name} make room for local ones: see "
             "`preemptive_sched`, `preempt_queue_prio` and `preempt_order` (best D, for deleting) of its "
             "scheduler"
         )
+        return
+    order, express = preemption.order, preemption.express_priority
+    if not queue.priority < express <= local.priority:
+        yield warning(
+            f"donation: jobs of queue {queue.name} (priority {queue.priority}) do not make room for those of "
+            f"queue {local.name} ({local.priority}): only a queue with at least {express} preempts others "
+            "(preempt_queue_prio)"
+        )
+    if not set(order) & set("SRD"):
+        yield error(f"donation: {CANNOT_YIELD.format(order=order)}")
+    elif order[0] == "S":
+        yield warning(
+            f"donation: preempt_order is {order}: PBS suspends pilots that have to yield, and their memory "
+            "stays in use; best is D, for deleting"
+        )
+    else:
+        yield ok(f"donation: pilots yield by preempt_order {order}, where preemptive_sched is on")
 
 
 def check_settings(site: SiteConfig, dialect: str) -> Iterator[Finding]:

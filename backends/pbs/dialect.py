@@ -15,7 +15,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
 from backends.base import PilotOrder
 from backends.commands import Answer
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 from backends.pbs.shape import Shape
 
 
@@ -53,11 +53,18 @@ class Dialect(Protocol):
 
     def server(self) -> PbsServer: ...
 
+    def preemption(self) -> Preemption | None:
+        """How jobs are made to yield; None: the scheduler does not tell."""
+
     def state_of(self, job: PbsJob) -> JobState:
         """What the letter, the exit status and the rest of one of our jobs mean."""
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        """All arguments of `qsub` for an order whose script lies at `script`."""
+        """All arguments of `qsub` for an order whose script lies at `script`.
+
+        Raises:
+            SubmitRefused: a pilot on a donated node could not yield.
+        """
 
     def accepted_id(self, answer: Answer) -> str:
         """The job's id out of the answer of `qsub`.

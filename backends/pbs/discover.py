@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
@@ -16,6 +16,8 @@ from backends.pbs.describing import describe_server
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment
 from backends.pbs.limits import ceilings
+from backends.pbs.nodes import execution_queues
+from backends.pbs.rows import PbsQueue
 from backends.pbs.terms import Terms, ask_terms, terms_of
 
 __all__ = ["Finding", "check_site", "describe_sites"]
@@ -32,11 +34,18 @@ def describe_sites(timeout: float = 30.0) -> str:
     dialect = choose(SiteConfig(backend="pbs"), Commands(asking_environment, timeout))
     server, nodes = dialect.server(), dialect.nodes()
     queues = {queue.name: queue for queue in dialect.queues()}
-    names = [name for name, queue in queues.items() if queue.enabled]
+    names = [name for name, queue in queues.items() if _is_open(queue, queues)]
     if not names:
-        raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs")
+        raise SchedulerError(f"PBS server {server.name} answers, but has no queue that takes jobs of ours")
     names.sort(key=lambda name: name != server.default_queue)
     return describe_server(dialect.name, [terms_of(server, queues, nodes, (), name) for name in names])
+
+
+def _is_open(queue: PbsQueue, queues: Mapping[str, PbsQueue]) -> bool:
+    """Whether it takes our jobs, and hands them on where it is a routing queue."""
+    if not queue.enabled or queue.from_routes_only or queue.shuts_out:
+        return False
+    return any(not each.shuts_out for each in execution_queues(queue, queues))
 
 
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
@@ -55,4 +64,5 @@ def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Find
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from check_nodes(site, terms.site)
     yield from check_server(terms)
-    yield from check_donation(site, terms)
+    preempts = site.donation is not None and site.donation.mode == "preemptible"
+    yield from check_donation(site, terms, dialect.preemption() if preempts else None)

@@ -8,12 +8,14 @@ from adaptor.reports import JobReport, JobState
 from backends.pbs.reasons import never
 from backends.pbs.rows import PbsJob
 
-_UNSTARTED = frozenset("QHWT")
+WAITING = frozenset("QHWT")
+"""States of jobs that have not started, or wait to run again."""
 
 
 def report_of(job: PbsJob, state: JobState) -> JobReport:
     """Args: state: what the dialect makes of the job."""
-    waits = job.state in _UNSTARTED
+    put_back = job.state in WAITING and bool(state.ended)
+    waits = job.state in WAITING and not put_back
     return JobReport(
         id=job.id,
         tag=job.tag,
@@ -23,6 +25,6 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
         nodes=job.hosts,
-        reason=job.comment,
+        reason="" if put_back else job.comment,  # which then says why it does not start again
         never=never(job) if waits else "",
     )

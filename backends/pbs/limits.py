@@ -35,13 +35,29 @@ def ceilings(terms: Terms) -> Ceilings:
 
 def roomiest(queue: PbsQueue, queues: dict[str, PbsQueue]) -> PbsQueue:
     """The queue itself, or of those that a routing queue leads to the one that takes the largest requests."""
-    found = execution_queues(queue, queues)
+    found = [each for each in execution_queues(queue, queues) if not each.shuts_out]
     return max(found, key=lambda each: (each.max_seconds, each.max_processors), default=queue)
 
 
 def takes(queue: PbsQueue, request: Request) -> bool:
-    """Whether a queue's limits allow a request."""
-    return request.p <= queue.max_processors and request.tr <= queue.max_seconds
+    """Whether a queue allows a request."""
+    return not refusal(queue, request)
+
+
+def refusal(queue: PbsQueue, request: Request) -> str:
+    """Why a queue does not take a request, with the way out; empty where it does."""
+    name, site = queue.name, "of this site"
+    if queue.shuts_out:
+        return f"{name} takes no jobs of ours ({queue.shuts_out}): name another queue as `partition`"
+    if request.p > queue.max_processors:
+        return f"{name} takes at most {queue.max_processors:g} processors: lower `limits.max_proc` {site}"
+    if request.tr > queue.max_seconds:
+        return f"{name} takes at most {queue.max_seconds:g} s: lower `limits.max_tr` {site}"
+    if request.p < queue.min_processors:
+        return f"{name} takes at least {queue.min_processors:g} processors: name another queue as `partition`"
+    if request.tr < queue.min_seconds:
+        return f"{name} takes at least {queue.min_seconds:g} s: raise `pad` {site} to that"
+    return ""
 
 
 def _bounds(server: PbsServer, queue: PbsQueue, entry: PbsQueue, *names: str) -> list[Bound]:

@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
+from adaptor.model import NodeSize
 from backends.base import SchedulerError
 from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation
+from backends.pbs.sizes import node_sizes
 
 _OUT = frozenset(
     {
@@ -55,6 +57,8 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of all its nodes, in service or not."""
     exclusive: bool
     """Whether jobs get whole nodes only."""
+    machines: tuple[NodeSize, ...] = ()
+    """All its nodes by size, in service or not."""
 
     @property
     def processors(self) -> int:
@@ -105,6 +109,7 @@ def find_site(
         related=frozenset({queue.name}) if reserved else _related(used, _owners(nodes), queues),
         total=sum(node.processors for node in used),
         exclusive=bool(used) and all(node.exclusive for node in used),
+        machines=node_sizes(used),
     )
 
 
@@ -118,7 +123,7 @@ def used_by(
     own = next((each for each in reservations if each.queue == queue.name), None)
     if own is not None:
         return [
-            msgspec.structs.replace(node, processors=own.nodes[node.name])
+            msgspec.structs.replace(node, processors=own.nodes[node.name], memory=None)
             for node in nodes
             if node.name in own.nodes
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -43,6 +43,7 @@ def queue_state(seen: Observation) -> QueueState:
         processors=seen.site.processors,
         running=(*(_by_node if seen.whole_nodes else _by_job)(seen, held), *_active_reservations(seen, held)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
+        nodes=seen.site.machines,
     )
 
 
@@ -82,9 +83,14 @@ def _end(seen: Observation, job: PbsJob) -> float:
     return max([end, *(held.end for held in _active(seen) if job.nodes.keys() & held.nodes.keys())])
 
 
-def _by_job(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
+def _by_job(seen: Observation, held: Sequence[_Holder]) -> list[RunningJob]:
+    """PBS counts what a reservation has as assigned to jobs, too."""
     jobs = [RunningJob(holder.id, holder.processors, holder.end) for holder in held]
-    return with_hidden(jobs, sum(node.allocated for node in seen.site.nodes.values()))
+    used, reserved = _used(held), _reserved(seen, held)
+    of_reservations = sum(
+        min(reserved[name], max(0, seen.site.nodes[name].allocated - used[name])) for name in reserved
+    )
+    return with_hidden(jobs, sum(node.allocated for node in seen.site.nodes.values()) - of_reservations)
 
 
 def _by_node(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
@@ -107,21 +113,35 @@ def _active(seen: Observation) -> list[PbsReservation]:
     return [held for held in seen.reservations if held.start <= seen.now < held.end]
 
 
+def _used(held: Iterable[_Holder]) -> Counter[str]:
+    """Processors that jobs hold, by node."""
+    used: Counter[str] = Counter()
+    for holder in held:
+        used.update(holder.nodes)
+    return used
+
+
+def _idle(seen: Observation, reservation: PbsReservation, used: Counter[str]) -> dict[str, int]:
+    """What a reservation has by node, beside the jobs there."""
+    return {
+        name: max(0, min(count, seen.site.nodes[name].processors - used[name]))
+        for name, count in seen.site.among(reservation.nodes).items()
+    }
+
+
+def _reserved(seen: Observation, held: Iterable[_Holder]) -> Counter[str]:
+    """Processors that reservations keep from us now beside the jobs on their nodes, by node."""
+    used, found = _used(held), Counter[str]()
+    for reservation in _active(seen):
+        found.update(_idle(seen, reservation, used))
+    return found
+
+
 def _active_reservations(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
     """What reservations keep from us now, beside the jobs that run on their nodes."""
-    used: dict[str, int] = defaultdict(int)
-    for holder in held:
-        for name, count in holder.nodes.items():
-            used[name] += count
-    found = []
-    for reservation in _active(seen):
-        nodes = seen.site.among(reservation.nodes)
-        idle = sum(
-            max(0, min(count, seen.site.nodes[name].processors - used[name])) for name, count in nodes.items()
-        )
-        if idle:
-            found.append(RunningJob(f"reservation {reservation.id}", idle, reservation.end))
-    return found
+    used = _used(held)
+    found = [(each, sum(_idle(seen, each, used).values())) for each in _active(seen)]
+    return [RunningJob(f"reservation {each.id}", idle, each.end) for each, idle in found if idle]
 
 
 def _coming_reservations(seen: Observation) -> list[PendingJob]:

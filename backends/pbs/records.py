@@ -91,6 +91,11 @@ def _is_head(line: str, head: str) -> bool:
     return line.startswith(head) and bool(line.strip()) and not line[0].isspace()
 
 
+def comma_list(text: str) -> tuple[str, ...]:
+    """The entries of `a, b,c`."""
+    return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
 def variables(text: str) -> Iterator[tuple[str, str]]:
     """The pairs of a `Variable_List`; commas within values have a backslash before them."""
     for pair in re.findall(r"(?:[^,\\]|\\.)+", text, re.DOTALL):

@@ -49,6 +49,10 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
     """Orders waiting jobs of a queue where the scheduler tells by what; higher goes first."""
     exit_status: int | None = None
+    rerunnable: bool = False
+    """OpenPBS: whether it may be put back into its queue to run again."""
+    runs: int = 0
+    """OpenPBS: how often it was started."""
     comment: str = ""
     """The scheduler's own words: why it waits, how it ended."""
 
@@ -89,6 +93,10 @@ class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
     end: float
     nodes: dict[str, int]
     """Processors by node."""
+    exclusive: bool = False
+    """Whether it has its nodes whole, however little of them it asked for."""
+    machines: bool = False
+    """Whether it has all vnodes of its machines."""
 
 
 class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +113,15 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     partition: str = ""
     wants: dict[str, str] = {}
     """The trait that each node of its jobs must have, by resource."""
+    from_routes_only: bool = False
+    """Takes jobs from routing queues only."""
+    shuts_out: str = ""
+    """Why it takes no jobs of ours, by its access control lists; empty where it does."""
+    submit_hosts: tuple[str, ...] = ()
+    """The only machines from which it takes jobs, as patterns; empty: any."""
+    min_processors: float = 0
+    """Of one job; as the limit of seconds that follows."""
+    min_seconds: float = 0
     max_processors: float = math.inf
     """Of one job; as all limits named `max_` that follow."""
     max_nodes: float = math.inf
@@ -113,6 +130,15 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs of one user (us) in the queue, running ones included."""
     max_run: float = math.inf
     """Jobs of one user (us) that run at once."""
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True):
+    """How the scheduler makes jobs yield to others (`list sched` of qmgr)."""
+
+    order: str
+    """What it tries one after the other: S suspend, C checkpoint, R requeue, D delete."""
+    express_priority: int
+    """Jobs of queues with at least this priority make those of other queues yield."""
 
 
 class PbsServer(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,7 +126,7 @@ MAKERS = {"local": local_site, "slurm": slurm_site, "slurm_wrappers": torque_sit
         "local",
         pytest.param("slurm", marks=pytest.mark.slurm),
         pytest.param("slurm_wrappers", marks=pytest.mark.slurm),
-        "openpbs",
+        pytest.param("openpbs", marks=pytest.mark.pbs),
         pytest.param("slurm over ssh", marks=[pytest.mark.slurm, pytest.mark.ssh]),
     ]
 )
@@ -204,7 +204,8 @@ def test_a_running_job_that_is_cancelled_is_told_first(site: Site) -> None:
 def test_a_job_ends_at_its_time_limit(site: Site) -> None:
     if site.backend.time_resolution > 1:
         pytest.skip("its time limits are whole minutes: too long for a test")
-    id = site.submit("mine-1", WAIT, tr=1)
+    # Time enough to be up when it is told: a pilot of OpenPBS asks for its walltime first.
+    id = site.submit("mine-1", WAIT, tr=1 if isinstance(site.backend, LocalBackend) else 30)
     site.reaches(id, JobState.WALLTIME)
     assert site.path("mine-1", "told").exists()
 

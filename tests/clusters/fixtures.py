@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.clusters import openpbs as live_openpbs
+from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.clusters.openpbs import unavailable as openpbs_unavailable
+from tests.clusters.openpbs_conf import ClusterOptions
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_wrappers import available as wrappers
 from tests.clusters.sshd import ThrowawaySshd
@@ -60,9 +62,21 @@ def slurm_wrappers(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
     return slurm
 
 
-@pytest.fixture
-def openpbs() -> None:
-    """The OpenPBS that answers here."""
-    reason = live_openpbs.unavailable()
+@pytest.fixture(scope="session")
+def openpbs_cluster() -> Iterator[ThrowawayOpenPbs]:
+    """One real OpenPBS of 4 nodes with 4 processors, one of them in two vnodes, for the whole test run."""
+    reason = openpbs_unavailable()
     if reason:
         pytest.skip(reason)
+    with ThrowawayOpenPbs(ClusterOptions(split=(3,))) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def openpbs(openpbs_cluster: ThrowawayOpenPbs, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawayOpenPbs]:
+    """The shared cluster with no jobs and all nodes in service, found by $PBS_CONF_FILE and $PATH."""
+    for name, value in openpbs_cluster.env.items():
+        monkeypatch.setenv(name, value)
+    openpbs_cluster.clear()
+    yield openpbs_cluster
+    openpbs_cluster.clear()

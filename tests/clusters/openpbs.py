@@ -1,17 +1,286 @@
-"""A live OpenPBS, wherever one answers: the tests start none."""
+"""A real OpenPBS whose nodes are network namespaces of this one host, gone when it is stopped. Needs root."""
 
 from __future__ import annotations
 
-from backends.base import SchedulerError
-from backends.commands import Commands
-from backends.pbs.choosing import is_openpbs
-from backends.pbs.environment import asking_environment
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+import psutil
+
+from tests.clusters import pbs_network
+from tests.clusters.openpbs_conf import (
+    DATABASE_USER,
+    EXEC,
+    ClusterOptions,
+    halves,
+    head_conf,
+    settings,
+)
+from tests.clusters.openpbs_home import SEARCH_PATH, make_home
+from tests.clusters.pbs_network import Network
+from tests.clusters.processes import dying_with_us, kill_all
+
+_PATIENCE = 60.0
+"""Seconds in which every step of a start must be over."""
+
+
+class ClusterError(RuntimeError):
+    """The throwaway cluster did not come up, or a command of it failed."""
 
 
 def unavailable() -> str:
-    """Why there is no OpenPBS to test on; empty where one answers."""
+    """Why no throwaway OpenPBS can run here; empty where one can."""
+    if not (EXEC / "sbin" / "pbs_server.bin").exists():
+        return f"no OpenPBS in {EXEC} (docs/pbs.md says how to build one)"
+    if not (EXEC / "sbin" / "pbs_iff").stat().st_mode & stat.S_ISUID:
+        return f"{EXEC}/sbin/pbs_iff is not setuid (chmod 4755 {EXEC}/sbin/pbs_iff {EXEC}/sbin/pbs_rcp)"
     try:
-        answer = Commands(asking_environment, timeout=10).run("qstat", "--version")
-    except SchedulerError as error:
-        return f"no live OpenPBS here: {error}"
-    return "" if is_openpbs(answer) else "no live OpenPBS here: qstat --version does not print pbs_version"
+        pwd.getpwnam(DATABASE_USER)
+    except KeyError:
+        return f"OpenPBS needs PostgreSQL and its user {DATABASE_USER} (Debian: postgresql)"
+    return pbs_network.unavailable()
+
+
+class ThrowawayOpenPbs:
+    """Starts on entering the `with` block (or by `start`), ends on leaving it (or by `stop`).
+
+    Raises:
+        ClusterError: it did not come up.
+    """
+
+    def __init__(self, options: ClusterOptions | None = None) -> None:
+        self.options = options or ClusterOptions()
+        # Not in /tmp: PBS refuses homes below folders in which others may write.
+        self.root = Path(tempfile.mkdtemp(prefix="throwaway-openpbs-", dir="/var/spool"))
+        self.root.chmod(0o755)
+        self.network = Network(self.options.nodes, self.root)
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return self.network.nodes
+
+    @property
+    def conf(self) -> Path:
+        return self.root / "pbs.conf"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What a client of this cluster needs in its environment."""
+        return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', SEARCH_PATH)}"}
+
+    def __enter__(self) -> ThrowawayOpenPbs:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Raises ClusterError: it did not come up in time."""
+        try:
+            self.network.start()
+            self._make_head()
+            self._start_daemon("pbs_comm")
+            self.start_server()
+            self._on_head(["pbs_sched"])
+            self._on_head(["qmgr"], settings(self.options, self.nodes))
+            for number, node in enumerate(self.nodes, start=1):
+                self._make_node(node, split=number in self.options.split)
+                self.start_mom(node)
+            self.wait_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def run(self, command: Sequence[str], *, check: bool = True, user: int | None = None) -> str:
+        """Standard output of a command on this machine as a client, by root or another user."""
+        return self._run(command, check=check, user=user, environment={"HOME": "/", **self.env})
+
+    def qmgr(self, *lines: str) -> None:
+        """Change settings."""
+        self._on_head(["qmgr"], "".join(f"{line}\n" for line in lines))
+
+    def answers(self) -> bool:
+        return "Server" in self.run(["qstat", "-B"], check=False)
+
+    def wait_ready(self) -> None:
+        """Until every node is in service and free."""
+        self._until(self._all_free, "the nodes are not free")
+
+    def clear(self) -> None:
+        """End all jobs and reservations, forget ended ones, and bring all nodes back into service."""
+        if "pbs_server" not in self._daemons:
+            self.start_server()
+        for node in self.nodes:
+            self.network.connect(node)
+            if node not in self._daemons:
+                self.start_mom(node)
+        self.run(["pbsnodes", "-r", *self.nodes], check=False)
+        self._delete("qdel", ["-W", "force"], self.run(["qselect"]).split())
+        self._until(lambda: not self.run(["qselect"]).split(), "the jobs do not end")
+        self._delete("qdel", ["-x", "-W", "force"], self.run(["qselect", "-x"], check=False).split())
+        self.wait_ready()
+
+    def start_server(self) -> None:
+        self._start_daemon("pbs_server")
+        self._until(self.answers, "pbs_server does not answer")
+
+    def stop_server(self) -> None:
+        """`kill -9`; jobs go on running."""
+        self._end("pbs_server")
+
+    def freeze_server(self) -> None:
+        """It takes connections and answers nothing."""
+        self._signal_server(signal.SIGSTOP)
+
+    def thaw_server(self) -> None:
+        self._signal_server(signal.SIGCONT)
+
+    def start_mom(self, node: str) -> None:
+        """It takes up the jobs that still run."""
+        self._spawn(node, node, ["pbs_mom", "-N", "-p"], self.root / f"{node}.conf")
+
+    def stop_mom(self, node: str) -> None:
+        """`kill -9`; its jobs go on running."""
+        self._end(node)
+
+    def stop_node(self, node: str) -> None:
+        """End a node's mom and all that runs on the node, as a power cut does."""
+        self._end(node)
+        kill_all(self.network.processes(node))
+
+    def stop(self) -> None:
+        """End every process of the cluster, its jobs included, and remove its folder."""
+        for name in list(self._daemons):
+            self._end(name)
+        self.network.stop()
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    def _make_head(self) -> None:
+        self.conf.write_text(head_conf(self.root, self.network.head), encoding="utf-8")
+        # It makes the database and the first queue, with a server that it ends again. It does not wait
+        # for PostgreSQL's start, and undoes everything when it was too fast.
+        for _ in range(6):
+            self._on_head([f"{EXEC}/libexec/pbs_habitat"], check=False)
+            if any((self.root / "head" / "datastore").glob("*")):
+                break
+        else:
+            raise ClusterError("pbs_habitat does not make a database")
+        self._on_head(["qterm", "-t", "quick"], check=False)
+        self._until(lambda: not self._server_processes(), "the first server does not end")
+
+    def _make_node(self, node: str, *, split: bool) -> None:
+        conf = make_home(self.root, self.network.head, node)
+        if split:
+            definition = self.root / f"{node}.vnodes"
+            definition.write_text(halves(node, self.options), encoding="utf-8")
+            environment = {"PBS_CONF_FILE": str(conf), "PATH": SEARCH_PATH}
+            insert = ["pbs_mom", "-s", "insert", "halves", str(definition)]
+            self._run(self.network.on(node, insert), environment=environment)
+
+    def _start_daemon(self, name: str) -> None:
+        self._spawn(name, self.network.head, [name, "-N"], self.conf)
+
+    def _spawn(self, name: str, host: str, command: Sequence[str], conf: Path) -> None:
+        with (self.root / f"{name}.out").open("ab") as output:
+            self._daemons[name] = subprocess.Popen(
+                [*dying_with_us(), *self.network.on(host, command)],
+                env={"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"},
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def _end(self, name: str) -> None:
+        daemon = self._daemons.pop(name, None)
+        if daemon is not None:
+            daemon.kill()
+            daemon.wait()
+
+    def _server_processes(self) -> list[psutil.Process]:
+        return [each for each in self.network.processes(self.network.head) if "pbs_server" in each.name()]
+
+    def _signal_server(self, number: signal.Signals) -> None:
+        for process in self._server_processes():
+            process.send_signal(number)
+
+    def _delete(self, command: str, options: Sequence[str], ids: Sequence[str]) -> None:
+        if ids:
+            self.run([command, *options, *ids], check=False)
+
+    def _all_free(self) -> bool:
+        states = [
+            line.partition("=")[2].strip()
+            for line in self.run(["pbsnodes", "-a", "-v"], check=False).splitlines()
+            if line.strip().startswith("state =")
+        ]
+        halves = len(self.options.split)
+        return len(states) == self.options.nodes + 2 * halves and set(states) == {"free"}
+
+    def _on_head(self, command: Sequence[str], text: str = "", *, check: bool = True) -> str:
+        environment = {"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(self.conf)}
+        return self._run(
+            self.network.on(self.network.head, command), check=check, environment=environment, text=text
+        )
+
+    def _run(
+        self,
+        command: Sequence[str],
+        *,
+        environment: dict[str, str],
+        check: bool = True,
+        user: int | None = None,
+        text: str = "",
+    ) -> str:
+        # Files, for a daemon that the command starts keeps the ends of pipes.
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            done = subprocess.run(
+                list(command),
+                env=environment,
+                cwd=self.root,
+                input=text.encode(),
+                stdout=output,
+                stderr=errors,
+                timeout=2 * _PATIENCE,
+                check=False,
+                user=user,
+                group=user,
+            )
+            said, complaint = _text_of(output), _text_of(errors)
+        with (self.root / "commands.out").open("a", encoding="utf-8") as log:
+            log.write(f"{' '.join(command)}: {done.returncode}\n{said}{complaint}")
+        if check and done.returncode:
+            raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {complaint.strip()}")
+        return said
+
+    def _until(self, condition: Callable[[], bool], problem: str) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not condition():
+            ended = [name for name, daemon in self._daemons.items() if daemon.poll() is not None]
+            if ended or time.monotonic() > deadline:
+                raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
+            time.sleep(0.1)
+
+    def _log_ends(self) -> str:
+        logs = sorted([*self.root.glob("*.out"), *self.root.glob("*/*_logs/*")])
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
+
+
+def _text_of(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
-from adaptor.daemon.evidence import KEPT, NOTHING, evidence, prune
+from adaptor.daemon.evidence import KEPT, NOTHING, evidence, own_report, prune
+from adaptor.decisions.pilots import Pilot
+from adaptor.model import PilotState, Request
 from adaptor.protocol.messages import AttemptKey, Ending, Result
+from adaptor.reports import JobState
 from backends.machines.here import HERE
 
 
@@ -28,6 +32,32 @@ def test_complaints_and_last_words(tmp_path: Path) -> None:
     found = evidence(HERE, tmp_path)
     assert found.complaints == "n1 has not reached the daemon"
     assert found.last_words == "module: command not found"
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "end"),
+    [
+        ("0 no 100 130", JobState.COMPLETED, 130.0),
+        ("1 no 100 130", JobState.FAILED, 130.0),
+        ("0 yes 100 130", JobState.CANCELLED, 130.0),
+        ("0 yes 100 699", JobState.WALLTIME, 699.0),
+    ],
+)
+def test_a_script_says_itself_how_it_ended(tmp_path: Path, text: str, state: JobState, end: float) -> None:
+    (tmp_path / "pilot-end.txt").write_text(f"{text}\n")
+    found = evidence(HERE, tmp_path).own_end
+    assert found is not None
+    pilot = Pilot(1, "tag", Request(4, 600), 50.0, None, PilotState.RUNNING, "7.s", started=98.0)
+    told = own_report(pilot, found)
+    assert (told.id, told.state, told.start, told.end) == ("7.s", state, 98.0, end)
+    pilot.started = None
+    assert own_report(pilot, found).start == 100.0
+
+
+@pytest.mark.parametrize("text", ["", "0 no 100", "x no 1 2", "0 no 1 2 3", "0 no nan? 2"])
+def test_half_a_note_of_an_end_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pilot-end.txt").write_text(text)
+    assert evidence(HERE, tmp_path).own_end is None
 
 
 def test_folders_of_ended_pilots_are_kept_in_moderation(tmp_path: Path) -> None:

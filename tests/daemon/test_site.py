@@ -13,7 +13,7 @@ from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import LEFT
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
-from adaptor.model import NodeSize
+from adaptor.model import NodeSize, PilotState
 from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
@@ -146,6 +146,38 @@ def test_a_submit_that_hangs_counts_until_it_is_found(site: FakeSite) -> None:
     steps(site)
     assert site.states() == ["queued"], "found by its tag"
     assert len(site.backend.orders) == 1, "and not submitted twice"
+
+
+def test_where_the_scheduler_forgets_ended_jobs_the_end_is_what_the_script_wrote(site: FakeSite) -> None:
+    site.submit_bag(1)
+    steps(site)
+    (order,) = site.backend.orders
+    site.backend.say(order.tag, JobState.RUNNING)
+    steps(site)
+    (pilot,) = site.state.pilots.values()
+    site.backend.reports.clear()
+    began = pilot.started or 0.0
+    (order.directory / "pilot-end.txt").write_text(f"0 no {began:.0f} {began + 30:.0f}")
+    steps(site)
+    assert pilot.state is PilotState.COMPLETED
+    assert pilot.ended == pytest.approx(began + 30, abs=1)
+
+
+def test_a_person_waits_for_one_hung_question_only(site: FakeSite) -> None:
+    asked: list[str] = []
+
+    def hang(name: str) -> str:
+        asked.append(name)
+        raise SchedulerError("qstat did not answer within 30s")
+
+    async def both() -> list[str | None]:
+        first, second = (site.state.ask(lambda n=n: hang(n), patient=n == "step") for n in ("step", "view"))  # type: ignore[misc]
+        return list(await asyncio.gather(first, second))
+
+    assert asyncio.run(both()) == [None, None]
+    assert asked == ["step"]
+    assert "did not answer" in site.state.memory.problem
+    assert asyncio.run(site.state.ask(lambda: "an answer", patient=False)) == "an answer"
 
 
 def test_killed_in_the_middle_of_a_submit(site: FakeSite) -> None:

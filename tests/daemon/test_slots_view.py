@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 
+from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
-from adaptor.daemon.slots_view import slots_view
+from adaptor.daemon.slots_view import read_site, slots_view
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
 from adaptor.views import FreeStep, SlotView
+from backends.base import SchedulerError
 from tests.crafting.crafting_strategies import queues, rules
+from tests.daemon.fake_site import FakeBackend
 
 RULES = SiteRules(
     limits=Limits(max_pending_requests=3, max_proc=48, max_tr=7200),
@@ -57,3 +62,23 @@ def test_each_request_fits_into_the_profile_and_none_is_above_the_limits(
             assert profile.minimum(slot.start, slot.start + slot.tr) >= slot.p
             assert slot.p <= site_rules.limits.max_proc
             assert slot.tr <= site_rules.limits.max_tr
+
+
+def test_a_scheduler_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every question to it takes the whole `command_timeout`."""
+    asked = []
+
+    class Hung(FakeBackend):
+        def queue_state(self) -> QueueState:
+            asked.append("queue")
+            raise SchedulerError("qstat did not answer within 30s")
+
+        def advertised_limits(self) -> Limits:
+            asked.append("limits")
+            raise SchedulerError("qstat did not answer within 30s")
+
+    monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr("adaptor.daemon.slots_view.make_backend", lambda *_: Hung())
+    assert "did not answer" in read_site("hpc", SiteConfig(backend="pbs")).problem
+    assert asked == ["queue"]

@@ -71,7 +71,7 @@ async def read_slots(sites: Mapping[str, Site], names: Sequence[str]) -> list[Sl
 
 
 async def _read(site: Site) -> SlotsView:
-    queue = await site.ask(site.backend.queue_state)
+    queue = await site.ask(site.backend.queue_state, patient=False)
     if queue is None:
         return unread(site.name, site.memory.problem)
     site.memory.seen = queue

@@ -11,17 +11,18 @@ from backends.base import PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
-from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of, server_of
+from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.own import JOB, OwnJobs
 from backends.pbs.openpbs.states import job_state
-from backends.pbs.openpbs.submitting import accepted_id, arguments_of
+from backends.pbs.openpbs.submitting import accepted_id, arguments_of, must_be_rerunnable
 from backends.pbs.records import parse_dsv, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 from backends.pbs.shape import Shape
 
 _GONE = (153, 35)
 """How qstat and qdel end where a job is unknown or has finished."""
+_BY_GROUP = "acl_group_enable = True"
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
 
@@ -54,7 +55,8 @@ class OpenPbs:
 
     def queues(self) -> list[PbsQueue]:
         text = self._commands.ask("qstat", "-Q", "-f")
-        return queues_of(parse_long(text, "Queue: "), self._commands.user())
+        groups = self._commands.ask("id", "-Gn").split() if _BY_GROUP in text else None
+        return queues_of(parse_long(text, "Queue: "), self._commands.user(), groups)
 
     def server(self) -> PbsServer:
         """Raises SchedulerError: no server answers."""
@@ -62,11 +64,19 @@ class OpenPbs:
             return server_of(record, self._commands.user())
         raise SchedulerError("qstat -B prints no server")
 
+    def preemption(self) -> Preemption | None:
+        try:
+            printed = self._commands.ask("qmgr", "-c", "list sched default")
+        except SchedulerError:  # a site may keep qmgr to itself
+            return None
+        return next(map(preemption_of, parse_long(printed, "Sched ")), None)
+
     def state_of(self, job: PbsJob) -> JobState:
         return job_state(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        return arguments_of(order, site, shape, script)
+        rerunnable = must_be_rerunnable(self.preemption()) if order.node else False
+        return arguments_of(order, site, shape, script, rerunnable=rerunnable)
 
     def accepted_id(self, answer: Answer) -> str:
         return accepted_id(answer)

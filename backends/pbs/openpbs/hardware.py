@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.pbs.fields import parse_duration, parse_size, parse_time, parse_user_limit, parse_vnodes
-from backends.pbs.records import Record
-from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.openpbs.access import shuts_out, submit_hosts
+from backends.pbs.records import Record, comma_list
+from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 
 Row = TypeVar("Row")
 
@@ -24,6 +25,8 @@ _AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
 """Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
 _DEFAULT_PARTITION = "pbs-default"
+_EXPRESS = "150"
+"""`preempt_queue_prio` where nothing is set."""
 _HISTORY = "336:00:00"
 """How long ended jobs are remembered where nothing is set: two weeks (pbs_server_attributes(7B))."""
 
@@ -33,9 +36,28 @@ def nodes_of(records: Iterable[Record]) -> list[PbsNode]:
     return [_understood("node", record, _node) for record in records]
 
 
-def queues_of(records: Iterable[Record], user: str) -> list[PbsQueue]:
-    """Of `qstat -Q -f`, with the limits for this user."""
-    return [_understood("queue", record, lambda each: _queue(each, user)) for record in records]
+def queues_of(records: Iterable[Record], user: str, groups: Collection[str] | None = None) -> list[PbsQueue]:
+    """Of `qstat -Q -f`, with the limits for this user.
+
+    Args:
+        groups: all of the user's; None: not known, and not judged.
+    """
+    return [_understood("queue", record, lambda each: _queue(each, user, groups)) for record in records]
+
+
+def preemption_of(record: Record) -> Preemption | None:
+    """Of `list sched` of qmgr; None where it says nothing of preemption."""
+    values = record.values
+    if "preempt_order" not in values:
+        return None
+    return _understood(
+        "scheduler",
+        record,
+        lambda _: Preemption(
+            order=re.sub(r"[^SCRD]", "", values["preempt_order"]),
+            express_priority=int(values.get("preempt_queue_prio", _EXPRESS)),
+        ),
+    )
 
 
 def server_of(record: Record, user: str) -> PbsServer:
@@ -62,7 +84,6 @@ def _node(record: Record) -> PbsNode:
     values = record.values
     has = _resources(values, "resources_available")
     jobs = (each.strip().partition("/")[0] for each in values.get("jobs", "").split(","))
-    held = (each.strip() for each in values.get("resv", "").split(","))
     return PbsNode(
         name=record.id,
         host=has.get("host", record.id),
@@ -75,12 +96,13 @@ def _node(record: Record) -> PbsNode:
         partition=_partition(values),
         traits={name: frozenset(value.split(",")) for name, value in has.items()},
         exclusive=values.get("sharing") in _WHOLE,
-        reservations=tuple(each for each in held if each),
+        reservations=comma_list(values.get("resv", "")),
     )
 
 
-def _queue(record: Record, user: str) -> PbsQueue:
+def _queue(record: Record, user: str, groups: Collection[str] | None) -> PbsQueue:
     values = record.values
+    least = _resources(values, "resources_min")
     chunk = _resources(values, "default_chunk")
     return PbsQueue(
         name=record.id,
@@ -90,6 +112,11 @@ def _queue(record: Record, user: str) -> PbsQueue:
         priority=whole(values.get("Priority", "0")),
         partition=_partition(values),
         wants={name: value for name, value in chunk.items() if not _AMOUNT.fullmatch(value)},
+        from_routes_only=values.get("from_route_only") == "True",
+        shuts_out=shuts_out(values, user, groups),
+        submit_hosts=submit_hosts(values),
+        min_processors=float(least.get("ncpus", 0)),
+        min_seconds=parse_duration(least.get("walltime", "0")),
         **_limits(values, user),
     )
 
@@ -116,12 +143,14 @@ def _reservation(record: Record) -> PbsReservation:
         start=parse_time(values["reserve_start"]),
         end=parse_time(values["reserve_end"]),
         nodes=parse_vnodes(values.get("resv_nodes", "")),
+        exclusive="excl" in values.get("Resource_List.place", ""),
+        machines="exclhost" in values.get("Resource_List.place", ""),
     )
 
 
 def _destinations(values: Mapping[str, str]) -> tuple[str, ...]:
     """The queues of this server that a routing queue leads to: `express,workq@server`."""
-    names = (each.strip().partition("@")[0] for each in values.get("route_destinations", "").split(","))
+    names = (each.partition("@")[0] for each in comma_list(values.get("route_destinations", "")))
     return tuple(dict.fromkeys(name for name in names if name))
 
 

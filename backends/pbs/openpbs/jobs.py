@@ -72,6 +72,8 @@ def _job(record: Record) -> PbsJob:
         planned_nodes=parse_vnodes(values.get("estimated.exec_vnode", "")),
         elements=_elements(values),
         exit_status=_int(values, "Exit_status"),
+        rerunnable=values.get("Rerunable") == "True",
+        runs=_int(values, "run_count") or 0,
         comment=values.get("comment", ""),
     )
 

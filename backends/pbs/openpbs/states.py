@@ -25,12 +25,20 @@ _TERMINATED = 91
 _BY_SCHEDULER = "terminated by Scheduler@"
 """In the comment of a job that was deleted to make room for another."""
 _NEGATIVE = {
-    -11: JobState.PREEMPTED,  # put back to run again, but not to be run again
+    -11: JobState.PREEMPTED,  # put back to run again
     -14: JobState.NODE_FAILED,  # a sister node was lost
     -20: JobState.NODE_FAILED,  # the first node was lost
     -29: JobState.WALLTIME,
 }
 """Of a status below 0 PBS itself ended the job, or never could start it."""
+
+
+def was_put_back(job: PbsJob) -> bool:
+    """Whether a job of ours waits in its queue to run again.
+
+    Only pilots on donated nodes may be put back, where the scheduler has no other way to make them yield.
+    """
+    return job.state in ("Q", "H", "W") and job.rerunnable and job.runs > 0
 
 
 def job_state(job: PbsJob) -> JobState:
@@ -39,6 +47,8 @@ def job_state(job: PbsJob) -> JobState:
     The exit status alone tells little: a deleted job that leaves in good order has 0, and so has every
     job whose node's PBS was restarted. What a pilot's workers have reported counts before it.
     """
+    if was_put_back(job):
+        return _NEGATIVE.get(job.exit_status or 0, JobState.PREEMPTED)
     if job.state not in _ENDED:
         return LETTERS.get(job.state, JobState.UNKNOWN)
     if job.substate == _TERMINATED:

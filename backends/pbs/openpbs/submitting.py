@@ -10,6 +10,7 @@ from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.openpbs.jobs import TAG
+from backends.pbs.rows import Preemption
 from backends.pbs.shape import Shape
 
 LONGEST_NAME = 230
@@ -21,7 +22,28 @@ _UNCERTAIN = frozenset({162, 163, 183, 208, 255})
 """PBSE_SYSTEM, INTERNAL, PROTOCOL and DISPROTO, modulo 256: the server may have taken the request before."""
 
 
-def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
+def must_be_rerunnable(preemption: Preemption | None) -> bool:
+    """Whether a pilot on a donated node yields only by being put back into its queue.
+
+    Raises:
+        SubmitRefused: it would not yield at all.
+    """
+    order = "" if preemption is None else preemption.order
+    if not order or "D" in order or "S" in order:
+        return False
+    if "R" in order:
+        return True
+    raise SubmitRefused(f"no node is donated: {CANNOT_YIELD.format(order=order)}")
+
+
+CANNOT_YIELD = (
+    "the scheduler's preempt_order is {order}, and pilots cannot be checkpointed: it needs D (best), R or S"
+)
+
+
+def arguments_of(
+    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, *, rerunnable: bool = False
+) -> list[str]:
     """All arguments of qsub.
 
     bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
@@ -32,7 +54,18 @@ def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path
         options += [option, value] if value is not None else []
     for resource in (_select(shape), _place(shape), *_walltime(order, site)):
         options += ["-l", resource]
-    options += ["-r", "n", "-m", "n", "-j", "oe", "-o", f"{order.directory}/pbs.out", "-W", "umask=077"]
+    options += [
+        "-r",
+        "y" if rerunnable else "n",
+        "-m",
+        "n",
+        "-j",
+        "oe",
+        "-o",
+        f"{order.directory}/pbs.out",
+        "-W",
+        "umask=077",
+    ]
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 

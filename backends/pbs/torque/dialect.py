@@ -13,7 +13,7 @@ from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.fields import number_of
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer
+from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 from backends.pbs.shape import Shape
 from backends.pbs.torque import parse, submitting
 from backends.pbs.torque.ends import state_of
@@ -68,6 +68,9 @@ class Torque:
 
     def server(self) -> PbsServer:
         return parse.parse_server(self._printed("-B", "-f", "-1"))
+
+    def preemption(self) -> Preemption | None:
+        return None  # only the files of Maui or Moab tell
 
     def state_of(self, job: PbsJob) -> JobState:
         return state_of(job)

@@ -42,6 +42,7 @@ def answering(fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("LOGNAME", "alice")
     fake("qstat", QSTAT)
     fake("pbsnodes", f"cat {FIXTURES}/02-busy-pbsnodes-av.txt")
+    fake("qmgr", "exit 1")
     fake("qsub", "printf '%s\\n' \"$@\" >qsub.arguments; echo 77.pbshead")
     fake("qselect", "echo 77.pbshead")
 
@@ -131,10 +132,49 @@ def test_a_pilot_on_a_donated_node_is_as_long_as_its_queue_allows(order: PilotOr
     ]
 
 
+SCHED = "Sched default\\n    preempt_queue_prio = 150\\n    preempt_order = "
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("order_", "rerunnable"), [("D", "n"), ("SCR", "n"), ("R", "y"), ("CR", "y"), ("R 50 D", "n"), ("", "n")]
+)
+def test_a_pilot_may_be_put_back_where_the_scheduler_has_no_other_way(
+    order: PilotOrder, fake: Fake, tmp_path: Path, order_: str, rerunnable: str
+) -> None:
+    fake("qmgr", f"printf '{SCHED}{order_}\\n'" if order_ else "exit 1")
+    site = backend(donation=DonationConfig(mode="preemptible"))
+    site.submit(msgspec.structs.replace(order, node="node04"))
+    told = (tmp_path / "qsub.arguments").read_text().splitlines()
+    assert told[told.index("-r") + 1] == rerunnable
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pilot_that_could_not_yield_is_refused(order: PilotOrder, fake: Fake, tmp_path: Path) -> None:
+    fake("qmgr", f"printf '{SCHED}C\\n'")
+    with pytest.raises(SubmitRefused, match="preempt_order is C, and pilots cannot be checkpointed"):
+        backend(donation=DonationConfig(mode="preemptible")).submit(
+            msgspec.structs.replace(order, node="node04")
+        )
+    assert not (tmp_path / "qsub.arguments").exists()
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_pilot_that_was_put_back_is_deleted_and_counts_as_preempted(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "elements.txt").write_text(of_ours("77.pbshead", "05-R-preempted") + "\n")
+    fake("qdel", 'echo "$@" >deleted')
+    (found,) = backend().jobs([], "adaptor-x.hpc.")
+    assert (found.id, found.state) == ("77.pbshead", JobState.PREEMPTED)
+    assert (tmp_path / "deleted").read_text() == "77.pbshead\n"
+    fake("qdel", "exit 255")
+    with pytest.raises(SchedulerError, match="qdel failed"):  # asked again, or it would start anew
+        backend().jobs([], "adaptor-x.hpc.")
+
+
 @pytest.mark.usefixtures("answering")
 def test_a_pilot_on_a_donated_node_that_no_queue_takes_is_refused(order: PilotOrder, tmp_path: Path) -> None:
     pilot = msgspec.structs.replace(order, request=Request(12, 600), node="node04")
-    with pytest.raises(SubmitRefused, match="no queue behind limited takes 12 processors"):
+    with pytest.raises(SubmitRefused, match="queue limited takes no 12 processors"):
         backend(donation=DonationConfig(mode="preemptible", partition="limited")).submit(pilot)
     with pytest.raises(SchedulerError, match="PBS has no queue night"):
         backend(donation=DonationConfig(mode="preemptible", partition="night")).submit(pilot)
@@ -163,6 +203,26 @@ def test_a_request_that_a_routing_queue_would_drop_is_refused(order: PilotOrder,
     for request in (Request(4, 48 * 3600), Request(17, 60)):
         with pytest.raises(SubmitRefused):
             backend(partition="route").submit(msgspec.structs.replace(order, request=request))
+    assert not (tmp_path / "qsub.arguments").exists()
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("p", "cpus", "memory", "words"),
+    [
+        (16, 1, 2 * 2**30, "16 × 1 processor and 2G of memory were asked for, .* hold 8: lower"),
+        (15, 3, None, "5 × 3 processors were asked for, each on one node, .* hold 4"),
+        (6, 6, None, "no node of queue workq has 6 processors: its nodes have 4 processors and 4G"),
+    ],
+)
+def test_a_request_that_fits_on_no_nodes_is_refused_before_pbs_sees_it(
+    order: PilotOrder, tmp_path: Path, p: int, cpus: int, memory: int | None, words: str
+) -> None:
+    wanted = msgspec.structs.replace(
+        order, request=Request(p, 600), processors_per_task=cpus, memory_per_task=memory
+    )
+    with pytest.raises(SubmitRefused, match=words):
+        backend().submit(wanted)
     assert not (tmp_path / "qsub.arguments").exists()
 
 

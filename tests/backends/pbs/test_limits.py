@@ -17,13 +17,13 @@ from adaptor.units import Duration
 from backends.ceilings import limits_of
 from backends.findings import Finding
 from backends.pbs import discover
-from backends.pbs.checking import check_nodes, check_queue, check_server, check_settings
+from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.describing import describe_server
 from backends.pbs.fields import parse_user_limit
-from backends.pbs.limits import ceilings, roomiest, takes
+from backends.pbs.limits import ceilings, refusal, roomiest, takes
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.records import parse_long
-from backends.pbs.rows import PbsNode
+from backends.pbs.rows import PbsNode, PbsQueue, Preemption
 from backends.pbs.terms import Terms, terms_of
 from tests.backends.pbs.openpbs_recordings import FIXTURES, recorded
 
@@ -85,6 +85,61 @@ def test_behind_a_routing_queue_the_roomiest_counts() -> None:
     assert takes(known.queues["workq"], Request(16, 86_400))
     assert not takes(known.queues["express"], Request(16, 1801))
     assert not takes(known.queues["limited"], Request(9, 60))
+
+
+def test_a_queue_says_why_it_does_not_take_a_request() -> None:
+    queue = PbsQueue(
+        name="large", min_processors=4, min_seconds=600, max_processors=8, max_seconds=3600, shuts_out=""
+    )
+    assert refusal(queue, Request(8, 600)) == ""
+    for request, words in (
+        (Request(9, 600), "at most 8 processors: lower `limits.max_proc`"),
+        (Request(8, 3601), "at most 3600 s: lower `limits.max_tr`"),
+        (Request(3, 600), "at least 4 processors: name another queue"),
+        (Request(4, 599), "at least 600 s: raise `pad`"),
+    ):
+        assert words in refusal(queue, request)
+    assert "its acl_users" in refusal(terms("vip").site.queue, Request(1, 60))
+
+
+def test_least_sizes_of_a_queue_are_read_and_told() -> None:
+    text = recorded("01-idle-qstat-Qf").replace(
+        "resources_max.ncpus = 8", "resources_min.ncpus = 2\n    resources_min.walltime = 00:10:00"
+    )
+    queues = {each.name: each for each in queues_of(parse_long(text, "Queue: "), "alice")}
+    assert (queues["limited"].min_processors, queues["limited"].min_seconds) == (2, 600)
+    known = terms("limited")
+    site = msgspec.structs.replace(known.site, queue=queues["limited"])
+    found = list(check_queue(msgspec.structs.replace(known, site=site, queues=queues)))
+    assert levels(found) == ["warning", "warning", "ok"]
+    assert "set `pad: 10m`" in found[1].text
+
+
+def test_a_queue_that_shuts_us_out_is_told_and_not_written() -> None:
+    (found, *_) = check_queue(terms("vip"))
+    assert (found.level, found.text) == (
+        "error",
+        "queue vip takes no jobs of ours, its acl_users do not admit alice: name another as `partition`",
+    )
+    assert levels(list(check_queue(terms("vip", "bob")))) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("order", "express", "expected", "words"),
+    [
+        ("D", 150, ["ok", "ok"], "yield by preempt_order D"),
+        ("R", 150, ["ok", "ok"], "yield by preempt_order R"),
+        ("SCR", 150, ["ok", "warning"], "PBS suspends pilots"),
+        ("C", 150, ["ok", "error"], "cannot be checkpointed: it needs D"),
+        ("D", 151, ["ok", "warning", "ok"], "only a queue with at least 151 preempts"),
+    ],
+)
+def test_how_pilots_yield_is_told(order: str, express: int, expected: list[str], words: str) -> None:
+    site = SiteConfig(backend="pbs", donation=DonationConfig(mode="preemptible", partition="scavenger"))
+    known = Preemption(order=order, express_priority=express)
+    found = list(check_donation(site, terms("workq"), known))
+    assert levels(found) == expected
+    assert any(words in each.text for each in found)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +226,7 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
         f"-Q) cat {FIXTURES}/01-idle-qstat-Qf.txt;; esac",
     )
     fake("pbsnodes", f"cat {FIXTURES}/01-idle-pbsnodes-av.txt")
+    fake("qmgr", "echo 'qmgr: not for you' >&2; exit 1")
 
 
 @pytest.mark.usefixtures("answering")
@@ -178,6 +234,7 @@ def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
     assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 6
+    assert "vip" not in discover.describe_sites()
 
 
 @pytest.mark.usefixtures("answering")

@@ -180,7 +180,30 @@ def test_the_script_outlives_its_workers_when_pbs_ends_the_job(job: Job, fake: F
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGTERM)
     assert process.wait(timeout=20) == 0
+    assert (job.folder / "pilot-end.txt").read_text().split()[:2] == ["0", "yes"]
     assert job.said() == ["left", "left", "up", "up"]
+
+
+def test_the_script_does_not_wait_for_a_pbsdsh_whose_worker_has_left(job: Job, fake: Fake) -> None:
+    """pbsdsh waits for ever where the PBS of its node was killed and started again."""
+    fake("pbsdsh", 'shift 3; "$@"; exec sleep 600')
+    assert job.run(SAY) == 0
+    assert job.said() == ["n1 4 none", "n2 2 none"]
+
+
+@pytest.mark.parametrize(("worker", "status"), [("exit 0", "0"), ("exit 3", "1")])
+def test_the_script_leaves_when_and_how_it_ended(job: Job, worker: str, status: str) -> None:
+    before = int(time.time())
+    job.run(worker)
+    outcome, told, began, ended = (job.folder / "pilot-end.txt").read_text().split()
+    assert before <= int(began) <= int(ended) <= time.time()
+    assert (outcome, told) == (status, "no")
+
+
+def test_a_prologue_that_fails_is_an_end_too_and_one_of_before_is_forgotten(job: Job) -> None:
+    job.run("exit 0")
+    job.run("exit 0", prologue="false\n")
+    assert (job.folder / "pilot-end.txt").read_text().split()[:2] == ["1", "no"]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,51 @@
+"""Access control lists of queues."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.pbs.openpbs.access import shuts_out, submit_hosts
+from backends.pbs.openpbs.hardware import queues_of
+from backends.pbs.records import parse_long
+from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
+
+
+@pytest.mark.parametrize(
+    ("entries", "admitted"),
+    [
+        ("bob", False),
+        ("bob,alice", True),
+        ("bob, alice@login1", True),
+        ("+alice", True),
+        ("-alice,+", False),
+        ("-bob,+", True),
+        ("+,-alice", False),
+        ("-alice@elsewhere,alice", True),
+        ("*@login1", True),
+        ("-*@*,alice", False),
+        ("", False),
+    ],
+)
+def test_the_first_entry_that_names_a_user_decides(entries: str, admitted: bool) -> None:
+    values = {"acl_user_enable": "True", "acl_users": entries}
+    assert shuts_out(values, "alice", None) == ("" if admitted else "its acl_users do not admit alice")
+    assert shuts_out({**values, "acl_user_enable": "False"}, "alice", None) == ""
+
+
+def test_one_group_of_a_user_is_enough() -> None:
+    values = {"acl_group_enable": "True", "acl_groups": "staff,physics"}
+    assert shuts_out(values, "alice", ["users", "physics"]) == ""
+    assert shuts_out(values, "alice", None) == ""
+    assert "none of the groups of alice (guests, users)" in shuts_out(values, "alice", ["users", "guests"])
+
+
+def test_the_machines_that_may_submit_are_known() -> None:
+    assert submit_hosts({"acl_host_enable": "True", "acl_hosts": "login1, *.hpc"}) == ("login1", "*.hpc")
+    assert submit_hosts({"acl_hosts": "login1"}) == ()
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_recorded_queue_of_bob_is_for_bob(situation: str) -> None:
+    records = parse_long(recorded(f"{situation}-qstat-Qf"), "Queue: ")
+    for user, closed in (("alice", ["vip"]), ("bob", [])):
+        assert [queue.name for queue in queues_of(records, user) if queue.shuts_out] == closed

@@ -1,0 +1,42 @@
+"""The throwaway OpenPBS itself: it starts, works and leaves nothing behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.clusters.openpbs import ClusterError, ThrowawayOpenPbs, unavailable
+from tests.clusters.openpbs_conf import ClusterOptions
+from tests.e2e.lab import until
+
+pytestmark = [pytest.mark.pbs, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
+
+
+def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
+    hosts = Path("/etc/hosts").read_text()
+    tmp_path.chmod(0o777)
+    with ThrowawayOpenPbs(ClusterOptions(nodes=2, cpus=3, extra=("set server comment = mine",))) as cluster:
+        assert "comment = mine" in cluster.run(["qstat", "-B", "-f"])
+        script = f"setsid sh -c 'echo $$ > {tmp_path}/detached; exec sleep 600' & exec sleep 600"
+        options = ["-l", "select=2:ncpus=3", "-j", "oe", "-o", "/dev/null"]
+        cluster.run(["qsub", *options, "--", "/bin/sh", "-c", script])
+        until(lambda: (tmp_path / "detached").exists() and (tmp_path / "detached").read_text(), "it runs")
+        cluster.stop_mom(cluster.nodes[1])
+        cluster.start_mom(cluster.nodes[1])
+        cluster.clear()
+        root, nodes = cluster.root, cluster.nodes
+        pid = int((tmp_path / "detached").read_text())
+        assert nodes[0] in Path("/etc/hosts").read_text()
+    assert not root.exists()
+    assert not psutil.pid_exists(pid)
+    assert Path("/etc/hosts").read_text().split() == hosts.split()
+    assert not any(Path("/run/netns", node).exists() for node in nodes)
+
+
+def test_a_cluster_that_cannot_start_says_why_and_cleans_up() -> None:
+    cluster = ThrowawayOpenPbs(ClusterOptions(nodes=1, extra=("set server no_such_setting = 1",)))
+    with pytest.raises(ClusterError, match="no_such_setting"):
+        cluster.start()
+    assert not cluster.root.exists()

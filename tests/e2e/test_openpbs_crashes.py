@@ -1,0 +1,79 @@
+"""`kill -9` of the daemon, of a node's PBS and of the server in the middle of a bag on a real OpenPBS."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+
+SITE = """
+    sites:
+      hpc:
+        backend: pbs
+        limits: {max_pending_requests: 3, max_proc: 8, max_tr: 20m}
+        initial_tr: 30s
+        idle_timeout: 10
+        poll_interval: 2
+        command_timeout: 10
+    daemon:
+      worker_timeout: 8
+"""
+TASKS = 80
+
+
+@pytest.fixture
+def busy(openpbs: ThrowawayOpenPbs, lab: Lab) -> Lab:
+    lab.configure(SITE)
+    lab.bag(["sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
+    lab.submit("tasks.bag")
+    until(lambda: lab.status()["done"] >= 5, "the bag is under way")
+    return lab
+
+
+def jobs(openpbs: ThrowawayOpenPbs) -> list[str]:
+    return openpbs.run(["qselect"], check=False).split()
+
+
+def test_daemon_mom_and_server_are_killed(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
+    victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
+    held = openpbs.run(["qstat", "-f", victim["job"]])
+    node = next(name for name in openpbs.nodes if f"{name}/" in held)
+    openpbs.stop_mom(node)
+    openpbs.stop_server()
+    busy.kill_daemon()
+    busy.run("daemon", "start")
+    before = busy.status()["done"]
+    until(lambda: busy.status()["done"] > before + 3, "tasks finish while the server is away")
+    openpbs.start_server()
+    openpbs.start_mom(node)
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    until(lambda: not jobs(openpbs), "no pilot is left in the queue", timeout=100)
+
+
+def test_a_node_loses_its_power(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
+    victim = next(pilot for pilot in busy.pilots() if pilot["state"] == "running")
+    held = openpbs.run(["qstat", "-f", victim["job"]])
+    node = next(name for name in openpbs.nodes if f"{name}/" in held)
+    openpbs.stop_node(node)
+    busy.wait(timeout=300)
+    exactly_one_result_each(busy, 1, TASKS)
+    openpbs.start_mom(node)
+    until(lambda: not jobs(openpbs), "no pilot is left in the queue", timeout=100)
+
+
+@pytest.mark.parametrize(
+    ("options", "most"), [(("--mem", "2G"), 2), (("--cpus", "3"), 2)], ids=["memory", "processors"]
+)
+def test_tasks_of_which_few_fit_on_a_node_run(
+    openpbs: ThrowawayOpenPbs, lab: Lab, options: tuple[str, ...], most: int
+) -> None:
+    """No request is for more of them than the empty nodes hold, so none waits for ever."""
+    lab.configure(SITE.replace("max_proc: 8", "max_proc: 12"))
+    lab.bag(["sleep 1"] * 12)
+    lab.submit(*options, "tasks.bag")
+    lab.wait(timeout=120)
+    exactly_one_result_each(lab, 1, 12)
