@@ -96,7 +96,7 @@ class ThrowawayOpenPbs:
             self._start_daemon("pbs_comm")
             self.start_server()
             self._on_head(["pbs_sched"])
-            self._on_head(["qmgr"], settings(self.options, self.nodes))
+            self._on_head(["qmgr", "-a"], settings(self.options, self.nodes))
             for number, node in enumerate(self.nodes, start=1):
                 self._make_node(node, split=number in self.options.split)
                 self.start_mom(node)
@@ -111,7 +111,7 @@ class ThrowawayOpenPbs:
 
     def qmgr(self, *lines: str) -> None:
         """Change settings."""
-        self._on_head(["qmgr"], "".join(f"{line}\n" for line in lines))
+        self._on_head(["qmgr", "-a"], "".join(f"{line}\n" for line in lines))
 
     def answers(self) -> bool:
         return "Server" in self.run(["qstat", "-B"], check=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
 import pytest
 
+from adaptor.processes.identity import process_of
 from tests.clusters.openpbs import ClusterError, ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
 from tests.e2e.lab import until
@@ -30,7 +30,7 @@ def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
         pid = int((tmp_path / "detached").read_text())
         assert nodes[0] in Path("/etc/hosts").read_text()
     assert not root.exists()
-    assert not psutil.pid_exists(pid)
+    until(lambda: process_of(pid) is None, "what its jobs started ends with it")
     assert Path("/etc/hosts").read_text().split() == hosts.split()
     assert not any(Path("/run/netns", node).exists() for node in nodes)
 
