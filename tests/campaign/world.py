@@ -120,7 +120,7 @@ class World:
         if daemon is not None:
             self._seen = daemon.pid
             return
-        if self._seen is not None and "daemon" not in self.claimed and self._seen > 0:
+        if self._seen is not None:
             self.troubles.append(f"the daemon (pid {self._seen}) ended by itself")
         self._seen = None
         # Where the disk is full it cannot start, and says so; then it is tried again.
@@ -135,7 +135,7 @@ class World:
             )
 
     def forget_daemon(self) -> None:
-        """It was ended on purpose."""
+        """It is ended on purpose, and stays so until `daemon_runs` is set again."""
         self.daemon_runs, self._seen = False, None
 
     def _lead_through(self, proxy: Proxy, path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.campaign.world import World, variable
 def daemon_killed(world: World, draw: float) -> Iterator[str]:
     with claim(world, "daemon"):
         daemon = _daemon(world)
-        world.daemon_runs = False
+        world.forget_daemon()
         daemon.kill()
         daemon.wait(10)
         yield f"pid {daemon.pid}"
