@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -21,21 +20,13 @@ from tests.clusters.slurm import ThrowawaySlurm
 _Journal = sqlite3.Connection
 
 
-@dataclass(frozen=True)
-class _Held:
-    """When a pilot held its processors, by one of the two records."""
-
-    started: float
-    ended: float
-
-
 def check_credits(journal: Path, sites: list[tuple[str, ThrowawaySlurm]]) -> list[Finding]:
     """After all pilots have ended and the daemon has stopped."""
     with closing(sqlite3.connect(journal)) as db:
-        return [*_charges(db), *_budgets(db), *_by_slurm(db, [cluster for _, cluster in sites])]
+        return [*charged(db), *_budgets(db), *_by_slurm(db, [cluster for _, cluster in sites])]
 
 
-def _charges(db: _Journal) -> Iterator[Finding]:
+def charged(db: _Journal) -> Iterator[Finding]:
     """Each pilot is charged once, by its own tariff, for the time for which it held its processors."""
     written = entries(db)
     reserved = {entry.pilot: entry for entry in written if isinstance(entry, Reserved)}
@@ -72,24 +63,25 @@ def _budgets(db: _Journal) -> Iterator[Finding]:
 
 
 def _by_slurm(db: _Journal, clusters: list[ThrowawaySlurm]) -> Iterator[Finding]:
-    records = {tag: held for cluster in clusters for tag, held in _held(cluster)}
+    """The times that were charged are those of the scheduler, to a second."""
+    show = ("scontrol", "--oneliner", "show", "job")
+    records = {tag: seconds for cluster in clusters for tag, seconds in held(cluster.run(show))}
     for pilot, tag, state, started, ended in db.execute("SELECT id, tag, state, started, ended FROM pilot"):
-        held = records.get(tag)
-        if held is None or state == "vanished":
+        if tag not in records or state == "vanished":
             continue  # it never came into the queue, or Slurm has lost it in a crash of its own
         ours = ended - started if started is not None else 0.0
-        theirs = held.ended - held.started
-        if abs(ours - theirs) > 1:
-            text = f"pilot {pilot} ({state}) is counted for {ours:.0f} s; Slurm has {theirs:.0f} s"
+        if abs(ours - records[tag]) > 1:
+            text = f"pilot {pilot} ({state}) is counted for {ours:.0f} s; Slurm has {records[tag]:.0f} s"
             yield Finding(Wrong.CHARGED, text)
 
 
-def _held(cluster: ThrowawaySlurm) -> Iterator[tuple[str, _Held]]:
-    for line in cluster.run(["scontrol", "--oneliner", "show", "job"]).splitlines():
-        told = dict(re.findall(r"(\w+)=(\S+)", line))
-        if not told.get("JobName", "").startswith("adaptor-"):
-            continue
-        if told["StartTime"] == "Unknown" or told["EndTime"] == "Unknown":
-            continue
-        start, end = (datetime.fromisoformat(told[key]).timestamp() for key in ("StartTime", "EndTime"))
-        yield told["JobName"], _Held(start, max(start, end))
+def held(told: str) -> Iterator[tuple[str, float]]:
+    """By the output of `scontrol --oneliner show job`: tags of pilots, and for how many seconds they ran."""
+    for line in told.splitlines():
+        job = dict(re.findall(r"(\w+)=(\S+)", line))
+        if job.get("JobName", "").startswith("adaptor-") and "Unknown" not in (
+            job["StartTime"],
+            job["EndTime"],
+        ):
+            start, end = (datetime.fromisoformat(job[key]) for key in ("StartTime", "EndTime"))
+            yield job["JobName"], max(0.0, (end - start).total_seconds())
