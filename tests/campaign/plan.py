@@ -82,13 +82,13 @@ def make_plan(
 
 
 def _task(dice: random.Random, mean: float) -> PlannedTask:
-    seconds = round(min(4 * mean, dice.expovariate(1 / mean)), 2)
+    """Those that fail are shorter, because they run one time after the other."""
+    seconds = min(4 * mean, dice.expovariate(1 / mean))
     lot = dice.random()
-    if lot < 0.02:
-        return PlannedTask(seconds, RETRIES + 1, dice.choice(CODES))
-    if lot < 0.08:
-        return PlannedTask(seconds, dice.randint(1, RETRIES), dice.choice(CODES))
-    return PlannedTask(seconds)
+    if lot >= 0.08:
+        return PlannedTask(round(seconds, 2))
+    failures = RETRIES + 1 if lot < 0.02 else dice.randint(1, RETRIES)
+    return PlannedTask(round(seconds / 6, 2), failures, dice.choice(CODES))
 
 
 def _faults(dice: random.Random, number: int, kinds: Sequence[KindOfFault]) -> list[PlannedFault]:

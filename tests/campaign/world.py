@@ -67,17 +67,21 @@ class World:
 
     def daemon(self) -> psutil.Process | None:
         wanted = ["--state", str(self.lab.state)]
-        for process in psutil.process_iter(["cmdline", "status"]):
-            words = process.info["cmdline"] or []
-            if "adaptor.daemon" in words and wanted == words[words.index("--state") :][:2]:
+        for process in psutil.process_iter(["cmdline"]):
+            command = process.info["cmdline"] or []
+            if _module(command) == "adaptor.daemon" and wanted == command[command.index("--state") :][:2]:
                 return process
         return None
 
     def workers(self) -> list[psutil.Process]:
-        return [process for process in self.ours() if "adaptor.worker" in words(process)]
+        return self._modules("adaptor.worker")
+
+    def launchers(self) -> list[psutil.Process]:
+        """Slurm's `srun`, one beside the script of a pilot for each of its workers."""
+        return [process for process in self.ours() if Path((words(process) or [""])[0]).name == "srun"]
 
     def keepers(self) -> list[psutil.Process]:
-        return [process for process in self.ours() if "adaptor.node_agent.keeper" in words(process)]
+        return self._modules("adaptor.node_agent.keeper")
 
     def tasks(self) -> list[psutil.Process]:
         """The processes that lead one execution each."""
@@ -110,6 +114,10 @@ class World:
         amount = float(line["used"]) + float(line["reserved"]) + room
         self.lab.run("budget", str(BAG), "--set", f"{amount:.6f}")
         return amount
+
+    def _modules(self, name: str) -> list[psutil.Process]:
+        """The processes in which Python runs a module."""
+        return [process for process in self.ours() if _module(words(process)) == name]
 
     def keep_evidence(self, folder: Path) -> None:
         """The state directory, with the journal and all logs, outlives its file system."""
@@ -151,6 +159,13 @@ def words(process: psutil.Process) -> list[str]:
         return list(process.cmdline())
     except psutil.Error:
         return []
+
+
+def _module(command: list[str]) -> str:
+    """The module that a command line starts; its options before `-m` may differ."""
+    if not command or "python" not in Path(command[0]).name or "-m" not in command:
+        return ""
+    return "".join(command[command.index("-m") + 1 :][:1])
 
 
 def variable(process: psutil.Process, name: str) -> str:

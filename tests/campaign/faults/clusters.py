@@ -73,6 +73,13 @@ def step_daemon_killed(world: World, draw: float) -> Iterator[str]:
     yield f"pid {step.pid}"
 
 
+@fault("srun: kill -9")
+def launcher_killed(world: World, draw: float) -> Iterator[str]:
+    launcher = choose(world.launchers(), draw)
+    launcher.kill()
+    yield f"pid {launcher.pid}"
+
+
 @fault("node: drained", lasts=(5, 25))
 def node_drained(world: World, draw: float) -> Iterator[str]:
     name, cluster, node = choose(_nodes(world), draw)
