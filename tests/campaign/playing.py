@@ -158,4 +158,4 @@ class Play:
                     return
             if time.monotonic() > deadline:
                 self.played.stuck = f"the bag does not end, {through} of {len(self._plan.tasks)} are through"
-            time.sleep(1)
+            time.sleep(3 * PAUSE)
