@@ -176,7 +176,7 @@ def test_no_folder_is_longer_than_a_list_that_is_read() -> None:
 
 
 def test_folders_of_tests_are_named_after_rooms() -> None:
-    """But for tests of the whole: against real schedulers, of the demo, of what is packaged."""
-    whole = {"clusters", "demo", "e2e"}
+    """But for tests of the whole: against real schedulers, under faults, of the demo, of what is packaged."""
+    whole = {"campaign", "clusters", "demo", "e2e"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if (path / "__init__.py").exists()}
     assert folders - whole <= set(rooms())
