@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
+import traceback
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from tests.campaign.plan import Plan, make_plan
 from tests.campaign.playing import Play, Played
 from tests.campaign.scenes import SCENES, Scene, stage
 from tests.campaign.verifying import Finding, Wrong
+from tests.campaign.world import World
 
 Say = Callable[[str], None]
 
@@ -54,27 +56,24 @@ def play_scene(plan: Plan, say: Say) -> Outcome:
 def _play(plan: Plan, scene: Scene, root: Path, say: Say) -> tuple[Played, list[Finding], int]:
     with stage(scene, root) as world:
         play = Play(plan, world, say, scene.submit_options)
-        try:
-            with LimitsWatch(world.sites) as watch:
-                play.run()
-                found = list(_all_findings(plan, play.played, world))
-            found += watch.findings
-        except BaseException:
-            world.keep_evidence(root / "evidence")
-            say(f"the scene broke off; what is left of it: {root}")
-            raise
+        with LimitsWatch(world.sites) as watch:
+            found = _findings(play, world, say)
+        found += watch.findings
         if found:
             world.keep_evidence(root / "evidence")
         return play.played, found, watch.looks
 
 
-def _all_findings(plan: Plan, played: Played, world: object) -> list[Finding]:
-    from tests.campaign.world import World
-
-    assert isinstance(world, World)
-    if played.stuck:
-        return [Finding(Wrong.LOST, played.stuck)]
-    return list(check_end(plan, world))
+def _findings(play: Play, world: World, say: Say) -> list[Finding]:
+    """Play it; an error of the campaign itself is a finding too, and the next scene goes on."""
+    try:
+        played = play.run()
+        if played.stuck:
+            return [Finding(Wrong.LOST, played.stuck)]
+        return list(check_end(play.plan, world))
+    except Exception as error:
+        say(traceback.format_exc())
+        return [Finding(Wrong.OTHER, f"the scene broke off: {type(error).__name__}: {error}")]
 
 
 def summary(outcomes: list[Outcome]) -> str:

@@ -52,7 +52,7 @@ class Play:
     def __init__(
         self, plan: Plan, world: World, say: Callable[[str], None], options: tuple[str, ...]
     ) -> None:
-        self._plan = plan
+        self.plan = plan
         self._world = world
         self._say = say
         self._options = options
@@ -67,7 +67,7 @@ class Play:
     def run(self) -> Played:
         """Until all faults were mended and the bag has ended, or hangs."""
         world = self._world
-        world.lab.bag(world.effects.bag(self._plan.tasks))
+        world.lab.bag(world.effects.bag(self.plan.tasks))
         world.lab.submit("tasks.bag", "--output", world.lab.root / "output", *self._options)
         world.daemon_runs = True
         try:
@@ -99,12 +99,12 @@ class Play:
             self._since = now
         self._through = max(through, self._through)
         self._count_survived()
-        if through >= len(self._plan.tasks):  # what is left finds no victim any more
+        if through >= len(self.plan.tasks):  # what is left finds no victim any more
             self.played.left_out += [fault.kind for fault in self._pending]
             self._pending = []
         elif now - self._since > STUCK:
             self.played.stuck = (
-                f"no task has ended for {STUCK:.0f} s, {through} of {len(self._plan.tasks)} are through"
+                f"no task has ended for {STUCK:.0f} s, {through} of {len(self.plan.tasks)} are through"
             )
         elif now - self._since > HELP_AFTER and self._options:
             self._since = now
@@ -113,7 +113,7 @@ class Play:
 
     def _inject(self) -> None:
         """The first fault whose time has come and that has a victim."""
-        reached = self._through / len(self._plan.tasks)
+        reached = self._through / len(self.plan.tasks)
         for fault in self._pending:
             if fault.at > reached:
                 return
@@ -157,5 +157,5 @@ class Play:
                 if self._world.lab.status()["state"] in ("done", "failed"):
                     return
             if time.monotonic() > deadline:
-                self.played.stuck = f"the bag does not end, {through} of {len(self._plan.tasks)} are through"
+                self.played.stuck = f"the bag does not end, {through} of {len(self.plan.tasks)} are through"
             time.sleep(3 * PAUSE)

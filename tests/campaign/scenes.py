@@ -92,7 +92,8 @@ def donation_by_agents(stack: ExitStack, lab: Lab) -> World:
     cluster = ThrowawaySlurm(
         ClusterOptions(
             nodes=NODES, cpus=CPUS, min_job_age=REMEMBER, extra=(*lines, "PrologFlags=Alloc,DeferBatch")
-        )
+        ),
+        patience=60,
     )
     world = World(lab, [("hpc", cluster)])
     donation = f"{{mode: agent, runtime_directory: {runtime_directory(lab.root)}, reclaim_timeout: 5s}}"
@@ -130,7 +131,7 @@ def stage(scene: Scene, root: Path) -> Iterator[World]:
 
 
 def _cluster(nodes: int = NODES) -> ThrowawaySlurm:
-    return ThrowawaySlurm(ClusterOptions(nodes=nodes, cpus=CPUS, min_job_age=REMEMBER))
+    return ThrowawaySlurm(ClusterOptions(nodes=nodes, cpus=CPUS, min_job_age=REMEMBER), patience=60)
 
 
 def _environment(world: World) -> str:
