@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 
 from tests.campaign.campaign import Outcome, plan_of, play_scene, report, summary
-from tests.campaign.plan import table
+from tests.campaign.plan import Plan, table
 from tests.campaign.scenes import SCENES
 from tests.clusters import slurm, sshd
 
@@ -27,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     begun, outcomes = time.monotonic(), list[Outcome]()
     while True:
-        outcomes += _round(seed, scenes, tasks, faults, verbose=not chosen.quiet)
+        plans = [plan_of(seed, scene, tasks, faults) for scene in scenes]
+        outcomes += _round(plans, chosen.beside, verbose=not chosen.quiet)
         seed += 1
         if time.monotonic() - begun >= 60 * chosen.minutes:
             break
@@ -35,19 +38,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if any(outcome.findings for outcome in outcomes) else 0
 
 
-def _round(seed: int, scenes: Sequence[str], tasks: int, faults: int, *, verbose: bool) -> list[Outcome]:
-    outcomes = []
-    for scene in scenes:
-        plan = plan_of(seed, scene, tasks, faults)
-        print(f"\n{plan.command}", flush=True)
-        outcome = play_scene(plan, _say if verbose else lambda _: None)
-        print(report(outcome), flush=True)
-        outcomes.append(outcome)
-    return outcomes
+def _round(plans: Sequence[Plan], beside: int, *, verbose: bool) -> Iterator[Outcome]:
+    """Each scene in a process of its own: its clusters live as long as the thread that starts them."""
+    with ProcessPoolExecutor(min(beside, len(plans)), multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(_play, plan, verbose) for plan in plans]):
+            outcome = done.result()
+            print(report(outcome), flush=True)
+            yield outcome
 
 
-def _say(text: str) -> None:
-    print(f"  {time.strftime('%H:%M:%S')} {text}", flush=True)
+def _play(plan: Plan, verbose: bool) -> Outcome:
+    def say(text: str) -> None:
+        if verbose:
+            print(f"  {time.strftime('%H:%M:%S')} {plan.scene:18} {text}", flush=True)
+
+    print(plan.command, flush=True)
+    return play_scene(plan, say)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,9 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--tasks", type=int, default=10_000, help="of all scenes together (default 10000)")
     parser.add_argument("--faults", type=int, default=301, help="of all scenes together (default 301)")
     parser.add_argument("--minutes", type=float, default=0, help="go on with the next seeds for so long")
-    parser.add_argument(
-        "--scene", action="append", choices=list(SCENES), help="default: all (may be repeated)"
-    )
+    parser.add_argument("--scene", action="append", choices=list(SCENES), help="default: all (repeatable)")
+    parser.add_argument("--beside", type=int, default=1, help="scenes that play at the same time (default 1)")
     parser.add_argument("--plan", action="store_true", help="only print what would happen")
     parser.add_argument("--quiet", action="store_true", help="do not print each fault as it comes")
     return parser
