@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,40 +25,40 @@ class LocalJobs:
     def __init__(self, cluster: ThrowawaySlurm, root: Path) -> None:
         self._cluster = cluster
         self._root = root
-        self._names: list[str] = []
+        self._nodes: dict[str, int] = {}
 
     def submit(self, nodes: int) -> str:
         """Raises ClusterError or subprocess.TimeoutExpired: Slurm did not take it."""
-        name = f"local-{len(self._names) + 1}"
+        name = f"local-{len(self._nodes) + 1}"
         script = self._root / f"{name}.sh"
         script.write_text(SCRIPT.format(root=self._root, name=name), encoding="utf-8")
-        options = ["-p", "batch", f"-N{nodes}", "--exclusive", "-t2", "-o/dev/null", "-J", name]
-        # They come again after a node was lost, as a user's jobs do.
-        self._cluster.run(["sbatch", "--requeue", *options, str(script)], timeout=10)
-        self._names.append(name)
+        self._ask(name, nodes)
+        self._nodes[name] = nodes
         return f"{name} on {nodes} nodes"
 
     def waiting(self) -> list[str]:
-        """Those that have not run to their end yet."""
-        return [name for name in self._names if not (self._root / f"{name}.ran").exists()]
+        """Those that have not run to their end; one that was lost with its node is submitted again."""
+        late = [name for name in self._nodes if not (self._root / f"{name}.ran").exists()]
+        if late:
+            queue = self._cluster.run(["squeue", "-h", "-o", "%j"], timeout=10).split()
+            for name in set(late) - set(queue):
+                self._ask(name, self._nodes[name])
+        return late
+
+    def _ask(self, name: str, nodes: int) -> None:
+        options = ["-p", "batch", f"-N{nodes}", "--exclusive", "-t2", "-o/dev/null", "-J", name]
+        script = self._root / f"{name}.sh"
+        self._cluster.run(["sbatch", "--requeue", *options, str(script)], timeout=10)
 
     def disturbed(self) -> Iterator[str]:
         """What local jobs have found of ours on their nodes."""
-        for name in self._names:
+        for name in self._nodes:
             path = self._root / f"{name}.found"
             if path.exists():
                 for line in path.read_text(errors="replace").splitlines():
                     yield f"{name} found {line}"
 
-    @property
-    def submitted(self) -> int:
-        return len(self._names)
-
 
 def runtime_directory(root: Path) -> Path:
     """Where the nodes of a scene keep what the hooks need."""
     return root / "lent"
-
-
-def user_folder(root: Path, node: str) -> Path:
-    return runtime_directory(root) / str(os.getuid()) / node

@@ -9,7 +9,7 @@ import psutil
 
 from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault
 from tests.campaign.faults.processes import frozen
-from tests.campaign.world import World
+from tests.campaign.world import World, variable
 from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
 
@@ -68,7 +68,8 @@ def node_powered_off(world: World, draw: float) -> Iterator[str]:
 @fault("slurmstepd: kill -9", weight=2)
 def step_daemon_killed(world: World, draw: float) -> Iterator[str]:
     homes = [cluster.home(f"slurmd.{node}") for _, cluster, node in _nodes(world)]
-    step = choose(sorted(step_processes(homes), key=lambda process: process.pid), draw)
+    steps = [step for step in step_processes(homes) if _of_a_pilot(step)]
+    step = choose(sorted(steps, key=lambda process: process.pid), draw)
     step.kill()
     yield f"pid {step.pid}"
 
@@ -119,6 +120,10 @@ def site_stopped(world: World, draw: float) -> Iterator[str]:
 
 def _nodes(world: World) -> list[tuple[str, ThrowawaySlurm, str]]:
     return [(name, cluster, node) for name, cluster in world.sites for node in cluster.options.node_names]
+
+
+def _of_a_pilot(step: psutil.Process) -> bool:
+    return any(variable(child, "SLURM_JOB_NAME").startswith("adaptor-") for child in step.children())
 
 
 def _daemon(cluster: ThrowawaySlurm, name: str) -> psutil.Process:
