@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from tests.campaign.campaign import Outcome, plan_of, play_scene, report, summary
+from tests.campaign.campaign import Outcome, plan_of, play_aloud, report, summary
 from tests.campaign.plan import Plan, table
 from tests.campaign.scenes import SCENES
 from tests.clusters import slurm, sshd
@@ -41,19 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _round(plans: Sequence[Plan], beside: int, *, verbose: bool) -> Iterator[Outcome]:
     """Each scene in a process of its own: its clusters live as long as the thread that starts them."""
     with ProcessPoolExecutor(min(beside, len(plans)), multiprocessing.get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(_play, plan, verbose) for plan in plans]):
+        for done in as_completed([pool.submit(play_aloud, plan, verbose=verbose) for plan in plans]):
             outcome = done.result()
             print(report(outcome), flush=True)
             yield outcome
-
-
-def _play(plan: Plan, verbose: bool) -> Outcome:
-    def say(text: str) -> None:
-        if verbose:
-            print(f"  {time.strftime('%H:%M:%S')} {plan.scene:18} {text}", flush=True)
-
-    print(plan.command, flush=True)
-    return play_scene(plan, say)
 
 
 def _parser() -> argparse.ArgumentParser:

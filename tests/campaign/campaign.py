@@ -39,6 +39,17 @@ def plan_of(seed: int, scene: str, tasks: int, faults: int) -> Plan:
     return make_plan(seed, scene, tasks, faults, kinds_of(scene), SCENES[scene].processors)
 
 
+def play_aloud(plan: Plan, *, verbose: bool) -> Outcome:
+    """As `play_scene`, telling on standard output what happens."""
+
+    def say(text: str) -> None:
+        if verbose:
+            print(f"  {time.strftime('%H:%M:%S')} {plan.scene:18} {text}", flush=True)
+
+    print(plan.command, flush=True)
+    return play_scene(plan, say)
+
+
 def play_scene(plan: Plan, say: Say) -> Outcome:
     """Play one scene in a folder of its own, which is kept where something was found."""
     begun = time.monotonic()
