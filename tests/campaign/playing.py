@@ -23,7 +23,7 @@ TOGETHER = 4
 """Faults that are open at the same time, at most."""
 STUCK = 240.0
 """Seconds without an effect, and without an open fault, after which a bag hangs."""
-HELP_AFTER = 20.0
+HELP_AFTER = 12.0
 """Seconds without an effect after which the owner of a bag that is paused gives it credits."""
 
 
@@ -109,7 +109,7 @@ class Play:
         elif now - self._since > HELP_AFTER and self._options:
             self._since = now
             with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
-                self._world.set_budget(room=2)
+                self._world.set_budget(room=12)
 
     def _inject(self) -> None:
         """The first fault whose time has come and that has a victim."""

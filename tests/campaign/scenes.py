@@ -33,7 +33,7 @@ _SITE = f"""\
     grace_time: 3
     poll_interval: 2
     command_timeout: 8
-    overrun: 2m
+    overrun: 1m
     price: {{explicit: 10, donated: 2}}
     charging_unit: 10s
 """
@@ -112,7 +112,7 @@ SCENES = {
         Scene("two-sites", "one cluster here, one over ssh", two_sites, processors=32 + 16),
         Scene("donation-scheduler", "idle nodes by jobs that may be preempted", donation_by_scheduler),
         Scene("donation-agents", "idle nodes outside the scheduler", donation_by_agents),
-        Scene("budget", "credits that are short", plain, submit_options=("--budget", "3")),
+        Scene("budget", "credits that are short", plain, submit_options=("--budget", "12")),
     )
 }
 
