@@ -13,8 +13,8 @@ from tests.campaign.plan import Plan
 from tests.campaign.verifying import Finding, Told, Wrong, check_bag
 from tests.campaign.world import BAG, World, words
 
-PATIENCE = 180.0
-"""Seconds until all pilots have left and all jobs have ended; Slurm lets a job that lost its node wait."""
+PATIENCE = 300.0
+"""Seconds until all pilots have left and all jobs have ended: until a pilot without workers meets its walltime."""
 _OWN_ERRORS = re.compile(r"unexpected|Traceback|internal error|error of the adaptor's own|a step of site")
 
 
