@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from tests.campaign.campaign import Outcome, plan_of, play_aloud, report, summary
+from tests.campaign.campaign import Outcome, clean_up_when_interrupted, plan_of, play_aloud, report, summary
 from tests.campaign.plan import Plan, table
 from tests.campaign.scenes import SCENES
 from tests.clusters import slurm, sshd
@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _round(plans: Sequence[Plan], beside: int, *, verbose: bool) -> Iterator[Outcome]:
     """Each scene in a process of its own: its clusters live as long as the thread that starts them."""
-    with ProcessPoolExecutor(min(beside, len(plans)), multiprocessing.get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(beside, len(plans)), spawn, clean_up_when_interrupted) as pool:
         for done in as_completed([pool.submit(play_aloud, plan, verbose=verbose) for plan in plans]):
             outcome = done.result()
             print(report(outcome), flush=True)

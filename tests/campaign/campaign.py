@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import time
 import traceback
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from tests.campaign.ending import check_end
 from tests.campaign.faults import kinds_of
@@ -37,6 +39,18 @@ class Outcome:
 
 def plan_of(seed: int, scene: str, tasks: int, faults: int) -> Plan:
     return make_plan(seed, scene, tasks, faults, kinds_of(scene), SCENES[scene].processors)
+
+
+def clean_up_when_interrupted() -> None:
+    """In this process the first SIGINT or SIGTERM ends a scene in good order; further ones change nothing."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, interrupt)
 
 
 def play_aloud(plan: Plan, *, verbose: bool) -> Outcome:
