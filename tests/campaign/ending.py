@@ -13,7 +13,7 @@ from tests.campaign.plan import Plan
 from tests.campaign.verifying import Finding, Told, Wrong, check_bag
 from tests.campaign.world import BAG, World, words
 
-PATIENCE = 300.0
+PATIENCE = 400.0
 """Seconds until all pilots have left: one without workers may stay until its walltime."""
 _OWN_ERRORS = re.compile(r"unexpected|Traceback|internal error|error of the adaptor's own|a step of site")
 

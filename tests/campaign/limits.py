@@ -11,8 +11,9 @@ from types import TracebackType
 from tests.campaign.verifying import Finding, Wrong
 from tests.clusters.slurm import ClusterError, ThrowawaySlurm
 
-PENDING, PROCESSORS, MINUTES = 3, 16, 20
-"""max_pending_requests, max_proc and max_tr of every site."""
+PENDING, PROCESSORS, MINUTES = 3, 16, 6
+"""max_pending_requests, max_proc and max_tr of every site. The last is the longest time for which a pilot keeps
+its processors that has lost its workers and whose `srun` has not noticed."""
 DONATED_PARTITION = "scavenger"
 
 

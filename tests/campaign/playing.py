@@ -21,7 +21,7 @@ BETWEEN = 1.5
 """Seconds between two faults, at least."""
 TOGETHER = 4
 """Faults that are open at the same time, at most."""
-STUCK = 400.0
+STUCK = 500.0
 """Seconds without an effect, and without an open fault, after which a bag hangs."""
 HELP_AFTER = 12.0
 """Seconds without an effect after which the owner of a bag that is paused gives it credits."""

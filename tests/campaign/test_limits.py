@@ -6,7 +6,7 @@ import pytest
 
 from tests.campaign.limits import exceeded
 
-FINE = "adaptor-abc.1|RUNNING|16|20:00|batch"
+FINE = "adaptor-abc.1|RUNNING|16|6:00|batch"
 
 
 @pytest.mark.parametrize(
@@ -15,11 +15,11 @@ FINE = "adaptor-abc.1|RUNNING|16|20:00|batch"
         ([], 0),
         ([FINE] * 3, 0),
         ([FINE] * 4, 1),
-        ([FINE] * 3 + ["adaptor-abc.2|COMPLETING|16|20:00|batch"], 0),
+        ([FINE] * 3 + ["adaptor-abc.2|COMPLETING|16|6:00|batch"], 0),
         ([FINE] * 3 + ["somebody|PENDING|32|1-00:00:00|batch"], 0),
-        ([FINE] * 3 + ["adaptor-abc.3|RUNNING|8|20:00|scavenger"], 0),
+        ([FINE] * 3 + ["adaptor-abc.3|RUNNING|8|6:00|scavenger"], 0),
         (["adaptor-abc.1|PENDING|17|1:00|batch"], 1),
-        (["adaptor-abc.1|PENDING|1|21:00|batch"], 1),
+        (["adaptor-abc.1|PENDING|1|7:00|batch"], 1),
         (["adaptor-abc.1|PENDING|1|1-00:00:00|batch"], 1),
     ],
 )
