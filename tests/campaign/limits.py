@@ -12,8 +12,8 @@ from tests.campaign.verifying import Finding, Wrong
 from tests.clusters.slurm import ClusterError, ThrowawaySlurm
 
 PENDING, PROCESSORS, MINUTES = 3, 16, 6
-"""max_pending_requests, max_proc and max_tr of every site. The last is the longest time for which a pilot keeps
-its processors that has lost its workers and whose `srun` has not noticed."""
+"""max_pending_requests, max_proc and max_tr of every site. The last is short, because a pilot keeps its
+processors until then when a slurmstepd was killed and its `srun` waits for it."""
 DONATED_PARTITION = "scavenger"
 
 
