@@ -66,10 +66,10 @@ class World:
             self._lead_through(self.proxy, self.lab.state / worker_access(self.proxied_site))
 
     def daemon(self) -> psutil.Process | None:
-        wanted = ["--state", str(self.lab.state)]
+        wanted = ("--state", str(self.lab.state))
         for process in psutil.process_iter(["cmdline"]):
             command = process.info["cmdline"] or []
-            if _module(command) == "adaptor.daemon" and wanted == command[command.index("--state") :][:2]:
+            if _module(command) == "adaptor.daemon" and wanted in zip(command, command[1:], strict=False):
                 return process
         return None
 
