@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -69,7 +70,7 @@ class World:
         wanted = ("--state", str(self.lab.state))
         for process in psutil.process_iter(["cmdline"]):
             command = process.info["cmdline"] or []
-            if _module(command) == "adaptor.daemon" and wanted in zip(command, command[1:], strict=False):
+            if _module(command) == "adaptor.daemon" and wanted in pairwise(command):
                 return process
         return None
 
