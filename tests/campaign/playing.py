@@ -62,6 +62,7 @@ class Play:
         """Kinds of mended faults, with what was through then: not known yet whether the bag goes on."""
         self._next = 0.0
         self._through, self._since = 0, time.monotonic()
+        self._helped = 0.0
         self.played = Played()
 
     def run(self) -> Played:
@@ -106,8 +107,8 @@ class Play:
             self.played.stuck = (
                 f"no task has ended for {STUCK:.0f} s, {through} of {len(self.plan.tasks)} are through"
             )
-        elif now - self._since > HELP_AFTER and self._options:
-            self._since = now
+        elif self._options and now - max(self._since, self._helped) > HELP_AFTER:
+            self._helped = now
             with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
                 self._world.set_budget(room=12)
 
