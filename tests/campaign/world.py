@@ -70,7 +70,7 @@ class World:
         wanted = ("--state", str(self.lab.state))
         for process in psutil.process_iter(["cmdline"]):
             command = process.info["cmdline"] or []
-            if _module(command) == "adaptor.daemon" and wanted in pairwise(command):
+            if module_of(command) == "adaptor.daemon" and wanted in pairwise(command):
                 return process
         return None
 
@@ -118,7 +118,7 @@ class World:
 
     def _modules(self, name: str) -> list[psutil.Process]:
         """The processes in which Python runs a module."""
-        return [process for process in self.ours() if _module(words(process)) == name]
+        return [process for process in self.ours() if module_of(words(process)) == name]
 
     def keep_evidence(self, folder: Path) -> None:
         """The state directory, with the journal and all logs, outlives its file system."""
@@ -162,7 +162,7 @@ def words(process: psutil.Process) -> list[str]:
         return []
 
 
-def _module(command: list[str]) -> str:
+def module_of(command: list[str]) -> str:
     """The module that a command line starts; its options before `-m` may differ."""
     if not command or "python" not in Path(command[0]).name or "-m" not in command:
         return ""
