@@ -110,7 +110,7 @@ class Play:
         elif self._options and now - max(self._since, self._helped) > HELP_AFTER:
             self._helped = now
             with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
-                self._world.set_budget(room=12)
+                self._world.set_budget(room=60)
 
     def _inject(self) -> None:
         """The first fault whose time has come and that has a victim."""

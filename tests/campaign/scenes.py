@@ -112,7 +112,7 @@ SCENES = {
         Scene("two-sites", "one cluster here, one over ssh", two_sites, processors=32 + 16),
         Scene("donation-scheduler", "idle nodes by jobs that may be preempted", donation_by_scheduler),
         Scene("donation-agents", "idle nodes outside the scheduler", donation_by_agents),
-        Scene("budget", "credits that are short", plain, submit_options=("--budget", "12")),
+        Scene("budget", "credits that are short", plain, submit_options=("--budget", "60")),
     )
 }
 

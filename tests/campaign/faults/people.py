@@ -22,10 +22,10 @@ def local_job(world: World, draw: float) -> Iterator[str]:
 def budget_lowered(world: World, draw: float) -> Iterator[str]:
     """To hardly more than what is used and reserved; the bag pauses until somebody raises it."""
     with claim(world, "daemon"):
-        yield f"to {world.set_budget(room=0.3 + 2 * draw):.3f}"
+        yield f"to {world.set_budget(room=2 + 10 * draw):.3f}"
 
 
 @fault("budget: raised", weight=2, scenes=("budget",))
 def budget_raised(world: World, draw: float) -> Iterator[str]:
     with claim(world, "daemon"):
-        yield f"to {world.set_budget(room=6 + 12 * draw):.3f}"
+        yield f"to {world.set_budget(room=20 + 40 * draw):.3f}"
