@@ -10,7 +10,7 @@ from adaptor.daemon.evidence import NOTHING, Evidence, evidence, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
-from adaptor.decisions.pilots import Pilot, miss, observe
+from adaptor.decisions.pilots import Pilot, miss, observe, watch_workers
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.reports import JobReport, JobState
 from adaptor.units import format_duration
@@ -79,6 +79,9 @@ def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence 
         changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)
     else:
         changed = observe(pilot, report, now)
+    if not pilot.node:
+        heard = bool(core.broker.of_pilot(pilot.id)) or bool(site.memory.unreachable)
+        watch_workers(pilot, now, alive=heard)
     site.memory.meter(core.broker, pilot, core.treasury.ledger)
     if left is not None and not pilot.note:
         pilot.unheard = left.complaints

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from adaptor.backoff import Backoff
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import Pilot, watch_workers
 from adaptor.donation.hours import closes
 from adaptor.donation.idleness import IdleLearner, Idleness
 from adaptor.donation.situation import DonatedUse, DonationRules, NodeUse, NodeView
@@ -192,14 +192,11 @@ class DonationMemory:
 
     def _watch(self, pilot: Pilot, workers: Workers, now: float) -> None:
         """Since when a running pilot has been without a worker."""
-        if pilot.state is not PilotState.RUNNING:
-            pilot.without_worker_since = pilot.wanted_since = None
-            return
-        self._stuck.pop(pilot.node, None)
-        if pilot.id in workers:
-            pilot.without_worker_since = None
-        elif pilot.without_worker_since is None:
-            pilot.without_worker_since = now
+        watch_workers(pilot, now, alive=pilot.id in workers)
+        if pilot.state is PilotState.RUNNING:
+            self._stuck.pop(pilot.node, None)
+        else:
+            pilot.wanted_since = None
 
     def _note_wish(self, pilot: Pilot, report: NodeReport, now: float) -> None:
         """Since when a local job has wanted the node; a scheduler may change its mind."""

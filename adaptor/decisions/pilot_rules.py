@@ -13,6 +13,17 @@ from adaptor.units import format_duration
 
 UNREACHED = 40.0
 """Seconds without a call from any worker after which a running pilot is remarked on."""
+DESERTED = 300.0
+"""Seconds without any of its workers after which a running pilot is ended. Its scheduler may keep it until
+the walltime, as Slurm does where a slurmstepd was killed and `srun` waits for it. Long, because workers that the
+daemon cannot hear go on with their tasks."""
+
+
+def is_deserted(pilot: PilotFacts, now: float) -> bool:
+    """Whether workers of a formal request have called, and none has been known for long."""
+    since = pilot.without_worker_since
+    heard = pilot.state is PilotState.RUNNING and pilot.first_hello is not None
+    return heard and not pilot.node and since is not None and now - since > DESERTED
 
 
 def is_unheard(pilot: PilotFacts, now: float) -> bool:
@@ -30,6 +41,8 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield Withdraw(pilot.id, f"the scheduler would never start it: {pilot.never}")
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
+        if is_deserted(pilot, now) and not pilot.leaving:
+            yield End(pilot.id, f"none of its workers has answered for {format_duration(DESERTED)}")
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)

@@ -72,7 +72,7 @@ class Pilot:
         self.wanted_since: float | None = None
         """Of a donated node: since when a local job has been seen to want it."""
         self.without_worker_since: float | None = None
-        """Of a donated node: since when no worker on it is known."""
+        """Since when it runs and no worker of it is known."""
         self.misses = 0
         """Answers in a row that left it out."""
         self.wait_known = started is not None
@@ -163,6 +163,14 @@ def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None
     if ended is PilotState.CANCELLED and never_ran and pilot.cancel_reason:
         ended = PilotState.WITHDRAWN
     pilot.end(ended, report.end if report.end is not None else now, reason)
+
+
+def watch_workers(pilot: Pilot, now: float, *, alive: bool) -> None:
+    """Note since when a running pilot has no worker. `alive`: one is known, or none could be heard."""
+    if alive or pilot.state is not PilotState.RUNNING:
+        pilot.without_worker_since = None
+    elif pilot.without_worker_since is None:
+        pilot.without_worker_since = now
 
 
 def miss(pilot: Pilot, now: float, *, alive: bool, settle_time: float) -> bool:

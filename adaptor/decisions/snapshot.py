@@ -43,7 +43,7 @@ class PilotFacts(PilotView, frozen=True, kw_only=True):
     wanted_since: float | None = None
     """Of a donated node: since when a local job has been seen to want it."""
     without_worker_since: float | None = None
-    """Of a donated node: since when no worker on it is known."""
+    """Since when it runs and no worker of it is known."""
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from adaptor.daemon.step import cancel_all, step
+from adaptor.decisions import pilot_rules
 from adaptor.errors import JournalError
+from adaptor.model import AttemptOutcome
+from adaptor.protocol.messages import Hello
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.daemon.fake_site import FakeSite
@@ -152,3 +156,27 @@ def test_a_journal_that_cannot_be_written_stops_the_step_before_the_submit(
     with pytest.raises(JournalError):
         steps(site)
     assert not site.backend.orders
+
+
+def test_a_pilot_that_has_lost_its_workers_is_cancelled_although_its_job_goes_on(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pilot_rules, "DESERTED", -1.0)
+    site.submit_bag(2)
+    steps(site)
+    pilot = site.state.memory.requests[0]
+    site.backend.say(pilot.tag, JobState.RUNNING)
+    steps(site)
+    assert site.backend.cancelled == [], "no worker has called yet: its start-up may take long"
+    broker, now = site.state.core.broker, time.time()
+    pilot.hello(now)
+    hello = Hello(
+        pilot=pilot.id, node="n1", pid=1, version="test", processors=2, memory=1 << 30, deadline=now + 600
+    )
+    broker.hello("w", hello, "here", now)
+    steps(site)
+    assert site.backend.cancelled == []
+    broker.lost("w", AttemptOutcome.LOST, now, now)
+    steps(site)
+    assert site.backend.cancelled == [pilot.job]
+    assert "none of its workers has answered" in site.told("withdrawn")[0]
