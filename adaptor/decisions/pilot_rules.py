@@ -15,8 +15,8 @@ UNREACHED = 40.0
 """Seconds without a call from any worker after which a running pilot is remarked on."""
 DESERTED = 300.0
 """Seconds without any of its workers after which a running pilot is ended. Its scheduler may keep it until
-the walltime, as Slurm does where a slurmstepd was killed and `srun` waits for it. Long, because workers that the
-daemon cannot hear go on with their tasks."""
+the walltime, as Slurm does where a slurmstepd was killed and `srun` waits for it. Long, because workers
+that the daemon cannot hear go on with their tasks."""
 
 
 def is_deserted(pilot: PilotFacts, now: float) -> bool:
