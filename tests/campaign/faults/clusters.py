@@ -88,9 +88,7 @@ def node_drained(world: World, draw: float) -> Iterator[str]:
         _answering(world, name)
         world.operate(cluster, "scontrol", "update", f"nodename={node}", "state=drain", "reason=campaign")
         yield f"{name} {node}"
-        world.chores.append(
-            partial(world.operate, cluster, "scontrol", "update", f"nodename={node}", "state=resume")
-        )
+        world.chores.append(partial(_resume, world, cluster, node))
 
 
 @fault("operator: scancel of a pilot", weight=2)
@@ -120,6 +118,12 @@ def site_stopped(world: World, draw: float) -> Iterator[str]:
 
 def _nodes(world: World) -> list[tuple[str, ThrowawaySlurm, str]]:
     return [(name, cluster, node) for name, cluster in world.sites for node in cluster.options.node_names]
+
+
+def _resume(world: World, cluster: ThrowawaySlurm, node: str) -> None:
+    """Raises ClusterError: Slurm does not answer. A node that was lost meanwhile may be back in service."""
+    if "drain" in world.operate(cluster, "sinfo", "-h", "-n", node, "-o", "%T"):
+        world.operate(cluster, "scontrol", "update", f"nodename={node}", "state=resume")
 
 
 def _of_a_pilot(step: psutil.Process) -> bool:
