@@ -10,12 +10,13 @@ DEMO   := demo-out
 RULES  := crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test lint bench derose slurm pbs install dev clean
+.PHONY: help demo quick test campaign lint bench derose slurm pbs install dev clean
 
 help:
 	@echo "make demo    render a picture in 256 parts on this machine: the whole way of a bag"
 	@echo "make quick   lint, types, the rules and one bag on this machine, in under two minutes"
 	@echo "make test    lint and test everything, on a real Slurm too"
+	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
@@ -53,6 +54,13 @@ test: dev
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n 3 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+
+# Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
+campaign: dev
+	./tests/clusters/install-slurm
+	$(BIN)/python -m tests.campaign --beside 3 $(CAMPAIGN)
+	$(BIN)/python -m tests.campaign.donation_agents --jobs 300
+	$(BIN)/python -m pytest -m fuzz --hypothesis-profile=campaign -n 2
 
 # A sample of De Rose's experiment on the real traces, where they are.
 derose: dev

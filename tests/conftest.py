@@ -13,4 +13,5 @@ register_profiles()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first, so that they run beside each other and nobody waits for the last one."""
-    items.sort(key=lambda item: "test_slurm" not in item.path.name or "e2e" not in item.path.parts)
+    whole = {"e2e", "campaign"}
+    items.sort(key=lambda item: "test_slurm" not in item.path.name or whole.isdisjoint(item.path.parts))

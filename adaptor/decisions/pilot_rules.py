@@ -18,7 +18,9 @@ UNREACHED = 40.0
 LEFT = 60.0
 """Seconds after the farewell of its last worker after which a running request is ended."""
 SILENT = 360.0
-"""The same after its last worker fell silent; one that hears nothing from us leaves after five minutes."""
+"""The same after its last worker fell silent while others of the site are heard."""
+CUT_OFF = 900.0
+"""The same where none of the site is heard: behind a cut network workers go on with their tasks."""
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 _DOUBLINGS = 4
@@ -39,7 +41,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
         elif why := why_overdue(site, snapshot.queue, pilot):
             yield WithdrawStuck(pilot.id, why)
-        if why := why_forsaken(pilot, now):
+        if why := why_forsaken(site, pilot, now):
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
@@ -48,7 +50,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
         yield LengthenPad(pad)
 
 
-def why_forsaken(pilot: PilotFacts, now: float) -> str:
+def why_forsaken(site: SiteFacts, pilot: PilotFacts, now: float) -> str:
     """Why nothing can come of a running request any more: all of its workers are gone. Empty: something can.
 
     One whose workers never called is only remarked on: they may call as soon as what hinders them is over.
@@ -57,9 +59,15 @@ def why_forsaken(pilot: PilotFacts, now: float) -> str:
     called = pilot.first_hello is not None or (pilot.started or 0.0) < pilot.known_since
     if pilot.node or pilot.leaving or since is None or not called:
         return ""
-    if now - since <= (SILENT if pilot.fell_silent or pilot.first_hello is None else LEFT):
+    if now - since <= _patience(site, pilot):
         return ""
     return f"none of its workers has been heard of for {format_duration(now - since)}"
+
+
+def _patience(site: SiteFacts, pilot: PilotFacts) -> float:
+    if pilot.first_hello is not None and not pilot.fell_silent:
+        return LEFT
+    return SILENT if any(other.processors for other in site.pilots) else CUT_OFF
 
 
 def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) -> str:

@@ -299,10 +299,10 @@ class SiteMemory:
     # --- what observations do to it --------------------------------------------------------------
 
     def watch(self, broker: Broker, now: float) -> None:
-        """Take in which running pilots of formal requests have a worker that is heard of."""
+        """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
         workers = by_pilot(broker.of_site(self.name))
         for pilot in self.requests:
-            pilot.watch(now, heard=pilot.id in workers)
+            pilot.watch(now, heard=pilot.id in workers or bool(self.unreachable))
             if pilot.state is PilotState.RUNNING:
                 self.stuck.succeeded(pilot.shape)
 

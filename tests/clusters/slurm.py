@@ -147,7 +147,16 @@ class ThrowawaySlurm:
     def stop_node(self, name: str) -> None:
         """End a node's daemon and all that runs on the node, as a power cut does."""
         self._end(f"slurmd.{name}", kill=True)
-        kill_all(step_processes([self._home(f"slurmd.{name}")]))
+        kill_all(step_processes([self.home(f"slurmd.{name}")]))
+
+    def kill_node_daemon(self, name: str) -> None:
+        """`kill -9` of a node's daemon; the job steps on the node go on."""
+        self._end(f"slurmd.{name}", kill=True)
+
+    def daemon(self, name: str) -> psutil.Process | None:
+        """The process of `slurmctld` or `slurmd.NODE`; None while it does not run."""
+        process = self._processes.get(name)
+        return psutil.Process(process.pid) if process is not None and process.poll() is None else None
 
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its folder."""
@@ -155,7 +164,7 @@ class ThrowawaySlurm:
         kill_all([psutil.Process(daemon.pid) for daemon in daemons if daemon.poll() is None])
         for daemon in daemons:
             daemon.wait()
-        homes = [self._home(f"slurmd.{name}") for name in self.options.node_names]
+        homes = [self.home(f"slurmd.{name}") for name in self.options.node_names]
         kill_all([*step_processes(homes), *job_processes(self.conf)])
         shutil.rmtree(self.root, ignore_errors=True)
 
@@ -163,7 +172,7 @@ class ThrowawaySlurm:
         kept = {key: os.environ[key] for key in ("HOME", "USER", "LOGNAME", "LANG") if key in os.environ}
         return {**kept, "PATH": _search_path(), **self.env}
 
-    def _home(self, name: str) -> Path:
+    def home(self, name: str) -> Path:
         """A daemon's working directory; the daemons of the job steps inherit it and are found by it."""
         return self.root / name
 
@@ -191,7 +200,7 @@ class ThrowawaySlurm:
         self._until((self.root / "munge.socket").exists, "munged did not open its socket")
 
     def _spawn(self, name: str, command: list[str]) -> None:
-        home = self._home(name)
+        home = self.home(name)
         home.mkdir(exist_ok=True)
         program = shutil.which(command[0], path=_search_path()) or command[0]
         with (self.root / f"{name}.out").open("ab") as output:

@@ -7,7 +7,7 @@ import pytest
 
 from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import SiteRules, TaskShape
-from adaptor.decisions.pilot_rules import LEFT, OVERDUE, SILENT, why_forsaken, why_overdue
+from adaptor.decisions.pilot_rules import CUT_OFF, LEFT, OVERDUE, SILENT, why_forsaken, why_overdue
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
@@ -48,11 +48,15 @@ def queue(*running: RunningJob, pending: tuple[PendingJob, ...] = (OWN,)) -> Que
     return QueueState(now=NOW, processors=16, running=running, pending=pending)
 
 
+HERE = msgspec.structs.replace(site(), pilots=(pilot(RUNNING, id=9, processors=4),))
+"""With another pilot, of which workers are heard."""
+
+
 @pytest.mark.parametrize(("fell_silent", "patience"), [(False, LEFT), (True, SILENT)])
 def test_workers_that_left_or_fell_silent(fell_silent: bool, patience: float) -> None:
     gone = pilot(RUNNING, fell_silent=fell_silent, without_worker_since=NOW - patience - 1)
-    assert "none of its workers has been heard of for" in why_forsaken(gone, NOW)
-    assert why_forsaken(pilot(gone, without_worker_since=NOW - patience), NOW) == ""
+    assert "none of its workers has been heard of for" in why_forsaken(HERE, gone, NOW)
+    assert why_forsaken(HERE, pilot(gone, without_worker_since=NOW - patience), NOW) == ""
 
 
 @pytest.mark.parametrize(
@@ -66,14 +70,22 @@ def test_workers_that_left_or_fell_silent(fell_silent: bool, patience: float) ->
 )
 def test_pilots_of_which_something_may_come(changes: dict[str, object]) -> None:
     gone = pilot(RUNNING, without_worker_since=NOW - 10 * SILENT)
-    assert why_forsaken(gone, NOW)
-    assert why_forsaken(pilot(gone, **changes), NOW) == ""
+    assert why_forsaken(HERE, gone, NOW)
+    assert why_forsaken(HERE, pilot(gone, **changes), NOW) == ""
 
 
 def test_after_a_restart_workers_have_time_to_call() -> None:
     found = pilot(RUNNING, first_hello=None, known_since=NOW - 200, without_worker_since=NOW - 200)
-    assert why_forsaken(found, NOW) == ""
-    assert why_forsaken(found, NOW + SILENT)
+    assert why_forsaken(HERE, found, NOW) == ""
+    assert why_forsaken(HERE, found, NOW + SILENT)
+
+
+def test_where_no_worker_of_the_site_is_heard_the_network_may_be_cut() -> None:
+    gone = pilot(RUNNING, fell_silent=True, without_worker_since=NOW - CUT_OFF)
+    alone = msgspec.structs.replace(site(), pilots=(gone,))
+    assert why_forsaken(HERE, gone, NOW)
+    assert why_forsaken(alone, gone, NOW) == ""
+    assert why_forsaken(alone, gone, NOW + 1)
 
 
 def test_a_request_with_room_that_does_not_start() -> None:

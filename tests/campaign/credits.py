@@ -1,0 +1,87 @@
+"""The credits of a scene, counted again: from the journal's pilots, and from Slurm's own records."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from adaptor.budget.accounting.entries import Budgeted, Reserved, Settled
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.journal.credit_entries import entries
+from tests.campaign.verifying import Finding, Wrong
+from tests.clusters.slurm import ThrowawaySlurm
+
+_Journal = sqlite3.Connection
+
+
+def check_credits(journal: Path, sites: list[tuple[str, ThrowawaySlurm]]) -> list[Finding]:
+    """After all pilots have ended and the daemon has stopped."""
+    with closing(sqlite3.connect(journal)) as db:
+        return [*charged(db), *_budgets(db), *_by_slurm(db, [cluster for _, cluster in sites])]
+
+
+def charged(db: _Journal) -> Iterator[Finding]:
+    """Each pilot is charged once, by its own tariff, for the time for which it held its processors."""
+    written = entries(db)
+    reserved = {entry.pilot: entry for entry in written if isinstance(entry, Reserved)}
+    settled: dict[int, list[Settled]] = defaultdict(list)
+    for entry in written:
+        if isinstance(entry, Settled):
+            settled[entry.pilot].append(entry)
+    for pilot, state, started, ended in db.execute("SELECT id, state, started, ended FROM pilot"):
+        if pilot not in reserved or len(settled[pilot]) != 1:
+            yield Finding(Wrong.CHARGED, f"pilot {pilot} ({state}) is settled {len(settled[pilot])} times")
+            continue
+        order, (charge,) = reserved[pilot], settled[pilot]
+        seconds = max(0.0, ended - started) if started is not None else 0.0
+        due = order.tariff.charge(order.kind, order.p, seconds)
+        # Beyond its reservation a pilot costs no more than the budgets can bear.
+        if not min(due, order.amount) <= charge.amount <= due:
+            yield Finding(
+                Wrong.CHARGED,
+                f"pilot {pilot} ({state}, {seconds:.3f} s): {charge.amount} millionths, due are {due}",
+            )
+
+
+def _budgets(db: _Journal) -> Iterator[Finding]:
+    """No balance was ever below nothing, by every entry that was written."""
+    written = entries(db)
+    if not any(isinstance(entry, Budgeted) for entry in written):
+        return
+    for number in range(len(written) + 1):
+        for balance in Ledger(written[:number]).balances(time.time()):
+            if balance.left < 0:
+                yield Finding(
+                    Wrong.CHARGED, f"after {number} entries more is used than the budget: {balance}"
+                )
+
+
+def _by_slurm(db: _Journal, clusters: list[ThrowawaySlurm]) -> Iterator[Finding]:
+    """The times that were charged are those of the scheduler, to a second."""
+    show = ("scontrol", "--oneliner", "show", "job")
+    records = {tag: seconds for cluster in clusters for tag, seconds in held(cluster.run(show))}
+    for pilot, tag, state, started, ended in db.execute("SELECT id, tag, state, started, ended FROM pilot"):
+        if tag not in records or state == "vanished":
+            continue  # it never came into the queue, or Slurm has lost it in a crash of its own
+        ours = ended - started if started is not None else 0.0
+        if abs(ours - records[tag]) > 1:
+            text = f"pilot {pilot} ({state}) is counted for {ours:.0f} s; Slurm has {records[tag]:.0f} s"
+            yield Finding(Wrong.CHARGED, text)
+
+
+def held(told: str) -> Iterator[tuple[str, float]]:
+    """By the output of `scontrol --oneliner show job`: tags of pilots, and for how many seconds they ran."""
+    for line in told.splitlines():
+        job = dict(re.findall(r"(\w+)=(\S+)", line))
+        if job.get("JobName", "").startswith("adaptor-") and "Unknown" not in (
+            job["StartTime"],
+            job["EndTime"],
+        ):
+            start, end = (datetime.fromisoformat(job[key]) for key in ("StartTime", "EndTime"))
+            yield job["JobName"], max(0.0, (end - start).total_seconds())

@@ -1,0 +1,86 @@
+"""Faults of the adaptor's own processes and of its tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+import psutil
+
+from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault
+from tests.campaign.world import World, variable
+
+
+@fault("daemon: kill -9", weight=3, lasts=(0, 10))
+def daemon_killed(world: World, draw: float) -> Iterator[str]:
+    with claim(world, "daemon"):
+        daemon = _daemon(world)
+        world.forget_daemon()
+        daemon.kill()
+        daemon.wait(10)
+        yield f"pid {daemon.pid}"
+        world.daemon_runs = True
+
+
+@fault("daemon: frozen", weight=2, lasts=(2, 14))
+def daemon_frozen(world: World, draw: float) -> Iterator[str]:
+    with claim(world, "daemon"):
+        daemon = _daemon(world)
+        with frozen(daemon):
+            yield f"pid {daemon.pid}"
+
+
+@fault("worker: kill -9", weight=3)
+def worker_killed(world: World, draw: float) -> Iterator[str]:
+    worker = choose(world.workers(), draw)
+    worker.kill()
+    yield f"pid {worker.pid}"
+
+
+@fault("worker: frozen", weight=2, lasts=(2, 18))
+def worker_frozen(world: World, draw: float) -> Iterator[str]:
+    worker = choose(world.workers(), draw)
+    with claim(world, f"worker {worker.pid}"), frozen(worker):
+        yield f"pid {worker.pid}"
+
+
+@fault("task: kill -9", weight=2)
+def task_killed(world: World, draw: float) -> Iterator[str]:
+    process = choose(world.tasks(), draw)
+    execution = int(variable(process, "ADAPTOR_TASK_ID")), int(variable(process, "ADAPTOR_ATTEMPT"))
+    world.killed.add(execution)
+    process.kill()
+    yield f"task {execution[0]}, attempt {execution[1]}"
+
+
+@fault("keeper: kill -9", scenes=("donation-agents",))
+def keeper_killed(world: World, draw: float) -> Iterator[str]:
+    keeper = choose(world.keepers(), draw)
+    keeper.kill()
+    yield f"pid {keeper.pid}"
+
+
+@fault("keeper: frozen", scenes=("donation-agents",), lasts=(2, 12))
+def keeper_frozen(world: World, draw: float) -> Iterator[str]:
+    keeper = choose(world.keepers(), draw)
+    with claim(world, f"keeper {keeper.pid}"), frozen(keeper):
+        yield f"pid {keeper.pid}"
+
+
+@contextlib.contextmanager
+def frozen(process: psutil.Process) -> Iterator[None]:
+    """SIGSTOP, and SIGCONT unless somebody has ended it meanwhile."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGCONT)
+
+
+def _daemon(world: World) -> psutil.Process:
+    daemon = world.daemon()
+    if daemon is None:
+        raise NoVictimError
+    return daemon

@@ -1,0 +1,74 @@
+"""The recount of credits finds what was charged wrongly."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from adaptor.budget.accounting.entries import Budget, Entry
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.journal.credit_entries import write_entry
+from adaptor.model import Request
+from tests.campaign.credits import charged, check_credits, held
+from tests.campaign.verifying import Wrong
+
+TARIFF = Tariff(price_explicit=10, price_donated=2, charging_unit=10)
+JOB = "JobId=7 JobName=adaptor-x.1 NumCPUs=8 StartTime=2026-11-22T07:00:00 EndTime=2026-11-22T07:00:33 Name=a"
+
+
+@pytest.fixture
+def entries() -> list[Entry]:
+    """A bag with a budget, and one pilot that was there for 33 s."""
+    ledger = Ledger()
+    return [
+        ledger.set_price("hpc", TARIFF, 1.0),
+        ledger.set_budget(Budget(bag=1, amount=2_000_000), 1.0),
+        ledger.reserve(1, "hpc", Request(8, 60), "explicit", {1: 1.0}, 2.0),
+        ledger.settle(1, 100.0, 133.0, {}, 140.0),
+    ]
+
+
+def journal(path: Path, entries: list[Entry], ended: float = 133.0) -> Path:
+    with closing(sqlite3.connect(path / "journal.sqlite")) as db, db:
+        db.execute("CREATE TABLE credit (id INTEGER PRIMARY KEY, entry BLOB NOT NULL)")
+        db.execute("CREATE TABLE pilot (id, tag, state, started, ended)")
+        db.execute("INSERT INTO pilot VALUES (1, 'adaptor-x.1', 'completed', 100.0, ?)", (ended,))
+        for entry in entries:
+            write_entry(db, entry)
+    return path / "journal.sqlite"
+
+
+def test_a_right_charge_is_not_complained_of(tmp_path: Path, entries: list[Entry]) -> None:
+    assert check_credits(journal(tmp_path, entries), []) == []
+
+
+@pytest.mark.parametrize(
+    ("kept", "ended", "told"),
+    [
+        ([0, 1, 2], 133.0, "settled 0 times"),
+        ([0, 1, 2, 3, 3], 133.0, "settled 2 times"),
+        ([0, 1, 2, 3], 145.0, "due are"),
+    ],
+)
+def test_a_wrong_charge_is_found(
+    tmp_path: Path, entries: list[Entry], kept: list[int], ended: float, told: str
+) -> None:
+    with closing(sqlite3.connect(journal(tmp_path, [entries[one] for one in kept], ended))) as db:
+        (found,) = charged(db)
+    assert found.wrong is Wrong.CHARGED
+    assert told in found.text
+
+
+def test_a_budget_that_was_overdrawn_is_found(tmp_path: Path, entries: list[Entry]) -> None:
+    small = Ledger().impose(Budget(bag=1, amount=1_000), 1.5)
+    found = check_credits(journal(tmp_path, [*entries[:2], small, *entries[2:]]), [])
+    assert any("more is used than the budget" in each.text for each in found)
+
+
+def test_the_time_of_a_pilot_is_read_from_the_records_of_slurm() -> None:
+    jobs = [JOB, JOB.replace("adaptor-x.1", "somebody"), JOB.replace("2026-11-22T07:00:00", "Unknown")]
+    assert dict(held("\n".join(jobs))) == {"adaptor-x.1": 33.0}
