@@ -124,7 +124,16 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     subject: str
     """`pilot 12`, `bag 3` or the site's name."""
     kind: Literal[
-        "issued", "divided", "withheld", "withdrawn", "refused", "ended", "state", "problem", "removed"
+        "issued",
+        "divided",
+        "withheld",
+        "withdrawn",
+        "refused",
+        "ended",
+        "state",
+        "problem",
+        "removed",
+        "suspects",
     ]
     text: str
     """One sentence with the numbers."""

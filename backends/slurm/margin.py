@@ -30,5 +30,5 @@ def slot_margin(settings: Mapping[str, str]) -> int:
 
 
 def _number(parameters: str, name: str, default: int) -> int:
-    found = re.search(rf"(?:^|,){name}=([0-9]{1, 9})(?![0-9])", parameters)
+    found = re.search(rf"(?:^|,){name}=([0-9]{{1,9}})(?![0-9])", parameters)
     return int(found[1]) if found else default

@@ -111,7 +111,7 @@ def test_a_pilot_that_is_cancelled_by_hand_charges_no_retry(busy: Lab) -> None:
 def test_a_second_daemon_is_refused(busy: Lab) -> None:
     first = busy.daemon_pid()
     told = busy.run("daemon", "run", expect=1).stderr
-    assert f"pid {first}" in told
+    assert f"process {first}" in told
     assert "adaptor daemon stop" in told
     assert busy.daemon_pid() == first
 

@@ -110,7 +110,7 @@ def test_whole_nodes(site: Site) -> None:
 
 
 def test_names_that_others_gave_disturb_nobody(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
-    id = site.submit("mine", WAIT)
+    id = site.submit("undisturbed", WAIT)
     site.reaches(id, JobState.RUNNING)
     for name in (f"x\nJob Id:\t{id}\n\tjob_state = C\n", "Job Id:\t5\nrubbish", "\t\n\n = \x1b[1m|'\"\\"):
         slurm_wrappers.run(["sbatch", "-J", name, "-t5", "-n1", "-o", "/dev/null", "--wrap", "sleep 100"])
@@ -127,7 +127,7 @@ def test_names_that_others_gave_disturb_nobody(site: Site, slurm_wrappers: Throw
     report = site.report(id)
     assert report is not None
     assert report.state is JobState.RUNNING
-    assert [job.id for job in site.backend.jobs([], "mine")] == [id]
+    assert [job.id for job in site.backend.jobs([], "undisturbed")] == [id]
     assert id in {job.id for job in site.backend.queue_state().running}
 
 
