@@ -116,6 +116,21 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What the user should know of it now, for instance that no worker has reached the daemon."""
 
 
+ExplanationKind = Literal[
+    "issued",
+    "divided",
+    "withheld",
+    "withdrawn",
+    "refused",
+    "ended",
+    "state",
+    "problem",
+    "removed",
+    "suspects",
+]
+"""What a line of `adaptor why` is about."""
+
+
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `adaptor why`."""
 
@@ -123,18 +138,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     subject: str
     """`pilot 12`, `bag 3` or the site's name."""
-    kind: Literal[
-        "issued",
-        "divided",
-        "withheld",
-        "withdrawn",
-        "refused",
-        "ended",
-        "state",
-        "problem",
-        "removed",
-        "suspects",
-    ]
+    kind: ExplanationKind
     text: str
     """One sentence with the numbers."""
 

@@ -7,6 +7,7 @@ into the configuration before they are settled, they are observed as all others.
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from adaptor.budget.accounting.credits import format_credits, in_credits
 from adaptor.budget.accounting.removed import RemovedPilot
@@ -19,7 +20,7 @@ from adaptor.views import RemovedPilotView
 
 log = logging.getLogger(__name__)
 
-_TOLD = "removed"
+_TOLD: Final = "removed"
 """The kind under which `adaptor why` has them; when it was told first is when a daemon noticed."""
 
 

@@ -21,6 +21,7 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.access import worker_access
+from adaptor.views import ExplanationKind
 from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
@@ -188,7 +189,9 @@ class Site:
         )
         log.info("pilot %d (%s) is %s %s", pilot.id, pilot.job, pilot.state.value, pilot.end_reason)
 
-    def explain(self, kind: str, text: str, pilot: Pilot | None = None, replacing: int | None = None) -> int:
+    def explain(
+        self, kind: ExplanationKind, text: str, pilot: Pilot | None = None, replacing: int | None = None
+    ) -> int:
         """Keep a decision or an event for `adaptor why`; its row in the journal."""
         if replacing is None:
             log.info("%s: %s%s: %s", self.name, kind, f" pilot {pilot.id}" if pilot else "", text)

@@ -13,6 +13,7 @@ import msgspec
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
+from adaptor.views import ExplanationKind
 
 
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class WithholdNodes(msgspec.Struct, frozen=True):
 class Explain(msgspec.Struct, frozen=True):
     """Tell the user, for `adaptor why`."""
 
-    kind: str
+    kind: ExplanationKind
     text: str
 
 

@@ -27,6 +27,7 @@ from adaptor.model import AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
+from adaptor.views import ExplanationKind
 
 _pack = msgspec.msgpack.Encoder().encode
 _Also = Callable[[sqlite3.Connection, int], None]
@@ -219,7 +220,7 @@ class Journal:
         self,
         time: float,
         site: str,
-        kind: str,
+        kind: ExplanationKind,
         text: str,
         *,
         pilot: int | None = None,
@@ -235,7 +236,7 @@ class Journal:
             )
             return int(row.lastrowid or 0)
 
-    def explained(self, pilot: int, kind: str) -> float | None:
+    def explained(self, pilot: int, kind: ExplanationKind) -> float | None:
         """When a decision or an event of this kind was last told of a pilot; None: never."""
         with guarded(self.path):
             (at,) = self.connection.execute(
