@@ -1,21 +1,17 @@
-"""Carrying actions out: requests are submitted and withdrawn, nodes are given back, reasons are kept."""
+"""Carrying actions out: requests are submitted and withdrawn, nodes are given back."""
 
 from __future__ import annotations
 
 import asyncio
-import enum
 import logging
-import re
-import sqlite3
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
-from adaptor.budget.errors import OverBudgetError
-from adaptor.crafting.situation import Demand, TaskShape, Withdraw, Withhold
-from adaptor.daemon.remote.machines import python_of
+from adaptor.crafting.situation import TaskShape, Withdraw, Withhold
 from adaptor.daemon.several import several
-from adaptor.daemon.site import Site, Withheld
+from adaptor.daemon.site import Site
+from adaptor.daemon.submitting import Answer, submit
 from adaptor.decisions.actions import (
     Action,
     End,
@@ -28,21 +24,15 @@ from adaptor.decisions.actions import (
     WithdrawStuck,
     WithholdNodes,
 )
-from adaptor.decisions.pilots import Pilot
-from adaptor.decisions.requests import billed
-from adaptor.errors import AdaptorError, JournalError
-from adaptor.model import PilotState
-from adaptor.processes.python_commands import module_command
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
 from backends.agents.agents import at_once
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import SchedulerError
 
 log = logging.getLogger(__name__)
 
 LONGEST = 30.0
 """Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
-_DIGITS = re.compile(r"[\d.]+")
 
 
 async def carry_out(site: Site, actions: Sequence[Action]) -> None:
@@ -84,7 +74,7 @@ class _Work:
                 await self._submit(action)
             case Withhold(reason):
                 if not self._refused and not self._failed:
-                    _withhold(self._site, reason)
+                    self._site.withhold(reason)
             case WithholdNodes(reason):
                 _withhold_nodes(self._site, self._node_problem or reason)
             case GiveUp():
@@ -139,16 +129,6 @@ class _Work:
         self._no_more_nodes |= self._is_preemptible or donation.failing.waiting(site.core.now())
 
 
-class Answer(enum.Enum):
-    """What became of a request."""
-
-    TAKEN = enum.auto()
-    REFUSED = enum.auto()
-    """By the scheduler, or because a budget does not hold it: another request may be taken."""
-    NONE = enum.auto()
-    """The scheduler failed."""
-
-
 async def _give_up(site: Site, action: GiveUp) -> None:
     """Raises JournalError."""
     core = site.core
@@ -175,16 +155,6 @@ def _change(site: Site, action: Withdraw | WithdrawStuck | End | Remark | Explai
             memory.lengthen_pad(site.core.broker, pad)
 
 
-def _withhold(site: Site, reason: str) -> None:
-    """Keep the reason; where only its numbers have changed, in place of the last one."""
-    last = site.withheld
-    if reason == last.text:
-        return
-    same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
-    row = site.explain("withheld", reason, replacing=last.row if same else None)
-    site.withheld = Withheld(reason, row)
-
-
 def _withhold_nodes(site: Site, reason: str) -> None:
     """Keep why no more donated nodes are used, once; a step without a reason forgets it."""
     donation = site.memory.donation
@@ -197,85 +167,6 @@ def _withhold_nodes(site: Site, reason: str) -> None:
     else:
         donation.row = None
     donation.reason = reason
-
-
-async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | None = None) -> Answer:
-    """Write the intent down, then submit. Raises JournalError.
-
-    `pool`: for the call that waits; None: that of all calls.
-    """
-    now, memory = site.core.now(), site.memory
-    try:
-        pilot = _intend(site, action, now)
-    except OverBudgetError as error:  # another site has spent it since this was decided
-        _withhold(site, str(error))
-        return Answer.REFUSED
-    if not action.node:
-        site.withheld = Withheld()
-    try:
-        job = await asyncio.get_running_loop().run_in_executor(
-            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
-        )
-    except JournalError:
-        raise
-    except AdaptorError as error:
-        refused = isinstance(error, SubmitRefused)
-        memory.not_submitted(pilot, str(error), now, refused=refused)
-        if isinstance(error, SubmitUncertain):
-            pilot.note = f"whether the scheduler has it is not yet known: {error}"
-            site.explain("problem", pilot.note, pilot)
-        else:
-            _refused(site, pilot, error)
-        return Answer.REFUSED if refused else Answer.NONE
-    memory.submitted(pilot, job)
-    site.note_change(pilot)
-    site.explain("issued", action.crafted.reason, pilot)
-    return Answer.TAKEN
-
-
-def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
-    """Write down that a request is about to be submitted, and reserve what it may cost.
-
-    Raises:
-        OverBudgetError: a budget does not hold it; nothing is written down.
-    """
-    crafted, core = action.crafted, site.core
-
-    def reserve(db: sqlite3.Connection, id: int) -> None:
-        request = billed(site.memory.rules, crafted.request)
-        core.treasury.reserve(db, id, site.name, request, action.kind, action.payers, now)
-
-    bag = action.demand.bag
-    id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)
-    return site.memory.add_pilot(core.broker, id, f"{site.tag_prefix}{id}", action, now)
-
-
-def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
-    """The request is certainly not in the queue."""
-    pilot.end(PilotState.REFUSED, site.core.now(), str(error))
-    site.note_change(pilot)
-    site.memory.forget(site.core.broker, pilot)
-    site.core.treasury.settle([pilot.id])
-    site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)
-
-
-def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
-    """Raises AdaptorError: the pilot's folder cannot be made."""
-    folder = site.machine.private_folder(site.folder(pilot))
-    return PilotOrder(
-        tag=pilot.tag,
-        request=pilot.request,
-        processors_per_task=demand.processors_per_task,
-        memory_per_task=demand.memory_per_task,
-        directory=folder,
-        worker=module_command(python_of(site.config), "adaptor.worker"),
-        environment={
-            "ADAPTOR_ACCESS": str(site.access),
-            "ADAPTOR_PILOT": str(pilot.id),
-            "ADAPTOR_DIRECTORY": str(folder),
-        },
-        node=pilot.node,
-    )
 
 
 async def cancel_unwanted(site: Site) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_DIGITS = re.compile(r"[\d.]+")
 
 GRACE_ON_DONATED_NODES = 3.0
 """Seconds; less than what schedulers usually give a job that they preempt."""
@@ -199,6 +202,15 @@ class Site:
         return self.core.journal.explain(
             self.core.now(), self.name, kind, text, pilot=about, replacing=replacing
         )
+
+    def withhold(self, reason: str) -> None:
+        """Keep why no request is made; where only its numbers have changed, in place of the last reason."""
+        last = self.withheld
+        if reason == last.text:
+            return
+        same = _DIGITS.sub("", reason) == _DIGITS.sub("", last.text)
+        row = self.explain("withheld", reason, replacing=last.row if same else None)
+        self.withheld = Withheld(reason, row)
 
 
 def recall_waits(journal: Journal, site: str) -> WaitLearner:

@@ -1,0 +1,109 @@
+"""Submitting one request: the intent is written down first, then the scheduler is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+from adaptor.budget.errors import OverBudgetError
+from adaptor.crafting.situation import Demand
+from adaptor.daemon.remote.machines import python_of
+from adaptor.daemon.site import Site, Withheld
+from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.requests import billed
+from adaptor.errors import AdaptorError, JournalError
+from adaptor.model import PilotState
+from adaptor.processes.python_commands import module_command
+from backends.base import PilotOrder, SubmitRefused, SubmitUncertain
+
+
+class Answer(enum.Enum):
+    """What became of a request."""
+
+    TAKEN = enum.auto()
+    REFUSED = enum.auto()
+    """By the scheduler, or because a budget does not hold it: another request may be taken."""
+    NONE = enum.auto()
+    """The scheduler failed."""
+
+
+async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | None = None) -> Answer:
+    """Write the intent down, then submit. Raises JournalError.
+
+    `pool`: for the call that waits; None: that of all calls.
+    """
+    now, memory = site.core.now(), site.memory
+    try:
+        pilot = _intend(site, action, now)
+    except OverBudgetError as error:  # another site has spent it since this was decided
+        site.withhold(str(error))
+        return Answer.REFUSED
+    if not action.node:
+        site.withheld = Withheld()
+    try:
+        job = await asyncio.get_running_loop().run_in_executor(
+            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
+        )
+    except JournalError:
+        raise
+    except AdaptorError as error:
+        refused = isinstance(error, SubmitRefused)
+        memory.not_submitted(pilot, str(error), now, refused=refused)
+        if isinstance(error, SubmitUncertain):
+            pilot.note = f"whether the scheduler has it is not yet known: {error}"
+            site.explain("problem", pilot.note, pilot)
+        else:
+            _refused(site, pilot, error)
+        return Answer.REFUSED if refused else Answer.NONE
+    memory.submitted(pilot, job)
+    site.note_change(pilot)
+    site.explain("issued", action.crafted.reason, pilot)
+    return Answer.TAKEN
+
+
+def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
+    """Write down that a request is about to be submitted, and reserve what it may cost.
+
+    Raises:
+        OverBudgetError: a budget does not hold it; nothing is written down.
+    """
+    crafted, core = action.crafted, site.core
+
+    def reserve(db: sqlite3.Connection, id: int) -> None:
+        request = billed(site.memory.rules, crafted.request)
+        core.treasury.reserve(db, id, site.name, request, action.kind, action.payers, now)
+
+    bag = action.demand.bag
+    id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)
+    return site.memory.add_pilot(core.broker, id, f"{site.tag_prefix}{id}", action, now)
+
+
+def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
+    """The request is certainly not in the queue."""
+    pilot.end(PilotState.REFUSED, site.core.now(), str(error))
+    site.note_change(pilot)
+    site.memory.forget(site.core.broker, pilot)
+    site.core.treasury.settle([pilot.id])
+    site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)
+
+
+def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
+    """Raises AdaptorError: the pilot's folder cannot be made."""
+    folder = site.machine.private_folder(site.folder(pilot))
+    return PilotOrder(
+        tag=pilot.tag,
+        request=pilot.request,
+        processors_per_task=demand.processors_per_task,
+        memory_per_task=demand.memory_per_task,
+        directory=folder,
+        worker=module_command(python_of(site.config), "adaptor.worker"),
+        environment={
+            "ADAPTOR_ACCESS": str(site.access),
+            "ADAPTOR_PILOT": str(pilot.id),
+            "ADAPTOR_DIRECTORY": str(folder),
+        },
+        node=pilot.node,
+    )
