@@ -6,6 +6,7 @@ A folder on a file system that hangs keeps the attempts that need it, and no oth
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import Any
 
 from adaptor.protocol.messages import AttemptKey
@@ -57,7 +58,29 @@ class _Folder:
     def __init__(self, output: OutputFolder) -> None:
         self.output = output
         self.thread = FileThread()
+        self.ended: deque[tuple[AttemptKey, bool]] = deque()
+        """Attempts that have ended, and whether their files are spare; the next call takes them in."""
         self._hanging: Call[Any] | None = None
+
+    @property
+    def untidy(self) -> bool:
+        """Whether empty files may be left that no start has used."""
+        return bool(self.ended) or self.output.has_spare
+
+    def open(self, held: HeldTask) -> TaskFiles:
+        """In the thread. Raises CannotStartError or ShortageError."""
+        self._take_in_ended()
+        return self.output.open(held)
+
+    def tidy(self) -> None:
+        """In the thread."""
+        self._take_in_ended()
+        self.output.tidy()
+
+    def _take_in_ended(self) -> None:
+        while self.ended:
+            key, spare = self.ended.popleft()
+            self.output.ended(key, spare=spare)
 
     def answers(self, call: Call[Any]) -> bool:
         """Wait a moment for a call; returns whether it has ended."""
@@ -86,7 +109,7 @@ class Openings:
     def open(self, held: HeldTask, environment: dict[str, str]) -> Opening | None:
         """Open the files of an attempt; None: that takes longer, and `take_over` will return it."""
         folder = self._folder(held)
-        call = folder.thread.call(lambda: folder.output.open(held), TaskFiles.close)
+        call = folder.thread.call(lambda: folder.open(held), TaskFiles.close)
         opening = Opening(held, environment, call, time.monotonic() + LONGEST)
         if folder.answers(call):
             return opening
@@ -113,14 +136,14 @@ class Openings:
         return True
 
     def ended(self, held: HeldTask, *, spare: bool) -> None:
-        """See `OutputFolder.ended`. `tidy` waits for it."""
+        """See `OutputFolder.ended`. It wakes no thread: the next call takes it in."""
         folder = self._folder(held)
-        folder.thread.call(lambda: folder.output.ended(held.key, spare=spare))
+        folder.ended.append((held.key, spare))
         self._untidy.add(folder)
 
     def tidy(self) -> None:
         """Remove the empty files of ended attempts, if their file systems answer in a moment."""
-        calls = [(folder, folder.thread.call(folder.output.tidy)) for folder in self._untidy]
+        calls = [(folder, folder.thread.call(folder.tidy)) for folder in self._untidy if folder.untidy]
         self._untidy.clear()
         for folder, call in calls:
             folder.answers(call)

@@ -50,6 +50,11 @@ class OutputFolder:
         self._must_be_ours = os.path.basename(bag.output) == DEFAULT_OUTPUT.format(bag=bag.bag)  # noqa: PTH119
         self._spare: list[str] = []
 
+    @property
+    def has_spare(self) -> bool:
+        """Whether `tidy` has files to remove."""
+        return bool(self._spare)
+
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; the output folder is made where it is missing.
 
