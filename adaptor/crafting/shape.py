@@ -39,17 +39,12 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, situation: CraftingSituation) -> RequestShape:
-        return cls(
-            rules=situation.rules,
-            site_processors=placeable(
-                situation.queue, situation.processors_per_task, situation.memory_per_task
-            ),
-            processors_per_task=situation.processors_per_task,
-            runtime=situation.runtime,
-        )
+        return cls.for_demand(situation.rules, situation.queue, situation)
 
     @classmethod
-    def for_demand(cls, rules: SiteRules, queue: QueueState | None, demand: Demand) -> RequestShape:
+    def for_demand(
+        cls, rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation
+    ) -> RequestShape:
         """`queue` is None where the size of the site is not known yet."""
         return cls(
             rules=rules,

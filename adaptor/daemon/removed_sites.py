@@ -89,7 +89,6 @@ def _known(core: Core, row: PilotRow) -> RemovedPilot:
     return RemovedPilot(
         id=row.id,
         site=row.site,
-        bag=row.bag,
         tr=row.tr,
         grace=reserved.tariff.grace if reserved else 0,
         reserved=reserved.amount if reserved else 0,

@@ -136,7 +136,7 @@ class SiteMemory:
 
     def keep_failures(self, broker: Broker) -> None:
         """Forget what failed for tasks of which none are left."""
-        shapes = {demand.shape for demand in broker.demands(self.name)}
+        shapes = broker.shapes(self.name)
         for backoffs in (self.refusals, self.stuck, self.fruitless):
             backoffs.keep(shapes)
 
@@ -300,9 +300,9 @@ class SiteMemory:
 
     def watch(self, broker: Broker, now: float) -> None:
         """Take in which running pilots of formal requests have a worker that is heard of, or could have."""
-        workers = by_pilot(broker.of_site(self.name))
+        heard = {worker.pilot for worker in broker.of_site(self.name)}
         for pilot in self.requests:
-            pilot.watch(now, heard=pilot.id in workers or bool(self.unreachable))
+            pilot.watch(now, heard=pilot.id in heard or bool(self.unreachable))
             if pilot.state is PilotState.RUNNING:
                 self.stuck.succeeded(pilot.shape)
 

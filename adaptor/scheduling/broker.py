@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptSuspected, Changes
-from adaptor.scheduling.demand import BagDonationDemand, demands_of, donation_demands, groups_of, sharers_of
+from adaptor.scheduling.demand import (
+    BagDonationDemand,
+    demands_of,
+    donation_demands,
+    groups_of,
+    shapes_of,
+    sharers_of,
+)
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.leasing import dispatch, feed
 from adaptor.scheduling.losses import PilotEnd
@@ -99,6 +106,10 @@ class Broker:
     def demands(self, site: str) -> tuple[Demand, ...]:
         """The tasks for which a site's planner needs processors, by shape of task."""
         return demands_of(self.state, site)
+
+    def shapes(self, site: str) -> set[TaskShape]:
+        """The shapes of the tasks in `demands`."""
+        return shapes_of(self.state, site)
 
     def groups(self) -> tuple[TaskGroup, ...]:
         """The tasks to divide among the sites, by shape and by the sites at which they may run."""
@@ -253,8 +264,9 @@ class Broker:
 
     def explain_losses(self, end: PilotEnd, now: float) -> None:
         """Take in how a pilot ended, after its workers were removed: what that says of its lost attempts."""
-        explain_losses(self.state, end)
-        dispatch(self.state, now)
+        if self.state.lost.get(end.pilot):
+            explain_losses(self.state, end)
+            dispatch(self.state, now)
 
     def left_behind(self, pilot: int, site: str, results: Iterable[Result], now: float) -> None:
         """Process unacknowledged results that a worker wrote to a file before it left."""

@@ -46,6 +46,11 @@ def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
     )
 
 
+def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
+    """The shapes of the tasks in `demands_of`, without their estimates."""
+    return {_shape(state, bag) for bag in _formal(state) if bag.spec.allows(site)}
+
+
 def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
     together: dict[tuple[TaskShape, tuple[str, ...]], list[Bag]] = defaultdict(list)
@@ -53,7 +58,7 @@ def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
         together[_shape(state, bag), tuple(site for site in state.sites if bag.spec.allows(site))].append(bag)
     return tuple(
         TaskGroup(
-            waiting=_waiting(bags),
+            waiting=_waiting(bags)[0],
             at={site: _demand(state, site, bags, running=_running(state, site, bags)) for site in sites},
         )
         for (_, sites), bags in together.items()
@@ -88,9 +93,11 @@ def _pilots_of(state: SchedulingState, bag: Bag) -> int | None:
     return bag.id if bag.id in state.alone else None
 
 
-def _waiting(bags: list[Bag]) -> int:
-    """The tasks to ask for now: those that must run alone, only when no others wait."""
-    return sum(map(_in_company, bags)) or sum(map(_isolated, bags))
+def _waiting(bags: list[Bag]) -> tuple[int, bool]:
+    """The tasks to ask for now, and whether each must run alone: such ones only when no others wait."""
+    isolated = sum(map(_isolated, bags))
+    others = sum(bag.count(TaskState.WAITING) for bag in bags) - isolated
+    return (others, False) if others else (isolated, isolated > 0)
 
 
 def _in_company(bag: Bag) -> int:
@@ -111,11 +118,12 @@ def _running(state: SchedulingState, site: str, bags: list[Bag]) -> int:
 def _demand(state: SchedulingState, site: str, bags: list[Bag], running: int) -> Demand:
     estimates = [estimate for bag in bags for estimate in _estimates(state, bag, site)]
     cpus, memory, bag = _shape(state, bags[0])
+    waiting, alone = _waiting(bags)
     return Demand(
         processors_per_task=cpus,
         memory_per_task=memory,
-        waiting=_waiting(bags),
-        alone=not any(map(_in_company, bags)) and any(map(_isolated, bags)),
+        waiting=waiting,
+        alone=alone,
         running=running,
         runtime=max(estimates),
         shortest=min(estimates),

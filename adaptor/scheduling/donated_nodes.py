@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from functools import cached_property
 from itertools import islice
 
 from adaptor.donation.fitting import held, known_need, least_probability, release_probability, room
@@ -32,10 +33,10 @@ def take_for_donated(
     them when it chooses nodes (`donation_demands_of`).
     """
     rules, last = state.rules(worker.site), state.sites[worker.site].last
-    release = _Release(state, bag, worker, now)
     longest, other = _room_of(state, bag, worker, now), None
     if longest <= 0:
         return None
+    release = _Release(state, bag, worker, now)
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
     for position, task in enumerate(islice(bag.waiting, odd_tasks(state, bag, worker.site) + 1)):
         fate = bag.preempted_of(task)
@@ -74,14 +75,21 @@ def _room(state: SchedulingState, worker: Worker, now: float, probability: float
 
 
 class _Release:
-    """Whether held tasks of a mixed bag may be started on a worker's node now."""
+    """Whether held tasks of a mixed bag may be started on a worker's node now. Most bags never ask."""
 
     def __init__(self, state: SchedulingState, bag: Bag, worker: Worker, now: float) -> None:
-        self._state, self._worker, self._now = state, worker, now
-        start = state.next_start(bag)
-        self._wait = 0.0 if start is None else start - now
-        self.longest = self._room_for(0.0) if self._wait > 0 else -math.inf
+        self._state, self._bag, self._worker, self._now = state, bag, worker, now
+
+    @cached_property
+    def _wait(self) -> float:
+        """Seconds until the next request is predicted to start; 0: none is."""
+        start = self._state.next_start(self._bag)
+        return 0.0 if start is None else start - self._now
+
+    @cached_property
+    def longest(self) -> float:
         """Seconds above which none may be. Where one does not fit, no longer one does."""
+        return self._room_for(0.0) if self._wait > 0 else -math.inf
 
     def allows(self, need: float) -> bool:
         """Whether a task of so many seconds may be started."""

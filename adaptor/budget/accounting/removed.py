@@ -10,8 +10,6 @@ class RemovedPilot(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     site: str
-    bag: int | None
-    """The only one that it serves."""
     tr: int
     grace: int
     """Seconds beyond tr that its scheduler may have let it run."""

@@ -96,8 +96,6 @@ class _Driver:
         self._pilots: dict[int, PilotView] = {}
         self._held = self._requests = 0
         self._happened = self._cluster.now
-        self._starts: dict[int, float] = {}
-        """By job that waits: when it is predicted to start."""
 
     def run(self) -> DonationResult:
         bag, submitted = self._bag, self._cluster.now
@@ -156,7 +154,7 @@ class _Driver:
         again = True
         while again:
             wanted |= self._take_in()
-            self._bag.expect(math.ceil(min(self._starts.values())) if self._starts else None)
+            self._bag.expect(self._next_start())
             self._bag.use_nodes()
             again = self._leave()
             if self._formal and (wanted or not self._pilots) and self._bag.waiting:
@@ -181,7 +179,6 @@ class _Driver:
         pilot = self._pilots.get(job)
         if pilot is None:
             return None
-        self._starts.pop(job, None)
         start, limit, processors = self._cluster.started_job(job)
         self._pilots[job] = msgspec.structs.replace(
             pilot,
@@ -192,9 +189,14 @@ class _Driver:
         )
         return start + limit
 
+    def _next_start(self) -> int | None:
+        """When the first of the waiting requests is predicted to start; None: none is."""
+        waiting = (pilot.predicted_start for pilot in self._pilots.values() if pilot.started is None)
+        starts = [start for start in waiting if start is not None]
+        return math.ceil(min(starts)) if starts else None
+
     def _forget(self, job: int) -> None:
         pilot = self._pilots.pop(job, None)
-        self._starts.pop(job, None)
         if pilot is not None and pilot.started is not None:
             self._held += pilot.request.p * (self._cluster.now - int(pilot.started))
 
@@ -216,9 +218,12 @@ class _Driver:
             if isinstance(decision, Issue):
                 request = decision.crafted.request
                 job = self._cluster.submit(request.p, request.tr)
-                self._pilots[job] = PilotView(id=job, state=PilotState.QUEUED, request=request)
-                if decision.crafted.predicted_start is not None:
-                    self._starts[job] = decision.crafted.predicted_start
+                self._pilots[job] = PilotView(
+                    id=job,
+                    state=PilotState.QUEUED,
+                    request=request,
+                    predicted_start=decision.crafted.predicted_start,
+                )
                 self._requests += 1
                 done = True
             elif isinstance(decision, Withdraw):

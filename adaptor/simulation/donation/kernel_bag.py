@@ -47,8 +47,8 @@ class KernelBag:
         self._learner = RuntimeLearner(
             initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.possible
         )
-        self._least = least_probability(allocation, rules)
-        self._level = math.inf if self._least <= 0 else -math.log(self._least)
+        least = least_probability(allocation, rules)
+        self._level = math.inf if least <= 0 else -math.log(least)
         self._levels = (self._level, -math.log(rules.last_fit))
         self._known = place.learner.hazard
         self._hazard = numbers(self._known)

@@ -11,7 +11,6 @@ from adaptor.budget.accounting.removed import RemovedPilot
 PILOT = RemovedPilot(
     id=1,
     site="gone",
-    bag=None,
     tr=600,
     grace=60,
     reserved=1,
