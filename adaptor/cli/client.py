@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import zmq
 
-from adaptor.daemon.lock import holder_of
 from adaptor.errors import AdaptorError, NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, read_access
 from adaptor.protocol.state_directory import state_directory
+
+if TYPE_CHECKING:
+    from adaptor.daemon.lock import Holder
 
 CONNECT_TIMEOUT = 1.0
 """Seconds for one address to accept a connection."""
@@ -26,7 +28,7 @@ ANSWER_TIMEOUT = 30.0
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
-class NoAnswerError(NoDaemonError):
+class NoAnswerError(AdaptorError):
     """The daemon is running and did not answer in time."""
 
 
@@ -38,7 +40,8 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
     """The daemon's answer, which must be of the kind named; `timeout` is seconds from question to answer.
 
     Raises:
-        NoDaemonError: no daemon is reached (its subclass NoAnswerError: it does not answer in time).
+        NoDaemonError: none runs.
+        NoAnswerError: one does not answer in time.
         UsageError: the daemon says that the question is at fault.
         AdaptorError: the daemon could not serve it; the access file is damaged or open to others.
     """
@@ -53,14 +56,14 @@ def ask(question: control.Question, kind: type[_Kind], timeout: float = ANSWER_T
             data = _exchange(address, access, message, timeout, directory)
             if data is not None:
                 return expected(_decoded(data), kind)
-            if (holder := holder_of(directory)) is not None and holder.local:
+            if (holder := _holder(directory)) is not None and holder.local:
                 break  # its other addresses lead to the same process
     raise no_daemon(directory)
 
 
-def no_daemon(directory: Path) -> NoDaemonError:
+def no_daemon(directory: Path) -> NoDaemonError | HungDaemonError:
     """What to raise if there was no answer: there is no daemon, or one that lives and is silent."""
-    holder = holder_of(directory)
+    holder = _holder(directory)
     if holder is None:
         return NoDaemonError(f"no daemon is running for {directory}; start one: adaptor daemon start")
     return HungDaemonError(
@@ -68,6 +71,12 @@ def no_daemon(directory: Path) -> NoDaemonError:
         f" starting, or nothing reaches its port; see {directory / 'daemon.log'}, or end it: adaptor daemon"
         " stop --force"
     )
+
+
+def _holder(directory: Path) -> Holder | None:
+    from adaptor.daemon.lock import holder_of  # only where nobody answers
+
+    return holder_of(directory)
 
 
 def _listens(address: str) -> bool:
@@ -92,7 +101,7 @@ def _exchange(address: str, access: Access, message: bytes, timeout: float, dire
         channel.curve_secretkey = access.secret_key.encode()
         channel.connect(address)
         if not channel.poll(int(HANDSHAKE_TIMEOUT * 1000), zmq.POLLOUT):
-            holder = holder_of(directory)
+            holder = _holder(directory)
             if holder is None or not holder.busy:
                 return None
             if not channel.poll(int(BUSY_TIMEOUT * 1000), zmq.POLLOUT):

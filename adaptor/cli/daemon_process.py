@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import time
 from typing import TypeVar
@@ -13,9 +12,7 @@ import click
 import msgspec
 
 from adaptor.cli.client import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
-from adaptor.daemon.lock import holder_of
 from adaptor.errors import AdaptorError, NoDaemonError
-from adaptor.processes.trees import send, wait_for_death
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 from adaptor.views import DaemonView
@@ -62,8 +59,6 @@ def find_daemon() -> DaemonView | None:
         except HungDaemonError:
             if time.monotonic() > until:
                 raise
-        except NoAnswerError:
-            raise
         except NoDaemonError:
             return None
         time.sleep(0.1)
@@ -84,8 +79,6 @@ def ask_daemon(
     started = ensure_daemon(config, until_idle)
     try:
         return ask(question, kind, timeout), started
-    except NoAnswerError:
-        raise
     except NoDaemonError:
         # A private daemon was just ending. It was not reached, so it has not got the question.
         started = ensure_daemon(config, until_idle)
@@ -123,41 +116,6 @@ def stop_daemon(pilots: bool) -> int | None:
     return daemon.pid
 
 
-FORCED_GRACE = 10.0
-"""Seconds for a daemon to end by itself after SIGTERM; `kill -9` loses nothing either."""
-
-
-def end_daemon() -> int | None:
-    """End the process that holds the lock, whether it answers or not; its process id, None: nobody holds it.
-
-    SIGTERM first, then SIGKILL: pilots and tasks go on, and the next daemon continues from the journal.
-
-    Raises:
-        AdaptorError: it is on another machine, is not known by more than its process id, or does not end.
-    """
-    holder = holder_of(state_directory())
-    if holder is None:
-        return None
-    process = holder.process()
-    if process is None:
-        if holder_of(state_directory()) is None:
-            return None
-        raise AdaptorError(
-            f"the lock of {state_directory()} is held by {holder}, which is no process of this machine,"
-            f" {socket.gethostname()}: run `adaptor daemon stop --force` there"
-        )
-    # A stopped process gets SIGTERM only when it is continued.
-    for number in (signal.SIGTERM, signal.SIGCONT):
-        send(process, number)
-    if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
-        send(process, signal.SIGKILL)
-        if not wait_for_death([process], time.monotonic() + FORCED_GRACE):
-            raise AdaptorError(
-                f"the daemon ({holder}) does not end, not even by SIGKILL: its file system hangs"
-            )
-    return holder.pid
-
-
 def _process_runs(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         # A private daemon is our own child: it stays in the process table until we wait for it.
@@ -175,6 +133,6 @@ def _process_runs(pid: int) -> bool:
 def _answers() -> bool:
     try:
         ask(control.GetDaemon(), control.Daemon)
-    except NoDaemonError:
+    except (NoDaemonError, NoAnswerError):
         return False
     return True

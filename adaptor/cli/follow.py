@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from adaptor import views
-from adaptor.cli.client import HungDaemonError, ask, no_daemon
+from adaptor.cli.client import HungDaemonError, NoAnswerError, ask, no_daemon
 from adaptor.cli.reader import ask_journal
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
@@ -43,7 +43,8 @@ def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Overv
     A daemon that ends by itself once all is done is no error: the journal then has the end.
 
     Raises:
-        NoDaemonError: none runs and the bags have not ended, or it has not answered for too long.
+        NoDaemonError: none runs and the bags have not ended.
+        HungDaemonError: one has not answered for too long.
     """
     selector = ",".join(map(str, bags))
     outage = _Outage()
@@ -78,7 +79,7 @@ class _Outage:
         self._seen, self._told = time.monotonic(), False
 
     def endure(self, selector: str) -> None:
-        """Tell the user once; raises NoDaemonError after OUTAGE_TIMEOUT."""
+        """Tell the user once; raises NoDaemonError or HungDaemonError after OUTAGE_TIMEOUT."""
         away = time.monotonic() - self._seen
         if away >= OUTAGE_TIMEOUT:
             if isinstance(silence := no_daemon(state_directory()), HungDaemonError):
@@ -96,7 +97,7 @@ def _by_daemon(selector: str) -> Overview | None:
     try:
         found = ask(control.GetBags(selector), control.Bags).bags
         pilots = ask(control.GetPilots(), control.Pilots).pilots
-    except NoDaemonError:
+    except (NoDaemonError, NoAnswerError):
         return None
     return Overview(time.time(), found, pilots)
 

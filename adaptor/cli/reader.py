@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from adaptor import views
-from adaptor.cli.client import NoAnswerError, ask, expected
+from adaptor.cli.client import ask, expected
 from adaptor.errors import NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
@@ -70,8 +70,6 @@ class Reader:
         if not self.offline:
             try:
                 return ask(question, kind)
-            except NoAnswerError:
-                raise
             except NoDaemonError:
                 self.offline = True
                 click.echo("adaptor: no daemon is running; reading the journal", err=True)

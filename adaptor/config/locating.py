@@ -14,7 +14,7 @@ from adaptor.config.schema import Config
 from adaptor.config.yaml_lines import Lines
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
-from adaptor.units import Duration, parse_duration
+from adaptor.units import Duration, parse_duration, shortened
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
@@ -79,7 +79,8 @@ def _outside(bounds: Bounds, path: str, data: Any) -> str:
     value = data
     for part in path.split(".")[1:]:
         value = value[part]
-    return f"{bounds.words()}, not {str(value)[:40]}"
+    shown = value if isinstance(value, str) else shortened(value)
+    return f"{bounds.words()}, not {shown[:40]}"
 
 
 def _error(path: str, problem: str, lines: Lines, name: str) -> ConfigError:

@@ -13,7 +13,7 @@ from typing import IO
 import msgspec
 
 from adaptor.errors import AdaptorError
-from adaptor.processes.identity import Process, host, is_here, own_identity, process_of
+from adaptor.processes.identity import Process, host, is_here, own_identity, process_of, state_of
 from adaptor.protocol.decoding import decoded
 
 LOCK = "daemon.lock"
@@ -43,13 +43,7 @@ class Holder(msgspec.Struct, frozen=True):
     @property
     def busy(self) -> bool:
         """Whether it lives on this machine and is not stopped, so that it may still answer."""
-        if self.process() is None:
-            return False
-        try:
-            status = Path(f"/proc/{self.pid}/stat").read_bytes()
-        except OSError:
-            return False
-        return status[status.rindex(b")") + 2 :][:1] not in b"TtZX"
+        return self.process() is not None and state_of(self.pid) not in (b"", b"T", b"t", b"Z", b"X")
 
     def process(self) -> Process | None:
         """That very process of this machine; None: it is not here, or has ended."""

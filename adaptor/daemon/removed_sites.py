@@ -26,14 +26,17 @@ _TOLD: Final = "removed"
 
 def removed_pilots(core: Core) -> list[RemovedPilot]:
     """All that are not settled, the oldest first. Raises JournalError."""
-    rows = (row for row in core.journal.pilots_in_system() if row.site not in core.terms)
-    return [_known(core, row) for row in sorted(rows, key=lambda row: row.id)]
+    rows = [row for row in core.journal.pilots_in_system() if row.site not in core.terms]
+    noticed = core.journal.explained(_TOLD) if rows else {}
+    return [_known(core, row, noticed.get(row.id)) for row in sorted(rows, key=lambda row: row.id)]
 
 
 def tell_of_removed(core: Core) -> None:
     """Note each once: which, how much it reserves, since when, until when. Raises JournalError."""
-    for pilot in removed_pilots(core):
-        if core.journal.explained(pilot.id, _TOLD) is None:
+    pilots = removed_pilots(core)
+    before = core.journal.explained(_TOLD) if pilots else {}
+    for pilot in pilots:
+        if pilot.id not in before:
             told = _told(pilot)
             log.warning("pilot %d: %s", pilot.id, told)
             core.journal.explain(core.now(), pilot.site, _TOLD, told, pilot=pilot.id)
@@ -82,10 +85,9 @@ def view_of(pilot: RemovedPilot) -> RemovedPilotView:
     )
 
 
-def _known(core: Core, row: PilotRow) -> RemovedPilot:
+def _known(core: Core, row: PilotRow, noticed: float | None) -> RemovedPilot:
     first, last = core.journal.signs_of_life(row.id)
     reserved = core.treasury.ledger.open_pilots.get(row.id)
-    noticed = core.journal.explained(row.id, _TOLD)
     return RemovedPilot(
         id=row.id,
         site=row.site,

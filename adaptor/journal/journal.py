@@ -236,10 +236,11 @@ class Journal:
             )
             return int(row.lastrowid or 0)
 
-    def explained(self, pilot: int, kind: ExplanationKind) -> float | None:
-        """When a decision or an event of this kind was last told of a pilot; None: never."""
+    def explained(self, kind: ExplanationKind) -> dict[int, float]:
+        """By pilot: when a decision or an event of this kind was last told of it."""
         with guarded(self.path):
-            (at,) = self.connection.execute(
-                "SELECT MAX(time) FROM decision WHERE pilot = ? AND kind = ?", (pilot, kind)
-            ).fetchone()
-        return None if at is None else float(at)
+            rows = self.connection.execute(
+                "SELECT pilot, MAX(time) FROM decision WHERE kind = ? AND pilot IS NOT NULL GROUP BY pilot",
+                (kind,),
+            )
+            return {pilot: float(at) for pilot, at in rows}

@@ -47,17 +47,30 @@ def own_identity() -> Identity:
 
 def process_of(pid: int) -> Process | None:
     """The process with this id; None: it is gone, a zombie, or a thread of the kernel."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
+    fields = _stat_fields(pid)
+    if not fields:
         return None
-    # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
-    fields = stat[stat.rindex(b")") + 2 :].split(None, 20)
     # A process whose first thread has ended before the others looks like a zombie.
     ended = fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1
     if ended or int(fields[_FLAGS]) & _PF_KTHREAD:
         return None
     return Process(pid, int(fields[_PARENT]), int(fields[_SESSION]), int(fields[_TICKS]))
+
+
+def state_of(pid: int) -> bytes:
+    """The letter of proc(5); empty: it is gone."""
+    fields = _stat_fields(pid)
+    return fields[_STATE] if fields else b""
+
+
+def _stat_fields(pid: int) -> list[bytes]:
+    """The fields of /proc/PID/stat from the state on; none: it is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return []
+    # proc(5). The name, in brackets, may itself hold spaces and brackets; the state follows the last one.
+    return stat[stat.rindex(b")") + 2 :].split(None, 20)
 
 
 def users_of(pid: int) -> frozenset[int]:

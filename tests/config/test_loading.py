@@ -74,6 +74,10 @@ def test_a_full_file() -> None:
             "4: sites.hpc.limits.max_proc: must be more than 0 and at most",
         ),
         (f"growth_factor: {'9' * 30}", "4: sites.hpc.growth_factor: must be from 2 to 1000, not 9999"),
+        (
+            f"growth_factor: 0x{'f' * 6000}",
+            "4: sites.hpc.growth_factor: must be from 2 to 1000, not a number of thousands of digits",
+        ),
         (f"pad: {'9' * 4000}", "4: sites.hpc.pad: "),
         (f"pad: {'9' * 5000}", "4: not valid YAML: "),
         ("pad: 101w\npartition: x\nidle_timeout: 9999w", "6: sites.hpc.idle_timeout: "),

@@ -7,8 +7,9 @@ import click
 from adaptor import views
 from adaptor.cli.client import ask
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.daemon_process import end_daemon, ensure_daemon, stop_daemon
+from adaptor.cli.daemon_process import ensure_daemon, stop_daemon
 from adaptor.cli.json_output import print_json
+from adaptor.cli.operating.forced_stop import end_daemon
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.words import clock, plural, printable
 from adaptor.errors import UsageError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.client import NoAnswerError, ask
+from adaptor.cli.client import ask
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.site_table import configured_sites, site_lines
 from adaptor.cli.options import config_option, json_option
@@ -24,8 +24,6 @@ def list_(config: str | None, as_json: bool) -> None:
     """
     try:
         sites = ask(control.GetSites(), control.Sites).sites
-    except NoAnswerError:
-        raise
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; reading the configuration", err=True)
         sites = configured_sites(config)

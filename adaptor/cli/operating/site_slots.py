@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from adaptor import views
-from adaptor.cli.client import NoAnswerError, ask
+from adaptor.cli.client import ask
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
 from adaptor.cli.options import config_option, json_option, no_such_site
@@ -57,8 +57,6 @@ def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str 
 def _read(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
     try:
         return ask(control.GetSlots(list(names)), control.Slots, timeout=_TIMEOUT).sites
-    except NoAnswerError:
-        raise
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
         return _read_here(names, config)

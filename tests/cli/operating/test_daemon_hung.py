@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from adaptor.cli import client, daemon_process
+from adaptor.cli.operating import forced_stop
 from adaptor.daemon import lock, process
 from adaptor.daemon.lock import holder_of
 from tests.cli.invoking import Cli
@@ -71,14 +72,14 @@ def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process,
 def test_one_that_ignores_sigterm_is_killed(
     cli: Cli, daemon: psutil.Process, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daemon_process, "FORCED_GRACE", 0.5)
-    real = daemon_process.send
+    monkeypatch.setattr(forced_stop, "FORCED_GRACE", 0.5)
+    real = forced_stop.send
 
     def lossy(target: object, number: int) -> None:
         if number == signal.SIGKILL:
             real(target, number)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(daemon_process, "send", lossy)
+    monkeypatch.setattr(forced_stop, "send", lossy)
     assert cli("daemon", "stop", "--force").out == f"stopped: process {daemon.pid}\n"
 
 
