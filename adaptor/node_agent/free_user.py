@@ -11,7 +11,7 @@ from typing import NamedTuple
 from adaptor.node_agent.use import EndRequest, Use, end_request_file, read_use, use_file
 from adaptor.node_agent.user_folder import UserFolder
 from adaptor.processes.environment import hides_processes, unknown_processes
-from adaptor.processes.identity import Process, boot, is_alive, process_of, start_ticks, users_of
+from adaptor.processes.identity import Process, boot, is_alive, is_there, process_of, users_of
 from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
@@ -50,7 +50,8 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     if request["tag"] and (use is None or use["tag"] != request["tag"]):
         return None
     tag = use["tag"] if use is not None else ""
-    keeper = _keeper(use) if use is not None else None
+    stranger = use is not None and _stranger(use)
+    keeper = _keeper(use) if use is not None and not stranger else None
     asked = [keeper] if keeper is not None else _tops(_look(sign))
     kept = keeper is not None or (bool(asked) and all(_is_keeper(process.pid) for process in asked))
     if not asked and not recorded:
@@ -67,12 +68,12 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     doubt = ""
     if not clean:
         end_chains(sign)
-        doubt = _doubt(_since(use))
+        doubt = _doubt(_since(None if stranger else use))
         rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
-    if use is not None and _stranger(use):
+    if stranger:
         problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
     return Freed(tag, not (rest or doubt), problems, None if rest else unclosed)
 
@@ -89,12 +90,15 @@ def _kill(sign: str, known: list[Process], until: float) -> list[Process]:
 
 
 def _living(processes: list[Process]) -> list[int]:
-    return [process.pid for process in processes if start_ticks(process.pid) == process.ticks]
+    return [process.pid for process in processes if is_there(process)]
 
 
 def _since(use: Use | None) -> int | None:
-    """The earliest start of a process of the use, in ticks since boot; None: it is of an earlier boot."""
-    if use is None or _stranger(use):
+    """The earliest start of a process of the use, in ticks since boot; None: it is of an earlier boot.
+
+    `use` is None where no record can be believed.
+    """
+    if use is None:
         return 0
     return use["keeper"]["ticks"] if use["keeper"]["boot"] == boot() else None
 
@@ -136,9 +140,9 @@ def _recorded(folder: UserFolder, node: str) -> tuple[Use | None, bool]:
 
 
 def _keeper(use: Use) -> Process | None:
-    """None: it is dead, or the record names the process of somebody else."""
+    """None: it is dead."""
     keeper = use["keeper"]
-    if not is_alive(keeper) or _stranger(use):
+    if not is_alive(keeper):
         return None
     return Process(keeper["pid"], parent=0, session=0, ticks=keeper["ticks"])
 

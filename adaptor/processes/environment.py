@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from adaptor.processes.identity import Process, process_of, users_of
+from adaptor.processes.identity import Process, is_there, process_of, users_of
 
 MARKER = "ADAPTOR_SUPERVISED"
 """The environment variable whose value marks the processes of one worker."""
@@ -42,7 +42,7 @@ def unknown_processes(since: int) -> list[Process]:
     found = [process for process in all_processes() if process.ticks >= since and process.pid not in above]
     found = [process for process in found if _is_own(process.pid)]
     for _ in range(_LOOKS):
-        found = [each for each in found if not _environment(each.pid) and process_of(each.pid) == each]
+        found = [each for each in found if not _environment(each.pid) and is_there(each)]
         if not found:
             return []
         time.sleep(_PAUSE)

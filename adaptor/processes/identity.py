@@ -93,6 +93,11 @@ def start_ticks(pid: int) -> int | None:
     return None if found is None else found.ticks
 
 
+def is_there(process: Process) -> bool:
+    """Whether this very process lives; its parent and its session may have changed."""
+    return start_ticks(process.pid) == process.ticks
+
+
 def is_here(identity: Identity) -> bool:
     """Whether it is a process of this machine since its last boot, alive or not."""
     return identity["host"] == host() and identity["boot"] == boot()

@@ -23,7 +23,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.processes.environment import all_processes, carries
-from adaptor.processes.identity import Process, process_of, start_ticks
+from adaptor.processes.identity import Process, is_there, process_of
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE = 5.0
@@ -103,12 +103,12 @@ def send(process: Process, number: int) -> None:
     """Signal a process if it still lives; a later process with its id is not hit."""
     with contextlib.suppress(OSError):
         if not hasattr(os, "pidfd_open"):
-            if start_ticks(process.pid) == process.ticks:
+            if is_there(process):
                 os.kill(process.pid, number)
             return
         handle = os.pidfd_open(process.pid)
         try:
-            if start_ticks(process.pid) == process.ticks:
+            if is_there(process):
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)
@@ -161,7 +161,7 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
         for process in fresh:
             stopped[process.pid] = process
             send(process, signal.SIGSTOP)
-        if not any(map(_is_there, fresh)):
+        if not any(map(is_there, fresh)):
             end_chains(marker)
         if until is not None and time.monotonic() >= until:
             break
@@ -175,7 +175,7 @@ def end_trees(marker: str, roots: Collection[int] = (), until: float | None = No
 def wait_for_death(processes: Collection[Process], until: float) -> bool:
     """Returns whether all of them have died by `until` (monotonic seconds); a zombie is dead."""
     living = list(processes)
-    while living := list(filter(_is_there, living)):
+    while living := list(filter(is_there, living)):
         if time.monotonic() >= until:
             return False
         time.sleep(_PAUSE)
@@ -186,10 +186,6 @@ def _lives(child: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     return False
-
-
-def _is_there(process: Process) -> bool:
-    return start_ticks(process.pid) == process.ticks
 
 
 def end_chains(marker: str) -> None:

@@ -22,7 +22,7 @@ from backends.pbs.choosing import choose
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import NodesSeen, donatable, node_reports
 from backends.pbs.environment import asking_environment, submitting_environment
-from backends.pbs.jobs import WAITING, report_of
+from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.nodes import execution_queues, find_queue
@@ -131,15 +131,10 @@ class PbsBackend:
         """See `backends.base.Backend`. A pilot that was put back into its queue to yield is deleted there."""
         dialect = self._dialect()
         found = [job for job in dialect.own_jobs(ids) if job.id in ids or job.tag.startswith(tag_prefix)]
-        reports = [report_of(job, dialect.state_of(job)) for job in found]
-        put_back = [
-            job.id
-            for job, report in zip(found, reports, strict=True)
-            if job.state in WAITING and report.state.ended
-        ]
-        if put_back:
+        states = [(job, dialect.state_of(job)) for job in found]
+        if put_back := [job.id for job, state in states if was_put_back_to_yield(job, state)]:
             self.cancel(put_back)
-        return reports
+        return [report_of(job, state) for job, state in states]
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""

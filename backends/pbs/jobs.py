@@ -6,15 +6,17 @@ import math
 
 from adaptor.reports import JobReport, JobState
 from backends.pbs.reasons import never
-from backends.pbs.rows import PbsJob
+from backends.pbs.rows import WAITING, PbsJob
 
-WAITING = frozenset("QHWT")
-"""States of jobs that have not started, or wait to run again."""
+
+def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
+    """Whether a job has ended for us that waits to run again. `state`: what the dialect makes of it."""
+    return job.state in WAITING and bool(state.ended)
 
 
 def report_of(job: PbsJob, state: JobState) -> JobReport:
     """Args: state: what the dialect makes of the job."""
-    put_back = job.state in WAITING and bool(state.ended)
+    put_back = was_put_back_to_yield(job, state)
     waits = job.state in WAITING and not put_back
     return JobReport(
         id=job.id,

@@ -39,11 +39,6 @@ def roomiest(queue: PbsQueue, queues: dict[str, PbsQueue]) -> PbsQueue:
     return max(found, key=lambda each: (each.max_seconds, each.max_processors), default=queue)
 
 
-def takes(queue: PbsQueue, request: Request) -> bool:
-    """Whether a queue allows a request."""
-    return not refusal(queue, request)
-
-
 def refusal(queue: PbsQueue, request: Request) -> str:
     """Why a queue does not take a request, with the way out; empty where it does."""
     name, site = queue.name, "of this site"

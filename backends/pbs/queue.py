@@ -38,10 +38,13 @@ def queue_state(seen: Observation) -> QueueState:
     Where only whole nodes are given, a node that is partly in use is wholly so.
     """
     held = _holders(seen)
+    used = _used(held)
+    idle = [(each, _idle(seen, each, used)) for each in _active(seen)]
+    running = _by_node(seen, held) if seen.whole_nodes else _by_job(seen, held, used, idle)
     return QueueState(
         now=seen.now,
         processors=seen.site.processors,
-        running=(*(_by_node if seen.whole_nodes else _by_job)(seen, held), *_active_reservations(seen, held)),
+        running=(*running, *_active_reservations(idle)),
         pending=(*_coming_reservations(seen), *_pending(seen)),
         nodes=seen.site.machines,
     )
@@ -83,10 +86,16 @@ def _end(seen: Observation, job: PbsJob) -> float:
     return max([end, *(held.end for held in _active(seen) if job.nodes.keys() & held.nodes.keys())])
 
 
-def _by_job(seen: Observation, held: Sequence[_Holder]) -> list[RunningJob]:
+_Idle = Sequence[tuple[PbsReservation, dict[str, int]]]
+"""What active reservations have by node, beside the jobs there."""
+
+
+def _by_job(seen: Observation, held: Sequence[_Holder], used: Counter[str], idle: _Idle) -> list[RunningJob]:
     """PBS counts what a reservation has as assigned to jobs, too."""
     jobs = [RunningJob(holder.id, holder.processors, holder.end) for holder in held]
-    used, reserved = _used(held), _reserved(seen, held)
+    reserved = Counter[str]()
+    for _, nodes in idle:
+        reserved.update(nodes)
     of_reservations = sum(
         min(reserved[name], max(0, seen.site.nodes[name].allocated - used[name])) for name in reserved
     )
@@ -129,19 +138,10 @@ def _idle(seen: Observation, reservation: PbsReservation, used: Counter[str]) ->
     }
 
 
-def _reserved(seen: Observation, held: Iterable[_Holder]) -> Counter[str]:
-    """Processors that reservations keep from us now beside the jobs on their nodes, by node."""
-    used, found = _used(held), Counter[str]()
-    for reservation in _active(seen):
-        found.update(_idle(seen, reservation, used))
-    return found
-
-
-def _active_reservations(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
+def _active_reservations(idle: _Idle) -> list[RunningJob]:
     """What reservations keep from us now, beside the jobs that run on their nodes."""
-    used = _used(held)
-    found = [(each, sum(_idle(seen, each, used).values())) for each in _active(seen)]
-    return [RunningJob(f"reservation {each.id}", idle, each.end) for each, idle in found if idle]
+    found = [(each, sum(nodes.values())) for each, nodes in idle]
+    return [RunningJob(f"reservation {each.id}", count, each.end) for each, count in found if count]
 
 
 def _coming_reservations(seen: Observation) -> list[PendingJob]:

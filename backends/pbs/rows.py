@@ -6,6 +6,9 @@ import math
 
 import msgspec
 
+WAITING = frozenset("QHWT")
+"""States of jobs that have not started, or wait to run again."""
+
 
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """One job, or one job array (`state` B, `elements` of which still wait)."""

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from adaptor.model import NodeSize
-from adaptor.units import format_size
+from adaptor.units import counted, format_size
 from backends.pbs.rows import PbsNode
 from backends.pbs.shape import Shape
 
@@ -61,5 +61,5 @@ def _chunks(size: NodeSize, shape: Shape) -> int:
 
 
 def _words(processors: int, memory: int | None) -> str:
-    words = f"{processors} processor{'' if processors == 1 else 's'}"
+    words = counted(processors, "processor")
     return words if memory is None else f"{words} and {format_size(memory)} of memory"

@@ -36,6 +36,10 @@ class OpenPbs:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
         self._own = OwnJobs(commands)
+        self._groups: list[str] | None = None
+        """Of this user, once a queue has asked for them."""
+        self._yielding: list[Preemption | None] = []
+        """What the scheduler says of preemption, asked once since the last look at the server."""
 
     def queue(self, nodes: Collection[PbsNode]) -> list[PbsJob]:
         """The running jobs of arrays are asked for by the ids that nodes show: an array may have 100,000."""
@@ -55,11 +59,14 @@ class OpenPbs:
 
     def queues(self) -> list[PbsQueue]:
         text = self._commands.ask("qstat", "-Q", "-f")
-        groups = self._commands.ask("id", "-Gn").split() if _BY_GROUP in text else None
+        if _BY_GROUP in text and self._groups is None:
+            self._groups = self._commands.ask("id", "-Gn").split()
+        groups = self._groups if _BY_GROUP in text else None
         return queues_of(parse_long(text, "Queue: "), self._commands.user(), groups)
 
     def server(self) -> PbsServer:
         """Raises SchedulerError: no server answers."""
+        self._yielding = []
         for record in parse_long(self._commands.ask("qstat", "-B", "-f"), "Server: "):
             return server_of(record, self._commands.user())
         raise SchedulerError("qstat -B prints no server")
@@ -75,8 +82,14 @@ class OpenPbs:
         return job_state(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        rerunnable = must_be_rerunnable(self.preemption()) if order.node else False
+        rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
         return arguments_of(order, site, shape, script, rerunnable=rerunnable)
+
+    def _how_jobs_yield(self) -> Preemption | None:
+        """Asked once for many nodes in a row."""
+        known = self._yielding or [self.preemption()]
+        self._yielding = known
+        return known[0]
 
     def accepted_id(self, answer: Answer) -> str:
         return accepted_id(answer)

@@ -55,7 +55,7 @@ def preemption_of(record: Record) -> Preemption | None:
         record,
         lambda _: Preemption(
             order=re.sub(r"[^SCRD]", "", values["preempt_order"]),
-            express_priority=int(values.get("preempt_queue_prio", _EXPRESS)),
+            express_priority=whole(values.get("preempt_queue_prio", _EXPRESS)),
         ),
     )
 
@@ -115,7 +115,7 @@ def _queue(record: Record, user: str, groups: Collection[str] | None) -> PbsQueu
         from_routes_only=values.get("from_route_only") == "True",
         shuts_out=shuts_out(values, user, groups),
         submit_hosts=submit_hosts(values),
-        min_processors=float(least.get("ncpus", 0)),
+        min_processors=finite(least.get("ncpus", "0")),
         min_seconds=parse_duration(least.get("walltime", "0")),
         **_limits(values, user),
     )

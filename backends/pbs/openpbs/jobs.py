@@ -11,14 +11,13 @@ from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
 from backends.pbs.records import Record, variables
-from backends.pbs.rows import PbsJob
+from backends.pbs.rows import WAITING, PbsJob
 
 log = logging.getLogger(__name__)
 
 TAG = "ADAPTOR_TAG"
 """The variable of a job of ours that holds its tag."""
 _WAITING = re.compile(r"Queued:(\d+)")
-_UNSTARTED = frozenset("QHWT")
 _ENDED = frozenset("FX")
 
 
@@ -64,7 +63,7 @@ def _job(record: Record) -> PbsJob:
         limit=_limit(values, state),
         used=_seconds(values, "resources_used.walltime"),
         submitted=_moment(values, "etime") or _moment(values, "qtime"),
-        start=None if state in _UNSTARTED else _moment(values, "stime"),
+        start=None if state in WAITING else _moment(values, "stime"),
         end=_end(values) if state in _ENDED else None,
         planned_start=_moment(values, "estimated.start_time") if state in ("Q", "B") else None,
         hosts=parse_hosts(values.get("exec_host", "")),
@@ -86,7 +85,7 @@ def _limit(values: Mapping[str, str], state: str) -> float:
     """A shrink-to-fit job has its walltime from its start on; before, the most it may become counts."""
     walltime = _seconds(values, "Resource_List.walltime")
     longest = _seconds(values, "Resource_List.max_walltime")
-    if state in _UNSTARTED and longest is not None:
+    if state in WAITING and longest is not None:
         return longest
     return math.inf if walltime is None else walltime
 

@@ -18,7 +18,7 @@ from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.pbs.fields import parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.rows import WAITING, PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.torque.fields import parse_exec_host, parse_holders, parse_wanted
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def job(record: Record) -> PbsJob:
     held = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
     nodes, processors = _wanted(values)
     status = values.get("exit_status")
-    waits = values["job_state"] in "QHWT"
+    waits = values["job_state"] in WAITING
     walltime = values.get("Resource_List.walltime")
     return PbsJob(
         id=record.id,

@@ -20,7 +20,7 @@ from backends.pbs import discover
 from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
 from backends.pbs.describing import describe_server
 from backends.pbs.fields import parse_user_limit
-from backends.pbs.limits import ceilings, refusal, roomiest, takes
+from backends.pbs.limits import ceilings, refusal, roomiest
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, server_of
 from backends.pbs.records import parse_long
 from backends.pbs.rows import PbsNode, PbsQueue, Preemption
@@ -82,9 +82,9 @@ def test_limits_of_the_server_and_on_nodes_bind_too() -> None:
 def test_behind_a_routing_queue_the_roomiest_counts() -> None:
     known = terms("route")
     assert roomiest(known.site.queue, known.queues).name == "workq"
-    assert takes(known.queues["workq"], Request(16, 86_400))
-    assert not takes(known.queues["express"], Request(16, 1801))
-    assert not takes(known.queues["limited"], Request(9, 60))
+    assert not refusal(known.queues["workq"], Request(16, 86_400))
+    assert refusal(known.queues["express"], Request(16, 1801))
+    assert refusal(known.queues["limited"], Request(9, 60))
 
 
 def test_a_queue_says_why_it_does_not_take_a_request() -> None:
