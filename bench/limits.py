@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
@@ -148,5 +147,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    os.environ.pop("ADAPTOR_DIR", None)
     main()

@@ -149,25 +149,26 @@ def _draw_boxes(
 
 def _draw_requests(axes: Axes, requests: Sequence[GridRequest], begin: int, second: int) -> None:
     """A line for each request: while it waits, and while it runs; a cross where it is withdrawn."""
-    waits = [(place, each.submitted, _waited_until(each)) for place, each in enumerate(requests)]
-    runs = [
-        (place, each.started, each.ended) for place, each in enumerate(requests) if each.started is not None
+    ended = [(place, each, each.ended) for place, each in enumerate(requests) if each.ended is not None]
+    runs = [(place, each.started, end) for place, each, end in ended if each.started is not None]
+    gone = [(place, end) for place, each, end in ended if each.started is None]
+    waits = [
+        (place, each.submitted, end if each.started is None else each.started) for place, each, end in ended
     ]
-    gone = [(place, each.ended) for place, each in enumerate(requests) if each.started is None]
     for lines, colour, width, label in (
         (waits, _WAITS, 1.2, "request waits"),
         (runs, _USED, 5.0, "request runs"),
     ):
         axes.hlines(
             [place for place, _, _ in lines],
-            [((start or 0) - begin) / second for _, start, _ in lines],
-            [((end or 0) - begin) / second for _, _, end in lines],
+            [(start - begin) / second for _, start, _ in lines],
+            [(end - begin) / second for _, _, end in lines],
             colors=colour,
             linewidth=width,
             label=label,
         )
     axes.plot(
-        [((end or 0) - begin) / second for _, end in gone],
+        [(end - begin) / second for _, end in gone],
         [place for place, _ in gone],
         "x",
         color=_WAITS,
@@ -179,8 +180,3 @@ def _draw_requests(axes: Axes, requests: Sequence[GridRequest], begin: int, seco
         axes.set_yticks(range(len(requests)), names, fontsize="small")
     else:
         axes.set_ylabel("requests")
-
-
-def _waited_until(request: GridRequest) -> int:
-    end = request.ended if request.started is None else request.started
-    return request.submitted if end is None else end

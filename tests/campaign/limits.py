@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import threading
 from collections.abc import Iterator
-from types import TracebackType
 
 from tests.campaign.verifying import Finding, Wrong
-from tests.clusters.slurm import ClusterError, ThrowawaySlurm
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.throwaway import ClusterError
+from tests.e2e.watching import Watch
 
 PENDING, PROCESSORS, MINUTES = 3, 16, 6
 """max_pending_requests, max_proc and max_tr of every site. The last is short, because a pilot keeps its
@@ -17,33 +17,21 @@ processors until then when a slurmstepd was killed and its `srun` waits for it."
 DONATED_PARTITION = "scavenger"
 
 
-class LimitsWatch:
-    """Looks every half second, in a thread of its own, until left; a scheduler that is away shows nothing."""
+class LimitsWatch(Watch):
+    """A scheduler that is away shows nothing."""
 
     def __init__(self, sites: list[tuple[str, ThrowawaySlurm]]) -> None:
+        super().__init__()
         self._sites = sites
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
         self.looks = 0
         self.findings: list[Finding] = []
 
-    def __enter__(self) -> LimitsWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(0.5):
-            for name, cluster in self._sites:
-                with contextlib.suppress(ClusterError, subprocess.TimeoutExpired):
-                    text = cluster.run(["squeue", "-h", "-o", "%j|%T|%C|%l|%P"], timeout=10)
-                    self.looks += 1
-                    self.findings += exceeded(name, text)
+    def note(self) -> None:
+        for name, cluster in self._sites:
+            with contextlib.suppress(ClusterError, subprocess.TimeoutExpired):
+                text = cluster.run(["squeue", "-h", "-o", "%j|%T|%C|%l|%P"], timeout=10)
+                self.looks += 1
+                self.findings += exceeded(name, text)
 
 
 def exceeded(site: str, queue: str) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ import psutil
 from tests.campaign.faults import CATALOG, NoVictimError
 from tests.campaign.plan import Plan, PlannedFault
 from tests.campaign.world import World
-from tests.clusters.slurm import ClusterError
+from tests.clusters.throwaway import ClusterError
 
 PAUSE = 0.3
 BETWEEN = 1.5

@@ -17,8 +17,9 @@ from tests.campaign.effects import Effects
 from tests.campaign.local_jobs import LocalJobs
 from tests.campaign.small_disk import SmallDisk
 from tests.clusters.proxy import Proxy
-from tests.clusters.slurm import ClusterError, ThrowawaySlurm
+from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import ThrowawaySshd
+from tests.clusters.throwaway import ClusterError
 from tests.e2e.lab import Lab
 
 BAG = 1

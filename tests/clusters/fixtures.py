@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 
@@ -46,11 +47,7 @@ def sshd(sshd_server: ThrowawaySshd) -> ThrowawaySshd:
 @pytest.fixture
 def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
     """The shared cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
-    for name, value in slurm_cluster.env.items():
-        monkeypatch.setenv(name, value)
-    slurm_cluster.clear()
-    yield slurm_cluster
-    slurm_cluster.clear()
+    yield from _at_hand(slurm_cluster, monkeypatch)
 
 
 @pytest.fixture
@@ -75,8 +72,15 @@ def openpbs_cluster() -> Iterator[ThrowawayOpenPbs]:
 @pytest.fixture
 def openpbs(openpbs_cluster: ThrowawayOpenPbs, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawayOpenPbs]:
     """The shared cluster with no jobs and all nodes in service, found by $PBS_CONF_FILE and $PATH."""
-    for name, value in openpbs_cluster.env.items():
+    yield from _at_hand(openpbs_cluster, monkeypatch)
+
+
+_Cluster = TypeVar("_Cluster", ThrowawaySlurm, ThrowawayOpenPbs)
+
+
+def _at_hand(cluster: _Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Cluster]:
+    for name, value in cluster.env.items():
         monkeypatch.setenv(name, value)
-    openpbs_cluster.clear()
-    yield openpbs_cluster
-    openpbs_cluster.clear()
+    cluster.clear()
+    yield cluster
+    cluster.clear()

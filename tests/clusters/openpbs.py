@@ -9,10 +9,8 @@ import signal
 import stat
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 import psutil
@@ -28,14 +26,8 @@ from tests.clusters.openpbs_conf import (
 )
 from tests.clusters.openpbs_home import SEARCH_PATH, make_home
 from tests.clusters.pbs_network import Network
-from tests.clusters.processes import dying_with_us, kill_all
-
-_PATIENCE = 60.0
-"""Seconds in which every step of a start must be over."""
-
-
-class ClusterError(RuntimeError):
-    """The throwaway cluster did not come up, or a command of it failed."""
+from tests.clusters.processes import kill_all
+from tests.clusters.throwaway import ClusterError, Throwaway
 
 
 def unavailable() -> str:
@@ -51,20 +43,20 @@ def unavailable() -> str:
     return pbs_network.unavailable()
 
 
-class ThrowawayOpenPbs:
-    """Starts on entering the `with` block (or by `start`), ends on leaving it (or by `stop`).
+class ThrowawayOpenPbs(Throwaway):
+    """See `Throwaway`.
 
     Raises:
         ClusterError: it did not come up.
     """
 
+    LOGS = ("*.out", "*/*_logs/*")
+
     def __init__(self, options: ClusterOptions | None = None) -> None:
-        self.options = options or ClusterOptions()
         # Not in /tmp: PBS refuses homes below folders in which others may write.
-        self.root = Path(tempfile.mkdtemp(prefix="throwaway-openpbs-", dir="/var/spool"))
-        self.root.chmod(0o755)
+        super().__init__(Path(tempfile.mkdtemp(prefix="throwaway-openpbs-", dir="/var/spool")), patience=60.0)
+        self.options = options or ClusterOptions()
         self.network = Network(self.options.nodes, self.root)
-        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -78,15 +70,6 @@ class ThrowawayOpenPbs:
     def env(self) -> dict[str, str]:
         """What a client of this cluster needs in its environment."""
         return {"PBS_CONF_FILE": str(self.conf), "PATH": f"{EXEC}/bin:{os.environ.get('PATH', SEARCH_PATH)}"}
-
-    def __enter__(self) -> ThrowawayOpenPbs:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Raises ClusterError: it did not come up in time."""
@@ -195,16 +178,8 @@ class ThrowawayOpenPbs:
         self._spawn(name, self.network.head, [name, "-N"], self.conf)
 
     def _spawn(self, name: str, host: str, command: Sequence[str], conf: Path) -> None:
-        with (self.root / f"{name}.out").open("ab") as output:
-            self._daemons[name] = subprocess.Popen(
-                [*dying_with_us(), *self.network.on(host, command)],
-                env={"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"},
-                cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        environment = {"PATH": SEARCH_PATH, "PBS_CONF_FILE": str(conf), "LC_ALL": "C"}
+        self._begin(name, self.network.on(host, command), environment, self.root)
 
     def _end(self, name: str) -> None:
         daemon = self._daemons.pop(name, None)
@@ -256,7 +231,7 @@ class ThrowawayOpenPbs:
                 input=text.encode(),
                 stdout=output,
                 stderr=errors,
-                timeout=2 * _PATIENCE,
+                timeout=2 * self.patience,
                 check=False,
                 user=user,
                 group=user,
@@ -267,18 +242,6 @@ class ThrowawayOpenPbs:
         if check and done.returncode:
             raise ClusterError(f"{' '.join(command)}: exit status {done.returncode}: {complaint.strip()}")
         return said
-
-    def _until(self, condition: Callable[[], bool], problem: str) -> None:
-        deadline = time.monotonic() + _PATIENCE
-        while not condition():
-            ended = [name for name, daemon in self._daemons.items() if daemon.poll() is not None]
-            if ended or time.monotonic() > deadline:
-                raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
-            time.sleep(0.1)
-
-    def _log_ends(self) -> str:
-        logs = sorted([*self.root.glob("*.out"), *self.root.glob("*/*_logs/*")])
-        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
 
 
 def _text_of(file: IO[bytes]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Sequence
 
-from tests.clusters.openpbs import ClusterError, ThrowawayOpenPbs, unavailable
+from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import EXEC, ClusterOptions
+from tests.clusters.throwaway import play
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,17 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         preempt_order=chosen.preempt_order,
         history=not chosen.no_history,
     )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        with ThrowawayOpenPbs(options) as cluster:
-            print(_HOW_TO.format(cluster=cluster, exec=EXEC, options=options), flush=True)
-            signal.pause()
-    except KeyboardInterrupt:
-        print("\nstopped")
-    except ClusterError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    cluster = ThrowawayOpenPbs(options)
+    return play(cluster, _HOW_TO.format(cluster=cluster, exec=EXEC, options=options))
 
 
 _HOW_TO = """\

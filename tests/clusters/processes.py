@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
@@ -61,6 +61,13 @@ def kill_all(processes: Iterable[psutil.Process], patience: float = 5.0) -> None
     deadline = time.monotonic() + patience
     while any(_alive(process) for process in doomed) and time.monotonic() < deadline:
         time.sleep(0.02)
+
+
+def end_all(find: Callable[[], Iterable[psutil.Process]], patience: float = 10.0) -> None:
+    """Kill what is found until nothing is: what forks or execs during one look escapes that look."""
+    deadline = time.monotonic() + patience
+    while (found := [process for process in find() if _alive(process)]) and time.monotonic() < deadline:
+        kill_all(found)
 
 
 def _alive(process: psutil.Process) -> bool:

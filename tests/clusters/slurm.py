@@ -9,29 +9,23 @@ import argparse
 import getpass
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
-from tests.clusters.processes import dying_with_us, free_ports, job_processes, kill_all, step_processes
+from tests.clusters.processes import end_all, free_ports, job_processes, kill_all, step_processes
 from tests.clusters.slurm_conf import ClusterOptions, Ports, slurm_conf
+from tests.clusters.throwaway import ClusterError, Throwaway, play
 
 _SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
 _DAEMONS = ("munged", "slurmctld", "slurmd")
 _COMMANDS = ("sbatch", "squeue", "sinfo", "scancel", "scontrol", "srun")
 _UP = frozenset({"idle", "mixed", "allocated", "planned", "completing", "reserved"})
-
-
-class ClusterError(RuntimeError):
-    """The throwaway cluster did not come up; the message holds the ends of its logs."""
 
 
 def _search_path() -> str:
@@ -49,22 +43,19 @@ def available() -> str | None:
     return None
 
 
-class ThrowawaySlurm:
-    """Starts on entering the `with` block (or by `start`), ends on leaving it (or by `stop`).
-
-    Run by root it runs jobs of any user; run by another user it runs the jobs of that user.
+class ThrowawaySlurm(Throwaway):
+    """See `Throwaway`. Run by root it runs jobs of any user; run by another user it runs those of that user.
 
     Raises:
         ClusterError: it did not come up within `patience` seconds.
     """
 
+    LOGS = ("*.log", "*.out")
+
     def __init__(self, options: ClusterOptions | None = None, *, patience: float = 30.0) -> None:
-        self.options = options or ClusterOptions()
-        self.patience = patience
         # Short, because the path of a unix socket may have 108 characters at most.
-        self.root = Path(tempfile.mkdtemp(prefix="slurm-"))
-        self.root.chmod(0o755)  # ordinary users of the cluster must reach slurm.conf and the munge socket
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        super().__init__(Path(tempfile.mkdtemp(prefix="slurm-")), patience)
+        self.options = options or ClusterOptions()
 
     @property
     def conf(self) -> Path:
@@ -74,15 +65,6 @@ class ThrowawaySlurm:
     def env(self) -> dict[str, str]:
         """What a client of this cluster needs in its environment."""
         return {"SLURM_CONF": str(self.conf)}
-
-    def __enter__(self) -> ThrowawaySlurm:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Raises ClusterError: it did not come up in time."""
@@ -147,7 +129,7 @@ class ThrowawaySlurm:
     def stop_node(self, name: str) -> None:
         """End a node's daemon and all that runs on the node, as a power cut does."""
         self._end(f"slurmd.{name}", kill=True)
-        kill_all(step_processes([self.home(f"slurmd.{name}")]))
+        end_all(lambda: step_processes([self.home(f"slurmd.{name}")]))
 
     def kill_node_daemon(self, name: str) -> None:
         """`kill -9` of a node's daemon; the job steps on the node go on."""
@@ -155,17 +137,17 @@ class ThrowawaySlurm:
 
     def daemon(self, name: str) -> psutil.Process | None:
         """The process of `slurmctld` or `slurmd.NODE`; None while it does not run."""
-        process = self._processes.get(name)
+        process = self._daemons.get(name)
         return psutil.Process(process.pid) if process is not None and process.poll() is None else None
 
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its folder."""
-        daemons, self._processes = list(self._processes.values()), {}
+        daemons, self._daemons = list(self._daemons.values()), {}
         kill_all([psutil.Process(daemon.pid) for daemon in daemons if daemon.poll() is None])
         for daemon in daemons:
             daemon.wait()
         homes = [self.home(f"slurmd.{name}") for name in self.options.node_names]
-        kill_all([*step_processes(homes), *job_processes(self.conf)])
+        end_all(lambda: [*step_processes(homes), *job_processes(self.conf)])
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _environment(self) -> dict[str, str]:
@@ -203,19 +185,10 @@ class ThrowawaySlurm:
         home = self.home(name)
         home.mkdir(exist_ok=True)
         program = shutil.which(command[0], path=_search_path()) or command[0]
-        with (self.root / f"{name}.out").open("ab") as output:
-            self._processes[name] = subprocess.Popen(
-                [*dying_with_us(), program, *command[1:]],
-                env=self._environment(),
-                cwd=home,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        self._begin(name, [program, *command[1:]], self._environment(), home)
 
     def _end(self, name: str, *, kill: bool) -> None:
-        process = self._processes.pop(name, None)
+        process = self._daemons.pop(name, None)
         if process is None:
             return
         if not kill:
@@ -239,18 +212,6 @@ class ThrowawaySlurm:
         rows = self.run(["sinfo", "-h", "-N", "-o", "%N %T"], check=False).splitlines()
         return {(node, state) for node, _, state in (row.partition(" ") for row in rows if row)}
 
-    def _until(self, condition: Callable[[], bool], problem: str) -> None:
-        deadline = time.monotonic() + self.patience
-        while not condition():
-            ended = [name for name, process in self._processes.items() if process.poll() is not None]
-            if ended or time.monotonic() > deadline:
-                raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
-            time.sleep(0.1)
-
-    def _log_ends(self) -> str:
-        logs = sorted([*self.root.glob("*.log"), *self.root.glob("*.out")])
-        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.slurm", description=__doc__)
@@ -261,17 +222,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if reason:
         print(reason, file=sys.stderr)
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    try:
-        with ThrowawaySlurm(ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus)) as cluster:
-            print(_HOW_TO.format(conf=cluster.conf, nodes=chosen.nodes, cpus=chosen.cpus), flush=True)
-            signal.pause()
-    except KeyboardInterrupt:
-        print("\nstopped")
-    except ClusterError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    cluster = ThrowawaySlurm(ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus))
+    told = _HOW_TO.format(conf=cluster.conf, nodes=chosen.nodes, cpus=chosen.cpus)
+    return play(cluster, told)
 
 
 _HOW_TO = """\

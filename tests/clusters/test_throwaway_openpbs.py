@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from adaptor.processes.identity import process_of
-from tests.clusters.openpbs import ClusterError, ThrowawayOpenPbs, unavailable
+from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
+from tests.clusters.throwaway import ClusterError
 from tests.e2e.lab import until
 
 pytestmark = [pytest.mark.pbs, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]

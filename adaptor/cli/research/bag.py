@@ -94,7 +94,8 @@ def bag(
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "numba", *(["matplotlib"] if gantt else []))
+    if gantt:
+        require_extra("matplotlib")
     from adaptor.simulation.distributions import draw_runtimes
     from adaptor.simulation.trace_run import load_jobs
     from adaptor.simulation.what_if import what_if

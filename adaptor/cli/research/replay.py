@@ -67,9 +67,6 @@ def trace(
     Example:
       adaptor replay trace SDSC-SP2-1998-4.2-cln.swf.gz --scheduler easy --csv starts.csv
     """
-    from adaptor.extras import require_extra
-
-    require_extra()
     from adaptor.simulation.trace_run import run_trace, write_schedule
 
     run = run_trace(file, scheduler, processors=processors, choices=choices, lenient=lenient)

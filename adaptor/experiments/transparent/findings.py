@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from adaptor.experiments.transparent.claims import CLAIMS, Claim, tally
+from adaptor.experiments.transparent.claims import CLAIMS, tally
 from adaptor.experiments.transparent.design import STRATEGIES
 from adaptor.experiments.transparent.summary import Cell
 
@@ -58,21 +58,21 @@ def _lost(cells: Sequence[Cell]) -> str:
 
 def _claims(cells: Sequence[Cell]) -> list[str]:
     """The paper's claims, by whether the rows that they concern agree."""
-    counted = {claim.key: {name: len(some) for name, some in tally(claim, cells).items()} for claim in CLAIMS}
+    tallies = {claim.key: tally(claim, cells) for claim in CLAIMS}
 
-    def keys(wanted: Callable[[int, int, int], bool]) -> str:
-        chosen: list[Claim] = [
-            claim
-            for claim in CLAIMS
-            for found in [counted[claim.key]]
-            if wanted(found["confirms"], found["contradicts"], found["open"])
-        ]
-        return ", ".join(claim.key for claim in chosen) or "none"
+    def keys(*, confirmed: bool, contradicted: bool) -> str:
+        wanted = (confirmed, contradicted)
+        chosen = (
+            key
+            for key, found in tallies.items()
+            if (bool(found["confirms"]), bool(found["contradicts"])) == wanted
+        )
+        return ", ".join(chosen) or "none"
 
     return [
         f"Of the paper's {len(CLAIMS)} claims (the first table), every row that decides confirms"
-        f" {keys(lambda yes, no, _: bool(yes) and not no)}; every one contradicts"
-        f" {keys(lambda yes, no, _: bool(no) and not yes)}; rows differ on"
-        f" {keys(lambda yes, no, _: bool(yes) and bool(no))}; nothing is decided of"
-        f" {keys(lambda yes, no, _: not yes and not no)}."
+        f" {keys(confirmed=True, contradicted=False)}; every one contradicts"
+        f" {keys(confirmed=False, contradicted=True)}; rows differ on"
+        f" {keys(confirmed=True, contradicted=True)}; nothing is decided of"
+        f" {keys(confirmed=False, contradicted=False)}."
     ]

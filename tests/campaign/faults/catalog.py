@@ -62,6 +62,13 @@ def choose(victims: Sequence[_T], draw: float) -> _T:
     return victims[int(draw * len(victims))]
 
 
+def present(part: _T | None) -> _T:
+    """Raises NoVictimError: the scene lacks it, or it is gone at present."""
+    if part is None:
+        raise NoVictimError
+    return part
+
+
 @contextmanager
 def claim(world: World, *names: str) -> Iterator[None]:
     """What one fault has hit no other one hits before it is mended. Raises NoVictimError."""

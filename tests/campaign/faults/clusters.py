@@ -7,7 +7,7 @@ from functools import partial
 
 import psutil
 
-from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault
+from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault, present
 from tests.campaign.faults.processes import frozen
 from tests.campaign.world import World, variable
 from tests.clusters.processes import step_processes
@@ -35,7 +35,7 @@ def controller_away(world: World, draw: float) -> Iterator[str]:
 @fault("slurmctld: frozen", lasts=(2, 15))
 def controller_frozen(world: World, draw: float) -> Iterator[str]:
     name, cluster = choose(world.sites, draw)
-    with claim(world, f"controller {name}"), frozen(_daemon(cluster, "slurmctld")):
+    with claim(world, f"controller {name}"), frozen(present(cluster.daemon("slurmctld"))):
         yield name
 
 
@@ -52,7 +52,7 @@ def node_daemon_killed(world: World, draw: float) -> Iterator[str]:
 @fault("slurmd: frozen", lasts=(2, 15))
 def node_daemon_frozen(world: World, draw: float) -> Iterator[str]:
     name, cluster, node = choose(_nodes(world), draw)
-    with claim(world, f"node {name} {node}"), frozen(_daemon(cluster, f"slurmd.{node}")):
+    with claim(world, f"node {name} {node}"), frozen(present(cluster.daemon(f"slurmd.{node}"))):
         yield f"{name} {node}"
 
 
@@ -128,13 +128,6 @@ def _resume(world: World, cluster: ThrowawaySlurm, node: str) -> None:
 
 def _of_a_pilot(step: psutil.Process) -> bool:
     return any(variable(child, "SLURM_JOB_NAME").startswith("adaptor-") for child in step.children())
-
-
-def _daemon(cluster: ThrowawaySlurm, name: str) -> psutil.Process:
-    process = cluster.daemon(name)
-    if process is None:
-        raise NoVictimError
-    return process
 
 
 def _answering(world: World, name: str) -> None:

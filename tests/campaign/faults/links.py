@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.campaign.faults.catalog import NoVictimError, claim, fault
+from tests.campaign.faults.catalog import NoVictimError, claim, fault, present
 from tests.campaign.world import World
-from tests.clusters.proxy import Proxy
-from tests.clusters.sshd import ThrowawaySshd
 
 OVER_TCP = ("plain", "budget")
 OVER_SSH = ("ssh", "two-sites")
@@ -16,7 +14,7 @@ OVER_SSH = ("ssh", "two-sites")
 @fault("packets: dropped", weight=2, scenes=(*OVER_TCP, *OVER_SSH), lasts=(2, 15))
 def packets_dropped(world: World, draw: float) -> Iterator[str]:
     with claim(world, "network"):
-        proxy = _proxy(world)
+        proxy = present(world.proxy)
         proxy.hang()
         yield "all connections hang"
         proxy.flow()
@@ -25,21 +23,21 @@ def packets_dropped(world: World, draw: float) -> Iterator[str]:
 @fault("connections: cut", weight=2, scenes=(*OVER_TCP, *OVER_SSH))
 def connections_cut(world: World, draw: float) -> Iterator[str]:
     with claim(world, "network"):
-        _proxy(world).cut()
+        present(world.proxy).cut()
         yield "all connections are reset"
 
 
 @fault("ssh: session killed", weight=2, scenes=OVER_SSH)
 def ssh_session_killed(world: World, draw: float) -> Iterator[str]:
     with claim(world, "sshd"):
-        _sshd(world).cut()
+        present(world.sshd).cut()
         yield "sshd's children"
 
 
 @fault("ssh: no server", scenes=OVER_SSH, lasts=(3, 25))
 def ssh_server_stopped(world: World, draw: float) -> Iterator[str]:
     with claim(world, "sshd"):
-        sshd = _sshd(world)
+        sshd = present(world.sshd)
         sshd.stop()
         yield "sshd"
         sshd.start()
@@ -57,15 +55,3 @@ def spool_taken_away(world: World, draw: float) -> Iterator[str]:
         if world.spool.exists():
             world.spool.rename(world.spool.with_suffix(".meanwhile"))
         aside.rename(world.spool)
-
-
-def _proxy(world: World) -> Proxy:
-    if world.proxy is None:
-        raise NoVictimError
-    return world.proxy
-
-
-def _sshd(world: World) -> ThrowawaySshd:
-    if world.sshd is None:
-        raise NoVictimError
-    return world.sshd

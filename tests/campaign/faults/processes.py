@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import psutil
 
-from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault
+from tests.campaign.faults.catalog import choose, claim, fault, present
 from tests.campaign.world import World, variable
 
 
 @fault("daemon: kill -9", weight=3, lasts=(0, 10))
 def daemon_killed(world: World, draw: float) -> Iterator[str]:
     with claim(world, "daemon"):
-        daemon = _daemon(world)
+        daemon = present(world.daemon())
         world.forget_daemon()
         daemon.kill()
         daemon.wait(10)
@@ -26,7 +26,7 @@ def daemon_killed(world: World, draw: float) -> Iterator[str]:
 @fault("daemon: frozen", weight=2, lasts=(2, 14))
 def daemon_frozen(world: World, draw: float) -> Iterator[str]:
     with claim(world, "daemon"):
-        daemon = _daemon(world)
+        daemon = present(world.daemon())
         with frozen(daemon):
             yield f"pid {daemon.pid}"
 
@@ -77,10 +77,3 @@ def frozen(process: psutil.Process) -> Iterator[None]:
     finally:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGCONT)
-
-
-def _daemon(world: World) -> psutil.Process:
-    daemon = world.daemon()
-    if daemon is None:
-        raise NoVictimError
-    return daemon

@@ -119,11 +119,7 @@ def test_both_release_a_held_task_whose_request_starts_late():
         (63, 5, 254, 127),
         (167, 1, 218, 165),
     ]
-    place = Processors(Simulation(jobs_from(rows), PROCESSORS, "conservative"), IdleLearner())
-    place.cluster.advance(0)
-    place.watch()
-    rules = DonationRules(useful_time=0.0, fit=0.1, patience=1)
-    result = run_donation(place, np.array([91, 186, 140, 101]), terms_of(), rules, "mixed", BothBags)
+    result = one([91, 186, 140, 101], rows, "mixed", BothBags, useful_time=0.0, fit=0.1, patience=1)
     assert (result.turnaround, result.donated) == (459, 186)
 
 

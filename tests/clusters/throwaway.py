@@ -1,0 +1,92 @@
+"""What throwaway clusters have in common: daemons of their own in a temporary folder, gone in the end."""
+
+from __future__ import annotations
+
+import abc
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, TypeVar
+
+from tests.clusters.processes import dying_with_us
+
+Self = TypeVar("Self", bound="Throwaway")
+
+
+class ClusterError(RuntimeError):
+    """A throwaway cluster did not come up, or a command of it failed; it says the ends of the logs."""
+
+
+class Throwaway(abc.ABC):
+    """Starts on entering the `with` block (or by `start`), ends on leaving it (or by `stop`)."""
+
+    LOGS: ClassVar[tuple[str, ...]]
+    """Patterns of its logs below `root`."""
+
+    def __init__(self, root: Path, patience: float) -> None:
+        """`patience`: seconds in which every step of a start must be over."""
+        self.root = root
+        self.root.chmod(0o755)  # ordinary users of the cluster must reach its configuration
+        self.patience = patience
+        self._daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self: Self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Raises ClusterError: it did not come up in time."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """End every process of the cluster, its jobs included, and remove its folder."""
+
+    def _begin(self, name: str, command: Sequence[str], env: Mapping[str, str], cwd: Path) -> None:
+        """Start a daemon, which ends with this process."""
+        with (self.root / f"{name}.out").open("ab") as output:
+            self._daemons[name] = subprocess.Popen(
+                [*dying_with_us(), *command],
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def _until(self, condition: Callable[[], bool], problem: str) -> None:
+        deadline = time.monotonic() + self.patience
+        while not condition():
+            ended = [name for name, daemon in self._daemons.items() if daemon.poll() is not None]
+            if ended or time.monotonic() > deadline:
+                raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
+            time.sleep(0.1)
+
+    def _log_ends(self) -> str:
+        logs = sorted(log for pattern in self.LOGS for log in self.root.glob(pattern))
+        return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
+
+
+def play(cluster: Throwaway, how_to: str) -> int:
+    """Run a cluster for a person, told `how_to` use it, until Ctrl-C or SIGTERM; the exit code."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        with cluster:
+            print(how_to, flush=True)
+            signal.pause()
+    except KeyboardInterrupt:
+        print("\nstopped")
+    except ClusterError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
