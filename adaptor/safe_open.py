@@ -42,30 +42,43 @@ def open_folder(path: str, *, ours: bool) -> int:
         handle = os.open(path, os.O_PATH | os.O_NOFOLLOW)
         try:
             status = os.fstat(handle)
-            if stat.S_ISLNK(status.st_mode):
-                if status.st_uid not in (os.geteuid(), *_TRUSTED_LINKS):
-                    raise NotOursError(f"it is a link that user {status.st_uid} has made")
-                path = os.path.join(os.path.dirname(path), os.readlink("", dir_fd=handle))  # noqa: PTH118, PTH120
-                continue
-            if not stat.S_ISDIR(status.st_mode):
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-            if ours and status.st_uid != os.geteuid():
-                raise NotOursError(f"it belongs to user {status.st_uid}")
-            return os.dup(handle)
-        finally:
+            if not stat.S_ISLNK(status.st_mode):
+                _check_folder(status, ours=ours)
+                return handle
+            path = os.path.join(os.path.dirname(path), _target(handle, status))  # noqa: PTH118, PTH120
+        except BaseException:
             os.close(handle)
+            raise
+        os.close(handle)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 
-def open_output(name: str, folder: int) -> int:
+def _target(link: int, status: os.stat_result) -> str:
+    if status.st_uid not in (os.geteuid(), *_TRUSTED_LINKS):
+        raise NotOursError(f"it is a link that user {status.st_uid} has made")
+    return os.readlink("", dir_fd=link)
+
+
+def _check_folder(status: os.stat_result, *, ours: bool) -> None:
+    if not stat.S_ISDIR(status.st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if ours and status.st_uid != os.geteuid():
+        raise NotOursError(f"it belongs to user {status.st_uid}")
+
+
+def open_output(name: str, folder: int, *, there: bool = False) -> int:
     """An empty file for writing in an open folder.
+
+    Args:
+        there: whether it is there already; if not, it is made where it is missing.
 
     Raises:
         NotOursError: what has this name is no plain file of this user's with one name.
         OSError: it cannot be made or written.
     """
-    with contextlib.suppress(FileExistsError):
-        return os.open(name, _NEW, 0o666, dir_fd=folder)
+    if not there:
+        with contextlib.suppress(FileExistsError):
+            return os.open(name, _NEW, 0o666, dir_fd=folder)
     try:
         handle = os.open(name, _EXISTING, dir_fd=folder)
     except OSError as error:

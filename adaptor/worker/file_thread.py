@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -67,24 +67,29 @@ class FileThread:
     """Carries out calls in their order; the worker's end does not wait for it."""
 
     def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[Call[Any]] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[Sequence[Call[Any]]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._runs = False
 
     def call(self, function: Callable[[], T], drop: Callable[[T], object] = lambda _value: None) -> Call[T]:
         """`drop` gets the value of a call that was dropped."""
         call = Call(function, drop)
+        self.carry_out([call])
+        return call
+
+    def carry_out(self, calls: Sequence[Call[Any]]) -> None:
+        """Several calls, for which the thread is woken once."""
         with self._lock:
-            self._calls.put(call)
+            self._calls.put(calls)
             if not self._runs:
                 self._runs = True
                 threading.Thread(target=self._work, name="files", daemon=True).start()
-        return call
 
     def _work(self) -> None:
         while True:
             try:
-                self._calls.get(timeout=_IDLE).run()
+                for call in self._calls.get(timeout=_IDLE):
+                    call.run()
             except queue.Empty:
                 with self._lock:
                     if self._calls.empty():

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from adaptor.protocol.messages import AttemptKey
@@ -20,6 +24,8 @@ MOMENT = 1.0
 LONGEST = 120.0
 """Seconds after which an attempt fails whose files could not be opened; file servers restart in less."""
 LOOK_INTERVAL = 0.1
+AHEAD = 16
+"""Attempts at most whose files are opened before they start; each has three descriptors."""
 
 
 class Opening:
@@ -60,6 +66,8 @@ class _Folder:
         self.thread = FileThread()
         self.ended: deque[tuple[AttemptKey, bool]] = deque()
         """Attempts that have ended, and whether their files are spare; the next call takes them in."""
+        self.prepared: dict[AttemptKey, Call[TaskFiles]] = {}
+        """Attempts that will start soon; their files are being opened, or are open."""
         self._hanging: Call[Any] | None = None
 
     @property
@@ -67,15 +75,27 @@ class _Folder:
         """Whether empty files may be left that no start has used."""
         return bool(self.ended) or self.output.has_spare
 
-    def open(self, held: HeldTask) -> TaskFiles:
-        """In the thread. Raises CannotStartError or ShortageError."""
-        self._take_in_ended()
-        return self.output.open(held)
+    def prepare(self, many: Sequence[HeldTask]) -> None:
+        """Have the files of attempts opened, one attempt after the other."""
+        calls = [Call(partial(self._open, held), TaskFiles.close) for held in many]
+        self.prepared.update(zip((held.key for held in many), calls, strict=True))
+        self.thread.carry_out(calls)
+
+    def open(self, held: HeldTask) -> Call[TaskFiles]:
+        """Have an attempt's files opened, unless it was prepared."""
+        if held.key not in self.prepared:
+            self.prepare([held])
+        return self.prepared.pop(held.key)
 
     def tidy(self) -> None:
         """In the thread."""
         self._take_in_ended()
         self.output.tidy()
+
+    def _open(self, held: HeldTask) -> TaskFiles:
+        """In the thread. Raises CannotStartError or ShortageError."""
+        self._take_in_ended()
+        return self.output.open(held)
 
     def _take_in_ended(self) -> None:
         while self.ended:
@@ -106,10 +126,28 @@ class Openings:
     def keys(self) -> list[AttemptKey]:
         return list(self._waiting)
 
+    def prepare(self, queue: Iterable[HeldTask]) -> None:
+        """Begin to open the files of the attempts that start next, so that `open` need not wait for them.
+
+        Several at once: to wake a thread costs as much as to open the files.
+        """
+        heads = [(held, self._folder(held)) for held in islice(queue, AHEAD)]
+        fresh = [(held, folder) for held, folder in heads if held.key not in folder.prepared]
+        if len(fresh) >= AHEAD // 2:
+            for folder, group in groupby(fresh, itemgetter(1)):
+                folder.prepare([held for held, _ in group])
+
+    def discard(self, held: HeldTask) -> None:
+        """An attempt will not start after all; it may have been prepared."""
+        call = self._folder(held).prepared.pop(held.key, None)
+        if call is not None:
+            call.drop()
+            self.ended(held, spare=True)
+
     def open(self, held: HeldTask, environment: dict[str, str]) -> Opening | None:
         """Open the files of an attempt; None: that takes longer, and `take_over` will return it."""
         folder = self._folder(held)
-        call = folder.thread.call(lambda: folder.open(held), TaskFiles.close)
+        call = folder.open(held)
         opening = Opening(held, environment, call, time.monotonic() + LONGEST)
         if folder.answers(call):
             return opening
@@ -142,9 +180,13 @@ class Openings:
         self._untidy.add(folder)
 
     def tidy(self) -> None:
-        """Remove the empty files of ended attempts, if their file systems answer in a moment."""
-        calls = [(folder, folder.thread.call(folder.tidy)) for folder in self._untidy if folder.untidy]
-        self._untidy.clear()
+        """Remove the empty files of ended attempts, if their file systems answer in a moment.
+
+        Where attempts are prepared, those that are prepared next use them.
+        """
+        idle = {folder for folder in self._untidy if not folder.prepared}
+        self._untidy -= idle
+        calls = [(folder, folder.thread.call(folder.tidy)) for folder in idle if folder.untidy]
         for folder, call in calls:
             folder.answers(call)
 

@@ -103,10 +103,8 @@ class OutputFolder:
         try:
             with self._made() as folder:
                 for name in names:
-                    if self._spare:
-                        with contextlib.suppress(OSError):  # then a new file is made
-                            os.rename(self._spare.pop(), name, src_dir_fd=folder, dst_dir_fd=folder)
-                    handles.append(open_output(name, folder))
+                    there = self._use_spare(name, folder)
+                    handles.append(open_output(name, folder, there=there))
         except OSError as error:
             for handle in handles:
                 os.close(handle)
@@ -116,6 +114,16 @@ class OutputFolder:
             raise _cannot(f"{self._path}/{name}: the task's output cannot be written", error) from error
         out, err = handles
         return out, err
+
+    def _use_spare(self, name: str, folder: int) -> bool:
+        """Whether a spare file has this name now."""
+        if not self._spare:
+            return False
+        try:
+            os.rename(self._spare.pop(), name, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError:
+            return False
+        return True
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:

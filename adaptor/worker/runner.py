@@ -64,6 +64,14 @@ class Runner:
         """Attempts that are not started yet because a file system has not answered."""
         return self._openings.keys()
 
+    def prepare(self, queue: Iterable[HeldTask]) -> None:
+        """These attempts will start soon, in this order: begin to open their files."""
+        self._openings.prepare(queue)
+
+    def discard(self, held: HeldTask) -> None:
+        """An attempt will not start after all; it may have been prepared."""
+        self._openings.discard(held)
+
     def start(self, held: HeldTask, deadline: float) -> bool:
         """Start an attempt that will be ended at `deadline` (epoch seconds).
 

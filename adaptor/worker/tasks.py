@@ -23,6 +23,9 @@ MOMENT = 1.0
 """Seconds for which a failure is held back; on a busy node the signals come that far apart."""
 _PAUSE = 1.0
 """Seconds without a start after the machine could not start one more process."""
+_SHORT = 1.0
+"""Seconds. After an attempt that took less, the files of the next ones are opened ahead: the time that takes
+would be felt."""
 _LATE_INTERVAL = 1.0
 """Seconds between two looks for queued leases that can no longer start in time."""
 
@@ -76,6 +79,8 @@ class Tasks:
         self._bags: dict[int, BagContext] = {}
         self._next_start = 0.0
         self._next_late = 0.0
+        self._short = False
+        """Whether the last attempt to end was short."""
         self._pilot_ends = False
 
     @property
@@ -115,11 +120,14 @@ class Tasks:
         """Start what fits and has time. `deadline`: epoch seconds at which the worker would end it."""
         while now >= self._next_start and (held := self.slots.start_next(time.time())):
             self._start(held, now, partial(self.runner.start, held, deadline))
+        if self._short:
+            self.runner.prepare(self.slots.queue.values())
 
     def tend(self, now: float) -> None:
         """Collect ended attempts, kill those whose time is up, and do what else is due."""
         for result in self.runner.reap():
             self.slots.end(result.key)
+            self._short = result.wall < _SHORT
             self._judge(result, now)
         for result in self._suspects.take_due(now):
             self.outbox.add(result)
@@ -157,7 +165,7 @@ class Tasks:
     def give_back(self, key: AttemptKey) -> bool:
         """Return a lease to the daemon. Returns False if the attempt was started."""
         if key in self.slots.queue:
-            self.slots.take(key)
+            self.runner.discard(self.slots.take(key))
         elif self.runner.give_up(key):
             self.slots.end(key)
         else:
@@ -168,6 +176,7 @@ class Tasks:
     def return_queue(self) -> None:
         """Return all leases whose attempts were not started."""
         for held in self.slots.clear():
+            self.runner.discard(held)
             self._return(held.key)
         for key in self.runner.opening:
             self.give_back(key)
@@ -202,6 +211,7 @@ class Tasks:
 
     def _return_late(self) -> None:
         for held in self.slots.too_late(time.time()):
+            self.runner.discard(held)
             self._return(held.key, f"it needs {held.lease.needs:.0f} s, more than the pilot has left")
 
     def _return(self, key: AttemptKey, why: str | None = None) -> None:

@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_made_says_so(bag: BagContext) -> None:
 
 
 def test_a_file_descriptor_too_many_is_a_shortage(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none_left(*_: object) -> int:
+    def none_left(*_: object, **_more: object) -> int:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr("adaptor.worker.output.open_output", none_left)
@@ -172,11 +172,11 @@ def test_a_folder_that_vanishes_before_its_files_are_made_is_made_again(
 ) -> None:
     removed: list[str] = []
 
-    def late(name: str, folder: int) -> int:
+    def late(name: str, folder: int, *, there: bool) -> int:
         if not removed:
             removed.append(bag.output)
             Path(bag.output).rmdir()
-        return open_output(name, folder)
+        return open_output(name, folder, there=there)
 
     monkeypatch.setattr("adaptor.worker.output.open_output", late)
     write(bag)

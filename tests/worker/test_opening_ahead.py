@@ -1,0 +1,82 @@
+"""The files of queued attempts are opened ahead of their starts where attempts are short."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from adaptor.protocol.messages import AttemptKey, BagContext, Ending, Lease
+from adaptor.worker import tasks as tasks_module
+from adaptor.worker.openings import AHEAD
+from adaptor.worker.tasks import Tasks
+from tests.worker.attempts import tend_until
+
+MANY = 2 * AHEAD
+
+
+def accept(tasks: Tasks, command: str) -> list[AttemptKey]:
+    keys = [AttemptKey(1, n, 1) for n in range(1, MANY + 1)]
+    for key in keys:
+        tasks.accept(Lease(key, command, 0.0))
+    return keys
+
+
+def one_ends(tasks: Tasks, bag: BagContext) -> None:
+    """Two start, one of them ends, and the next one starts."""
+    accept(tasks, f"until mkdir {bag.cwd}/taken || test -e {bag.cwd}/over; do sleep 0.01; done 2>/dev/null")
+    tasks.start(time.monotonic(), 0.0)
+    tend_until(tasks, lambda: len(tasks.outbox) == 1)
+    tasks.start(time.monotonic(), 0.0)
+
+
+def names(bag: BagContext) -> set[str]:
+    return {path.name for path in Path(bag.output).iterdir()}
+
+
+def descriptors() -> set[str]:
+    return {os.readlink(link) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()}
+
+
+def test_every_attempt_has_its_own_output(tasks: Tasks, bag: BagContext) -> None:
+    for key in accept(tasks, "unused"):
+        tasks.give_back(key)
+    for n in range(1, MANY + 1):
+        tasks.accept(Lease(AttemptKey(1, n, 2), f"echo {n}", 0.0))
+    limit = time.monotonic() + 20
+    while len(tasks.outbox) < 2 * MANY:
+        assert time.monotonic() < limit
+        tasks.tend(time.monotonic())
+        tasks.start(time.monotonic(), 0.0)
+        tasks.tidy()
+    assert {name: Path(bag.output, name).read_text() for name in names(bag)} == {
+        f"{n}.2.out": f"{n}\n" for n in range(1, MANY + 1)
+    }
+
+
+def test_what_was_opened_for_attempts_that_go_back_is_closed_and_removed(
+    tasks: Tasks, bag: BagContext
+) -> None:
+    one_ends(tasks, bag)
+    tend_until(tasks, lambda: len(names(bag)) >= AHEAD)
+    tasks.return_queue()
+    tend_until(tasks, lambda: tasks.tidy() or len(names(bag)) == 4)  # those of the two that run
+    opened = {path for path in descriptors() if path.startswith(bag.output)}
+    assert opened == set()
+    assert [result.ending for result in tasks.outbox.results()].count(Ending.RETURNED) == MANY - 3
+    Path(bag.cwd, "over").touch()
+    tend_until(tasks, lambda: tasks.idle)
+
+
+def test_nothing_is_opened_ahead_where_attempts_take_longer(
+    tasks: Tasks, bag: BagContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks_module, "_SHORT", 0.0)
+    one_ends(tasks, bag)
+    tasks.tidy()
+    assert len(names(bag)) == 4
+    tasks.return_queue()
+    Path(bag.cwd, "over").touch()
+    tend_until(tasks, lambda: tasks.idle)
