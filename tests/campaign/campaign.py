@@ -95,10 +95,20 @@ def _findings(play: Play, world: World, say: Say) -> list[Finding]:
         played = play.run()
         if played.stuck:
             return [Finding(Wrong.LOST, played.stuck)]
-        return list(check_end(play.plan, world))
+        return [*check_end(play.plan, world), *_never_tried(play.plan, played)]
     except Exception as error:
         say(traceback.format_exc())
         return [Finding(Wrong.OTHER, f"the scene broke off: {type(error).__name__}: {error}")]
+
+
+def _never_tried(plan: Plan, played: Played) -> list[Finding]:
+    """Kinds of faults that were planned more than once and never found a victim: the scene looks wrongly."""
+    planned = Counter(fault.kind for fault in plan.faults)
+    return [
+        Finding(Wrong.OTHER, f"{kind}: planned {times} times, and found no victim")
+        for kind, times in planned.items()
+        if times > 1 and not played.injected.get(kind)
+    ]
 
 
 def summary(outcomes: list[Outcome]) -> str:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.campaign.world import module_of
+from adaptor.processes.python_commands import isolated_command, module_command
+from tests.campaign.world import runs
+
+PYTHON = "/venv/bin/python"
 
 
 @pytest.mark.parametrize(
-    ("line", "module"),
+    ("command", "expected"),
     [
-        ("/venv/bin/python -m adaptor.worker", "adaptor.worker"),
-        ("python3.11 -P -m adaptor.daemon --state /x", "adaptor.daemon"),
-        ("srun --whole /venv/bin/python -m adaptor.worker", ""),
-        ("/venv/bin/python script.py", ""),
-        ("/venv/bin/python -m", ""),
-        ("", ""),
+        (module_command(PYTHON, "adaptor.worker"), True),
+        (module_command(PYTHON, "adaptor.worker", "--state", "/x"), True),
+        (isolated_command(PYTHON, "adaptor.worker", "job.json"), True),
+        (module_command(PYTHON, "adaptor.daemon"), False),
+        (("srun", "--whole", *module_command(PYTHON, "adaptor.worker")), False),
+        ((PYTHON, "script.py"), False),
+        ((), False),
     ],
 )
-def test_the_module_that_a_command_line_runs(line: str, module: str) -> None:
-    assert module_of(line.split()) == module
+def test_whether_a_command_line_runs_a_module(command: tuple[str, ...], expected: bool) -> None:
+    assert runs(list(command), "adaptor.worker") is expected

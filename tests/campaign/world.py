@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from adaptor.processes.python_commands import isolated_command, module_command
 from adaptor.protocol.access import AccessError, read_access, worker_access, write_access
 from tests.campaign.effects import Effects
 from tests.campaign.local_jobs import LocalJobs
@@ -71,7 +72,7 @@ class World:
         wanted = ("--state", str(self.lab.state))
         for process in psutil.process_iter(["cmdline"]):
             command = process.info["cmdline"] or []
-            if module_of(command) == "adaptor.daemon" and wanted in pairwise(command):
+            if runs(command, "adaptor.daemon") and wanted in pairwise(command):
                 return process
         return None
 
@@ -119,7 +120,7 @@ class World:
 
     def _modules(self, name: str) -> list[psutil.Process]:
         """The processes in which Python runs a module."""
-        return [process for process in self.ours() if module_of(words(process)) == name]
+        return [process for process in self.ours() if runs(words(process), name)]
 
     def keep_evidence(self, folder: Path) -> None:
         """The state directory, with the journal and all logs, outlives its file system."""
@@ -163,11 +164,13 @@ def words(process: psutil.Process) -> list[str]:
         return []
 
 
-def module_of(command: list[str]) -> str:
-    """The module that a command line starts; its options before `-m` may differ."""
-    if not command or "python" not in Path(command[0]).name or "-m" not in command:
-        return ""
-    return "".join(command[command.index("-m") + 1 :][:1])
+def runs(command: list[str], module: str) -> bool:
+    """Whether a command line starts this module, in any of the ways in which the adaptor starts Python."""
+    return any(
+        tuple(command[: len(form)]) == form
+        for made in (module_command, isolated_command)
+        for form in [made("".join(command[:1]), module)]
+    )
 
 
 def variable(process: psutil.Process, name: str) -> str:
