@@ -6,7 +6,7 @@ read from these declarations (`adaptor/bagfile/options.py`); a test holds the ta
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -72,6 +72,13 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
         Allocation,
         Option("where its tasks run: explicit (formal requests), transparent (donated nodes) or mixed"),
     ] = "mixed"
+    order: Annotated[
+        Literal["random", "file"] | None,
+        Option(
+            "in which order tasks start: file, or random, which forecasts need",
+            default="random for a bag with a budget, a deadline or a preference, else file",
+        ),
+    ] = None
     sites: Annotated[
         tuple[str, ...],
         Option(
@@ -96,6 +103,15 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     def aims(self) -> bool:
         """True if a deadline, a preference or a quote constrains what is bought."""
         return self.deadline is not None or self.prefer is not None or bool(self.slots)
+
+    def with_order(self, *, budget: bool) -> BagSpec:
+        """With the order that it has where its user names none.
+
+        Estimates from the first tasks hold for the rest only where these are a random sample (A²HA §3.2).
+        """
+        if self.order is not None:
+            return self
+        return msgspec.structs.replace(self, order="random" if self.aims or budget else "file")
 
     def allows(self, site: str) -> bool:
         return not self.sites or site in self.sites

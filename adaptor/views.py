@@ -26,6 +26,8 @@ class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     end_low: float | None
     end_high: float | None
     deadline: float | None
+    in_file_order: bool = False
+    """Whether the tasks that have run are no random sample of the bag."""
 
 
 class BagView(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,6 +34,8 @@ def forecast_line(ahead: views.ForecastView) -> str:
         parts.append(f"done about {clock(ahead.end)} ({clock(ahead.end_low)} to {clock(ahead.end_high)})")
     if ahead.deadline is not None:
         parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
+    if ahead.in_file_order:
+        parts.append("if the tasks that have run are like the others: they run in the order of the file")
     return ", ".join(parts)
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from adaptor.config.budget import check_costs
 from adaptor.config.donation import check_donation
+from adaptor.config.preferences import check_preferences
 from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.schema import Config, SiteConfig
 from adaptor.config.ssh import NAME, check_environment, check_ssh
@@ -33,6 +34,7 @@ def check(config: Config, lines: Lines, name: str) -> None:
     host = config.daemon.host
     if host is not None and not NAME.fullmatch(host):
         fail("$.daemon.host", f"{host!r} is not a name or an address")
+    check_preferences(config.preferences, fail)
     for site_name, site in config.sites.items():
         at = f"$.sites.{site_name}"
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):

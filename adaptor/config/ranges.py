@@ -20,6 +20,7 @@ MOST = 1_000_000_000
 
 Count = Annotated[int, Meta(gt=0, le=MOST)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
+Share = Annotated[float, Meta(ge=0, le=1)]
 PositiveShare = Annotated[float, Meta(gt=0, le=1)]
 Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]
 """The ledger counts in millionths."""

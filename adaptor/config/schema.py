@@ -8,6 +8,7 @@ import msgspec
 
 from adaptor.config.budget import BudgetConfig, PriceConfig
 from adaptor.config.donation import DonationConfig
+from adaptor.config.preferences import PreferencesConfig
 from adaptor.config.ranges import ChargingUnit, Count, Port, PositiveDuration, PositiveShare
 from adaptor.config.ssh import SshConfig
 from adaptor.units import Duration
@@ -90,6 +91,8 @@ class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sites: dict[str, SiteConfig]
     daemon: DaemonConfig = DaemonConfig()
+    preferences: PreferencesConfig = PreferencesConfig()
+    """How boldly hosts are bought for bags with `prefer` or a deadline."""
 
 
 BUILT_IN = Config(

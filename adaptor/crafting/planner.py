@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -51,13 +51,22 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
-    if not any(cover.uncovered):
+    uncovered = cover.uncovered if part else _with_paced(cover.uncovered, view.demands)
+    if not any(uncovered):
         return [*decisions, Withhold(part.reason if part else everything_covered(view))]
     in_system = sum(pilot.state.in_system for pilot in view.pilots)
     allowed = view.rules.limits.max_pending_requests - in_system
     if allowed <= 0:
-        return [*decisions, Withhold(limit_reached(view, sum(cover.uncovered)))]
-    return [*decisions, *_requests(view, view.queue, cover.uncovered, allowed)]
+        return [*decisions, Withhold(limit_reached(view, sum(uncovered)))]
+    return [*decisions, *_requests(view, view.queue, uncovered, allowed)]
+
+
+def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:
+    """Where hosts are bought one by one, whoever says how many has counted what the pilots can do."""
+    return [
+        demand.waiting if demand.whole is not None and demand.most else each
+        for each, demand in zip(uncovered, demands, strict=True)
+    ]
 
 
 def _withdrawals(view: PlanningView, needless: list[int]) -> list[Withdraw]:
@@ -143,7 +152,7 @@ def _rules(view: PlanningView, demand: Demand) -> SiteRules:
         limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
     if demand.longest is not None:
         limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
-    return msgspec.structs.replace(view.rules, limits=limits)
+    return msgspec.structs.replace(view.rules, limits=limits, least_tr=demand.whole or 0)
 
 
 def _situation(

@@ -95,5 +95,5 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
 
     def tr_for(self, rounds: int, longest: int) -> int:
         """The tr in which each slot runs `rounds` tasks, in the scheduler's resolution, at most `longest`."""
-        needed = rounds * self.runtime + self.rules.pad
+        needed = max(rounds * self.runtime + self.rules.pad, self.rules.least_tr)
         return min(longest, round_up(needed - TINY, self.rules.time_resolution))

@@ -19,6 +19,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler starts a request in a free slot that is longer by this margin (seconds)."""
     pad: float = 0.0
     """Seconds of a pilot without tasks: its start-up, and its last seconds."""
+    least_tr: int = 0
+    """`tr` is not less where the free slot lasts so long."""
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
 
@@ -96,6 +98,9 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     """The most processors to request now; None: only the site's limits apply."""
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
+    whole: int | None = None
+    """Seconds for which each request is made where its slot lasts so long: it is bought for whole charging
+    units, and `most` takes account of all pilots in the system. None: as long as its tasks need."""
     longest: int | None = None
     """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
 

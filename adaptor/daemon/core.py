@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.daemon.clock import Clock, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
@@ -39,8 +40,11 @@ class Core:
         terms: dict[str, SiteTerms],
         costs: Mapping[str, Costs] | None = None,
         clock: Clock = system_clock,
+        presets: Mapping[str, Preset] = PREFERENCES,
     ) -> None:
         self.now = clock
+        self.presets = presets
+        """How boldly hosts are bought, by what users prefer."""
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal

@@ -14,6 +14,7 @@ from pathlib import Path
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__
+from adaptor.config.preferences import presets_of
 from adaptor.config.schema import Config
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.client.endpoint import ClientEndpoint
@@ -73,7 +74,14 @@ class Service:
             client_port=last_port(directory / CLIENT_ACCESS),
         )
         terms = {name: terms_of(config.sites[name], limits[name]) for name in backends}
-        self.core = Core(directory, Journal(directory), self.server, terms, costs_of(config.sites))
+        self.core = Core(
+            directory,
+            Journal(directory),
+            self.server,
+            terms,
+            costs_of(config.sites),
+            presets=presets_of(config.preferences),
+        )
         self.sites = {
             name: Site(
                 name,

@@ -40,7 +40,14 @@ async def step(site: Site) -> None:
     async with core.deciding:
         now = core.now()
         snapshot = take_snapshot(
-            site.name, core.sites, core.broker, core.treasury.ledger, core.decided, now, midnight(now)
+            site.name,
+            core.sites,
+            core.broker,
+            core.treasury.ledger,
+            core.decided,
+            now,
+            midnight(now),
+            core.presets,
         )
         decision = await asyncio.to_thread(decide, snapshot)
         core.decided = decision.memory

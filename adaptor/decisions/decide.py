@@ -16,17 +16,17 @@ from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
-from adaptor.decisions.aims import aimed
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.hosts.aims import aimed
 from adaptor.decisions.impossible import give_up_impossible, why_not_for
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
-from adaptor.decisions.requests import billed
+from adaptor.decisions.requests import billed, shape_of
 from adaptor.decisions.shares import answered
 from adaptor.decisions.snapshot import Snapshot
 
@@ -67,7 +67,7 @@ class _Step:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._memory = snapshot.memory
+        self._memory = snapshot.memory.without_paces_but(snapshot.bags)
         self._ledger = snapshot.ledger.fork()
         self._next = _PLANNED
         self._actions: list[Action] = []
@@ -162,7 +162,16 @@ class _Step:
             self._actions.append(Explain("divided", divided))
         self._reserve(self._snapshot.site, found)
         self._actions.append(found)
+        self._count_hosts(found)
         return ""
+
+    def _count_hosts(self, submit: SubmitRequest) -> None:
+        """What was asked for is bought: the bag may ask for the rest of what A²HA allows."""
+        bag = submit.demand.bag
+        pace = None if bag is None else self._memory.paces.get(bag)
+        if bag is not None and pace is not None:
+            hosts = shape_of(self._snapshot.here, submit.demand).slots(submit.crafted.request.p)
+            self._memory = self._memory.with_pace(bag, pace.without(hosts))
 
     def _payers(self, demand: Demand) -> dict[int, float]:
         for each, payers in zip(self._snapshot.demands, self._snapshot.payers, strict=True):

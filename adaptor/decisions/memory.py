@@ -6,10 +6,12 @@ A restarted daemon begins without it and comes to the same conclusions within se
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 
 import msgspec
 
 from adaptor.budget.estimation.forecast import Forecast
+from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.crafting.profile import Profile
 from adaptor.decisions.questions import Question
@@ -57,8 +59,18 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     """By site, so that a queue that was not read again is not planned again."""
     missed: dict[str, float] = {}
     """Since when other sites have wanted to know the queue of a site."""
+    paces: dict[int, Pace] = {}
+    """Bags that are bought by A²HA: how many hosts they may still ask for."""
     paused: dict[str, dict[int | None, str]] = {}
     """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
+
+    def without_paces_but(self, bags: Container[int]) -> Memory:
+        """Without those of bags that have ended."""
+        kept = {bag: pace for bag, pace in self.paces.items() if bag in bags}
+        return self if len(kept) == len(self.paces) else msgspec.structs.replace(self, paces=kept)
+
+    def with_pace(self, bag: int, pace: Pace) -> Memory:
+        return msgspec.structs.replace(self, paces={**self.paces, bag: pace})
 
     def without_pause(self, bag: int) -> Memory:
         """The memory without the pauses of a bag, after a change of its budget."""

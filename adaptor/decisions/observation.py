@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -21,12 +22,14 @@ def take_snapshot(
     memory: Memory,
     now: float,
     midnight: float,
+    presets: Mapping[str, Preset] = PREFERENCES,
 ) -> Snapshot:
     """What one step of `site` decides on.
 
     Args:
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
+        presets: how boldly hosts are bought, by what users prefer.
     """
     demands = broker.demands(site)
     return Snapshot(
@@ -41,6 +44,7 @@ def take_snapshot(
         donation_demands=broker.donation_demands(site),
         bags=bags_facts(broker),
         ledger=ledger.fork(),
+        presets=presets,
         memory=memory,
         work=broker.has_work_for(site),
     )

@@ -8,6 +8,7 @@ import msgspec
 
 from adaptor.crafting.availability import availability
 from adaptor.decisions.actions import Action, End, LengthenPad, Remark, WithdrawStuck
+from adaptor.decisions.hosts.unit_ends import why_not_another_unit
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
@@ -41,7 +42,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
         elif why := why_overdue(site, snapshot.queue, pilot):
             yield WithdrawStuck(pilot.id, why)
-        if why := why_forsaken(site, pilot, now):
+        if (why := why_forsaken(site, pilot, now)) or (why := why_not_another_unit(snapshot, site, pilot)):
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)

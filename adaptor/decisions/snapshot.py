@@ -6,11 +6,13 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import msgspec
 
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup, TaskShape
 from adaptor.decisions.actions import SubmitRequest
@@ -154,6 +156,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """Those that have pilots of their own."""
     ledger: Ledger
     """A copy: nobody else changes it, and no decision does."""
+    presets: Mapping[str, Preset] = msgspec.field(default_factory=PREFERENCES.copy)
+    """How boldly hosts are bought, by what users prefer."""
     memory: Memory
     work: bool
     """Whether an unfinished task may run at this site."""

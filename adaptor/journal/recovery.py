@@ -75,6 +75,7 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     )
     for number, state, attempts, charged in tasks:
         bag.restore(number, TaskState(state), attempts, charged)
+    bag.put_in_order()
     _read_attempts(db, bag)
     done = "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?"
     bag.squares = db.execute(done, (bag_id, AttemptOutcome.DONE.value)).fetchone()[0] or 0.0

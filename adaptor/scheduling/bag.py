@@ -5,8 +5,10 @@ A waiting task costs a few bytes of memory: its command stays in the journal unt
 
 from __future__ import annotations
 
+import random
 from array import array
 from collections import deque
+from collections.abc import Iterable
 
 import msgspec
 
@@ -67,7 +69,18 @@ class Bag:
 
     def fill(self) -> None:
         """Queue all tasks (of a new bag)."""
-        self.waiting.extend(range(self.total))
+        self.waiting.extend(self._in_order(range(self.total)))
+
+    def put_in_order(self) -> None:
+        """Queue the waiting tasks in the order of the bag, which is the same after each restart."""
+        self.waiting = deque(self._in_order(self.waiting))
+
+    def _in_order(self, tasks: Iterable[int]) -> Iterable[int]:
+        if self.spec.order != "random":
+            return tasks
+        places = list(range(self.total))
+        random.Random(self.id).shuffle(places)  # noqa: S311 (a sample, no secret)
+        return sorted(tasks, key=places.__getitem__)
 
     def restore(self, task: int, state: TaskState, attempts: int, charged: int) -> None:
         """Set one task's state from the journal; call it in the order in which the tasks wait."""

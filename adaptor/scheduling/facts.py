@@ -38,6 +38,8 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     """By running task: the start of its first attempt."""
     attempts: dict[str, tuple[float, ...]]
     """By site: the start of each running attempt there, replicas included."""
+    by_pilot: dict[int, tuple[float, ...]]
+    """The same by pilot."""
     learned: dict[str, LearnedAt]
     """By each site at which the bag may run."""
     runtimes: tuple[float, ...]
@@ -52,7 +54,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
 def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     """The bag as it is now."""
     sample = state.sample(bag.id)
-    starts, attempts = _running(state, bag.id)
+    starts, attempts, by_pilot = _running(state, bag.id)
     return BagFacts(
         id=bag.id,
         spec=bag.spec,
@@ -63,22 +65,27 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
         squares=bag.squares,
         starts=tuple(starts.values()),
         attempts={site: tuple(each) for site, each in attempts.items()},
+        by_pilot={pilot: tuple(each) for pilot, each in by_pilot.items()},
         learned={site: _learned(state, bag.id, site) for site in state.sites if bag.spec.allows(site)},
         runtimes=sample.runtimes,
         every=sample.every,
     )
 
 
-def _running(state: SchedulingState, bag: int) -> tuple[dict[int, float], dict[str, list[float]]]:
-    """By task the first start, and by site the starts of all attempts, as reported by workers."""
+def _running(
+    state: SchedulingState, bag: int
+) -> tuple[dict[int, float], dict[str, list[float]], dict[int, list[float]]]:
+    """By task the first start; by site and by pilot the starts of all attempts, as workers report them."""
     first: dict[int, float] = {}
     attempts: dict[str, list[float]] = {}
+    by_pilot: dict[int, list[float]] = {}
     for worker in state.workers.values():
         for key, held in worker.held.items():
             if key.bag == bag and held.started is not None:
                 first[key.task] = min(held.started, first.get(key.task, held.started))
                 attempts.setdefault(worker.site, []).append(held.started)
-    return first, attempts
+                by_pilot.setdefault(worker.pilot, []).append(held.started)
+    return first, attempts, by_pilot
 
 
 def _learned(state: SchedulingState, bag: int, site: str) -> LearnedAt:

@@ -16,7 +16,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.scheduling.facts import BagFacts
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.test_aims import SPEC, finish, submit
+from tests.decisions.hosts.test_aims import SPEC, finish, submit
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ class Maker:
     def of(self, bag: int, now: float) -> Forecast | None:
         facts = BagFacts(
             id=bag, spec=SPEC, tasks=1, waiting=1, finished=0, total=0.0, squares=0.0,
-            starts=(), attempts={}, learned={}, runtimes=(), every=1,
+            starts=(), attempts={}, by_pilot={}, learned={}, runtimes=(), every=1,
         )  # fmt: skip
         found, self.memory = forecast_of(self.memory, facts, {}, Ledger(), now)
         return found

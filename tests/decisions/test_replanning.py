@@ -15,7 +15,7 @@ from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.test_aims import asked, finish, submit
+from tests.decisions.hosts.test_aims import asked, finish, submit
 
 
 @pytest.fixture

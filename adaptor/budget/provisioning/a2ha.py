@@ -1,7 +1,6 @@
 """A²HA: how many hosts to buy for a bag whose task runtimes are not known (Silva et al. 2008, 2011). Pure.
 
-The daemon asks `hosts_to_buy` with the ratio of `ratio_after` (`pacing.advise`); the experiments ask it so
-too, and as the papers print it, step by step (`adaptor.experiments.a2ha.published`).
+The daemon asks through `pacing.advise`; the experiments ask so too, and as the papers print it, step by step.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.units import format_duration
 
+_FINDING_OUT = "the first hosts find out how long the tasks take"
+
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What is known when hosts are bought."""
@@ -28,6 +29,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Sequence[Hosts]
     """Those that are paid now, or asked for."""
     terms: HostTerms
+    needed: float = 0.0
+    """Seconds that the longest task which is known needs; 0: it does not matter."""
     hinted: int = 0
     """Hosts that were bought by a hint, before any task had finished."""
 
@@ -55,10 +58,15 @@ class Purchase(msgspec.Struct, frozen=True):
 
 
 def first_hosts(tasks: int, preset: Preset, ratio: float, hint: int | None = None) -> Advice:
-    """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (§6)."""
-    if hint is None or preset.certainty is not None:
-        sample = work_bound.samples(tasks) if preset.certainty is not None else 1
-        return Advice(min(tasks, sample), "the first hosts find out how long the tasks take")
+    """With what to begin: one host, or as a hint on the runtimes says, corrected by the ratio (2011, §6).
+
+    Args:
+        hint: hosts that would be necessary if the tasks took as long as the user, or a sample, says.
+    """
+    if preset.certainty is not None:
+        return Advice(min(tasks, work_bound.samples(tasks)), _FINDING_OUT)
+    if hint is None:
+        return Advice(min(tasks, 1), _FINDING_OUT)
     bought = max(1, min(tasks, math.ceil(hint * ratio)))
     return Advice(bought, f"{bought} of the {hint} hosts that the hint asks for")
 
@@ -94,7 +102,8 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
         uncovered = work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, preset.certainty)
         return min(seen.waiting, work_bound.necessary(seen.runtimes, uncovered, seen.terms)), False
     possible = sum(each.count * int(each.time_left(seen.now) / average) for each in seen.hosts)
-    missing = round((seen.remaining - possible) * average / seen.terms.usable)
+    processing = seen.terms.usable / preset.willing_to_pay  # hostProcessingTime
+    missing = round((seen.remaining - possible) * average / processing)
     if missing < 0:
         return 0, False
     return _part(missing, preset, ratio), True
@@ -103,22 +112,56 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
 def _part(missing: int, preset: Preset, ratio: float) -> int:
     if ratio == 1.0:
         return missing
-    if preset.rounding == "plus one":
+    if preset.published == 2008:
         return int(missing * ratio) + 1
     return math.ceil(missing * ratio)
 
 
 def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
-    """Never more hosts than half the tasks: each runs two at least (§3.6)."""
+    """No more hosts than half the tasks; where that bounds them, each is bought for two tasks (§3.6)."""
     limit = max(1, (seen.tasks + seen.hinted * preset.beside_hint) // 2)
     allowed = max(0, limit - seen.there)
-    bought = min(wanted, seen.waiting, allowed)
+    possible = min(wanted, seen.waiting)
+    bounded = allowed < possible
+    bought = min(possible, allowed)
+    if bounded and preset.beyond_half == "none":
+        bought = 0 if seen.there else 1
     reason = (
         f"{seen.remaining} of {seen.tasks} tasks remain, of {format_duration(average)} each: "
         f"hosts there {seen.there}, more to buy {bought}"
     )
-    if allowed < min(wanted, seen.waiting):
-        reason += f", not {wanted}, so that each runs two tasks at least"
-    elif seen.waiting < wanted:
+    if bounded:
+        reason += f", not {possible}, so that each runs two tasks at least"
+    elif possible < wanted:
         reason += f", not {wanted}, because no more tasks wait"
-    return Advice(bought, reason)
+    work = (2 if bounded else 1) * max(average, seen.needed)
+    return Advice(bought, reason, units_for(seen.terms, work))
+
+
+def units_for(terms: HostTerms, work: float) -> int:
+    """Charging units in which a host does so many seconds of work (§3.5: multiples for long tasks)."""
+    return max(1, math.ceil((terms.startup + work) / terms.unit))
+
+
+def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
+    """Whether a host whose paid time is over goes on with its task, which ran for `ran` seconds (§3.5).
+
+    `seen.hosts` are the others. A task that is cut starts anew elsewhere. By the rules of 2008 no host goes
+    on, but for a task that has no time on any.
+    """
+    average = seen.runtimes.mean
+    longest = max((each.time_left(seen.now) for each in seen.hosts if each.count), default=0.0)
+    if not longest:
+        return True
+    if preset.certainty is not None:
+        return _worth_a_unit(seen, preset.certainty, ran, longest)
+    if preset.published == 2008:
+        return ran >= seen.terms.usable  # it would never end on any host
+    return not average or average > seen.terms.usable or ran >= average
+
+
+def _worth_a_unit(seen: Situation, certainty: float, ran: float, longest: float) -> bool:
+    """Whether the other hosts have no time for the task, or for all of the work."""
+    if ran + seen.runtimes.residual > longest:
+        return True
+    return ran + work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, certainty) > 0

@@ -46,3 +46,5 @@ class Advice(msgspec.Struct, frozen=True):
 
     hosts: int
     reason: str
+    units: int = 1
+    """Charging units for which each of them is bought."""

@@ -1,7 +1,8 @@
 """How many processor-slots a bag may ask for now, by A²HA and by its deadline. Pure.
 
-Nothing is remembered between two calls: what A²HA has learned after n finished tasks follows from the
-running sums of their runtimes and from n, so a daemon that was killed goes on as if nothing had been.
+A²HA decides once for each task that finishes, and every few minutes (Silva et al. 2011, §3.1, §3.4). Who asks
+keeps the `Pace` of a bag from one look to the next. Without one, after a restart, what was learned from n
+finished tasks follows from the running sums of their runtimes and from n.
 """
 
 from __future__ import annotations
@@ -14,11 +15,22 @@ import msgspec
 from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT
 from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
-from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy, ratio_after
+from adaptor.budget.provisioning.a2ha import (
+    Situation,
+    first_hosts,
+    hosts_to_buy,
+    ratio_after,
+    units_for,
+)
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
-from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.presets import Preset
 from adaptor.units import format_duration, round_up
 
+CORRECTION_PERIOD = 1 / 12
+"""Charging units between two steps in which running tasks count (2011, §3.4: 5 of 60 minutes)."""
+SPARE_UNITS = 1
+"""Charging units for which a request is made beyond those that it is bought for. A pilot that ends before is
+not charged for them; without them none could go on with a task (2011, §3.5)."""
 _CERTAINTY = 0.9
 """With which the bought hosts can do the work by the deadline."""
 
@@ -33,11 +45,46 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for."""
     terms: HostTerms
-    hint: float
-    """Seconds that a task is taken to need before any has finished (De Rose §4.4: initial_tr)."""
-    prefer: str | None = None
-    """A key of `PREFERENCES`; None: as cheap as the deadline allows."""
+    preset: Preset
+    """How boldly hosts are bought."""
+    hint: float | None = None
+    """Seconds of a task by its user or by a sample; None: nobody has said anything."""
+    assumed: float
+    """Seconds that are assumed of a task where a deadline cannot wait until one has finished."""
+    needed: float = 0.0
+    """Seconds that the tasks which wait are known to need at least; 0: nothing is known."""
     deadline: float | None = None
+
+    @property
+    def waiting(self) -> int:
+        return self.tasks - self.sums.finished - self.sums.running
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """What the estimator has decided for a bag so far."""
+
+    finished: int
+    """Tasks that had finished when it last decided."""
+    ratio: float
+    """Of the hosts that seem necessary, the part that is bought by the next decision."""
+    next_look: float
+    """When running tasks count again."""
+    allowed: Advice
+    """What may still be asked for."""
+
+    def without(self, hosts: int) -> Pace:
+        """After so many more were asked for."""
+        left = max(0, self.allowed.hosts - hosts)
+        return msgspec.structs.replace(self, allowed=msgspec.structs.replace(self.allowed, hosts=left))
+
+
+class Paced(msgspec.Struct, frozen=True):
+    """The slots that may be bought now, and what to remember for the next look."""
+
+    advice: Advice
+    pace: Pace
+    hurried: bool = False
+    """Whether the deadline asks for more than what is preferred."""
 
 
 def terms_for(charging_unit: int, startup: float) -> HostTerms:
@@ -46,56 +93,96 @@ def terms_for(charging_unit: int, startup: float) -> HostTerms:
     return HostTerms(unit=unit, startup=startup)
 
 
-def advise(course: Course) -> Advice:
+def advise(course: Course, pace: Pace | None = None) -> Paced:
     """The slots that may be bought now, and why no more.
 
-    What is preferred says how many (`PREFERENCES`); where the deadline asks for more, those.
+    The preset says how many; where the deadline asks for more, those.
     """
-    runtimes = Runtimes(course.sums)
-    bought = _preferred(course)
+    pace = _decided(course, pace or _resumed(course))
+    bought = pace.allowed
     if course.deadline is None:
-        return bought
-    needed = _for_deadline(course, runtimes, course.deadline - course.now)
+        return Paced(bought, pace)
+    needed = _for_deadline(course, Runtimes(course.sums), course.deadline - course.now)
     if needed <= bought.hosts:
-        return bought
-    waiting = _waiting(course)
+        return Paced(bought, pace)
     left = format_duration(max(0.0, course.deadline - course.now))
     reason = f"the deadline in {left} needs {needed:,.0f} more"
-    if needed > waiting:
+    if needed > course.waiting:
         reason = f"the deadline in {left} cannot be kept: as fast as can be"
-    return Advice(int(min(needed, waiting)), f"{bought.reason}; {reason}")
+    advice = Advice(int(min(needed, course.waiting)), f"{bought.reason}; {reason}", bought.units)
+    return Paced(advice, pace, hurried=True)
 
 
-def _preferred(course: Course) -> Advice:
-    preset = PREFERENCES[course.prefer or "cheap"]
-    ratio = ratio_after(course.sums.finished, preset)
-    if not course.sums.finished and not course.hosts:
-        hinted = math.ceil(course.tasks * course.hint / course.terms.usable)
-        return first_hosts(course.tasks, preset, ratio, hinted)
-    situation = Situation(
+def _resumed(course: Course) -> Pace:
+    """As if every task that has finished had been answered already."""
+    return Pace(
+        finished=course.sums.finished,
+        ratio=ratio_after(course.sums.finished, course.preset),
+        next_look=course.now + CORRECTION_PERIOD * course.terms.unit,
+        allowed=Advice(0, "no task has finished since the daemon started"),
+    )
+
+
+def _decided(course: Course, pace: Pace) -> Pace:
+    """The pace after the decision that is due now, if one is.
+
+    Tasks that have finished between two looks are one decision, with the ratio of the last of them.
+    """
+    finished, periodic = course.sums.finished, course.now >= pace.next_look
+    if not finished and not course.hosts:
+        return _with(pace, _first(course))
+    if finished <= pace.finished and not periodic and course.hosts:
+        return pace
+    growth = course.preset.increase_ratio
+    ratio = 1 - (1 - pace.ratio) * (1 - growth) ** max(0, finished - pace.finished - 1)
+    found = hosts_to_buy(_situation(course), course.preset, ratio, corrected=periodic)
+    if found.grows and (finished > pace.finished or (periodic and course.preset.published == 2011)):
+        ratio += (1 - ratio) * growth
+    next_look = pace.next_look
+    while next_look <= course.now:
+        next_look += CORRECTION_PERIOD * course.terms.unit
+    return Pace(finished=finished, ratio=ratio, next_look=next_look, allowed=found.advice)
+
+
+def _with(pace: Pace, advice: Advice) -> Pace:
+    return msgspec.structs.replace(pace, allowed=advice)
+
+
+def _first(course: Course) -> Advice:
+    """With what to begin: not more than half the tasks, so that each host runs two at least."""
+    preset, terms = course.preset, course.terms
+    if course.hint is None:
+        found = first_hosts(course.tasks, preset, preset.creation_ratio)
+        cut = units_for(terms, course.needed) if course.needed else 1  # first hosts were too short
+        return msgspec.structs.replace(found, units=max(cut, int(course.assumed / terms.unit)))
+    hinted = math.ceil(course.tasks * course.hint * preset.willing_to_pay / terms.usable)
+    found = first_hosts(course.tasks, preset, preset.creation_ratio, hinted)
+    hosts = min(found.hosts, max(1, course.tasks // 2))
+    return Advice(hosts, found.reason, units_for(terms, max(course.hint, course.needed)))
+
+
+def _situation(course: Course) -> Situation:
+    return Situation(
         now=course.now,
         tasks=course.tasks,
         runtimes=Runtimes(course.sums),
         hosts=course.hosts,
         terms=course.terms,
+        needed=course.needed,
     )
-    return hosts_to_buy(situation, preset, ratio, corrected=True).advice
 
 
 def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float:
     """More slots that are needed to be done in time; infinite where none would do."""
-    mean = runtimes.corrected_mean(course.now) if runtimes.finished else course.hint
+    assumed = course.assumed if course.hint is None else course.hint
+    mean = runtimes.corrected_mean(course.now) if runtimes.finished else assumed
     usable = time_left - course.terms.startup
     if usable < mean:
         return math.inf
     if not runtimes.finished:
-        work = _waiting(course) * course.hint
+        work = course.waiting * assumed
     else:
-        work = work_bound.lower_bound(runtimes, _waiting(course), course.now, 1 - _CERTAINTY)
+        work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
     rounds = max(1, math.floor(usable / mean))
     there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in course.hosts)
     return max(0, math.ceil((work / mean - there) / rounds))
-
-
-def _waiting(course: Course) -> int:
-    return course.tasks - course.sums.finished - course.sums.running

@@ -98,7 +98,7 @@ async def _do(running: RunningDaemon, question: control.Question) -> control.Ans
 
 
 async def _submit(running: RunningDaemon, given: control.BagInput) -> int:
-    spec = given.spec
+    spec = given.spec.with_order(budget=given.budget is not None)
     _check(running, given)
     now = running.core.now()
     check_deadline(spec.deadline, now)

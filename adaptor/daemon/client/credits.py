@@ -82,6 +82,7 @@ def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
         end_low=ahead.end.low if ahead.end else None,
         end_high=ahead.end.high if ahead.end else None,
         deadline=known.spec.deadline,
+        in_file_order=known.spec.order == "file",
     )
 
 

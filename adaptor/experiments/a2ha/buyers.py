@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from adaptor.budget.estimation.runtime_sums import Runtimes
-from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
-from adaptor.budget.provisioning.pacing import Course, advise
-from adaptor.budget.provisioning.presets import PREFERENCES, Preset
+from adaptor.budget.provisioning.pacing import Course, Pace, advise
+from adaptor.budget.provisioning.presets import Preset
 
 
 class Buyer(Protocol):
@@ -26,7 +25,7 @@ class Buyer(Protocol):
 
 
 class PublishedBuyer:
-    """As the papers print it: the ratio grows with each step, running tasks count in periodic ones only."""
+    """As the papers print it: running tasks count in periodic steps only, which in 2008 keep the ratio."""
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
@@ -49,54 +48,41 @@ class PublishedBuyer:
             hinted=self._hinted,
         )
         found = hosts_to_buy(situation, self._preset, self._ratio, corrected=periodic)
-        if found.grows:
+        if found.grows and not (periodic and self._preset.published == 2008):
             self._ratio += (1 - self._ratio) * self._preset.increase_ratio
         return found.advice
 
 
 class DaemonBuyer:
-    """As the daemon asks: nothing is remembered between two steps, and running tasks always count."""
+    """As the daemon asks."""
 
-    def __init__(self, tasks: int, terms: HostTerms, preset: Preset, hint: float) -> None:
-        """`hint`: seconds that a task is taken to need before any has finished (`initial_tr`)."""
-        self._tasks, self._terms, self._hint = tasks, terms, hint
-        self._prefer = next(word for word, each in PREFERENCES.items() if each == preset)
+    def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
+        self._tasks, self._terms, self._preset = tasks, terms, preset
         self.runtimes = Runtimes()
+        self.needed = 0.0
+        """Seconds that the waiting tasks are known to need."""
+        self._pace: Pace | None = None
 
-    def first(self, hint: int | None = None) -> Advice:  # noqa: ARG002
-        return self.step(0.0, [])
+    def first(self, hint: int | None = None) -> Advice:
+        """`hint`: hosts; the daemon is told how long a task takes."""
+        seconds = None if hint is None else hint * self._terms.usable / self._tasks
+        return self._asked(0.0, [], seconds)
 
     def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:  # noqa: ARG002
-        return advise(
-            Course(
-                now=now,
-                tasks=self._tasks,
-                sums=self.runtimes.sums,
-                hosts=hosts,
-                terms=self._terms,
-                hint=self._hint,
-                prefer=self._prefer,
-            )
+        return self._asked(now, hosts)
+
+    def _asked(self, now: float, hosts: Sequence[Hosts], hint: float | None = None) -> Advice:
+        course = Course(
+            now=now,
+            tasks=self._tasks,
+            sums=self.runtimes.sums,
+            hosts=hosts,
+            terms=self._terms,
+            preset=self._preset,
+            hint=hint,
+            assumed=self._terms.usable,
+            needed=self.needed,
         )
-
-
-def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
-    """Whether a host whose paid time is over goes on with its task, which ran for `ran` seconds (§3.5).
-
-    `seen.hosts` are the others. A task that is cut starts anew elsewhere. The daemon has no such choice: its
-    requests end when they were asked to end.
-    """
-    average = seen.runtimes.mean
-    longest = max((each.time_left(seen.now) for each in seen.hosts if each.count), default=0.0)
-    if not longest:
-        return True
-    if preset.certainty is not None:
-        return _worth_a_unit(seen, preset.certainty, ran, longest)
-    return not average or average > seen.terms.usable or ran >= average
-
-
-def _worth_a_unit(seen: Situation, certainty: float, ran: float, longest: float) -> bool:
-    """Whether the other hosts have no time for the task, or for all of the work."""
-    if ran + seen.runtimes.residual > longest:
-        return True
-    return ran + work_bound.overflow(seen.runtimes, seen.waiting, seen.hosts, seen.now, certainty) > 0
+        found = advise(course, self._pace)
+        self._pace = found.pace.without(found.advice.hosts)
+        return found.advice

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -25,7 +26,6 @@ Bought = Literal["as published", "daemon"]
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
-_ASKED: tuple[Bought, ...] = get_args(Bought)
 ORDERS = 200
 """Of each bag (2008, §5; 2011, §4)."""
 
@@ -80,42 +80,39 @@ def schemes() -> list[Scheme]:
 
 
 def presets() -> list[Scheme]:
-    """Every preset on every bag of short tasks: Tables 1 and 3, Fig. 12 and Fig. 7 of 2008."""
-    every = (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
+    """Every preset on every bag of short tasks: Tables 1 and 3, Fig. 12 and Fig. 7 of 2008.
+
+    Those that users prefer are asked as the daemon asks, and those of the paper both ways.
+    """
+    published = (CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008, FRUGAL)
+    daemon = (CONSERVATIVE, AGGRESSIVE, *PREFERENCES.values())
     found = []
-    for kind, preset in itertools.product((IMAGE, NORMAL, TESTING, DEMO), every):
-        terms = WHOLE_HOUR if preset.rounding == "plus one" and kind is not DEMO else kind.terms
-        asked = _ASKED if preset in PREFERENCES.values() else _ASKED[:1]
-        found += [
-            Scheme(experiment="presets", bag=kind.key, preset=preset, terms=terms, bought=each)
-            for each in asked
-        ]
+    for kind in (IMAGE, NORMAL, TESTING, DEMO):
+        for bought, each in [*_each("as published", published), *_each("daemon", daemon)]:
+            terms = WHOLE_HOUR if each.published == 2008 and kind is not DEMO else kind.terms
+            found.append(Scheme(experiment="presets", bag=kind.key, preset=each, terms=terms, bought=bought))
     return found
 
 
+def _each(bought: Bought, presets: Iterable[Preset]) -> list[tuple[Bought, Preset]]:
+    return [(bought, each) for each in presets]
+
+
 def _grid_2011() -> list[Scheme]:
-    return _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), "up")
+    return _grid("grid-2011", (IMAGE, NORMAL, TESTING, DEMO), 2011)
 
 
 def _grid_2008() -> list[Scheme]:
     kinds = tuple(msgspec.structs.replace(kind, terms=WHOLE_HOUR) for kind in (IMAGE, NORMAL))
-    return _grid("grid-2008", kinds, "plus one")
+    return _grid("grid-2008", kinds, 2008)
 
 
-def _grid(experiment: str, kinds: tuple[Kind, ...], rounding: str) -> list[Scheme]:
+def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 2011]) -> list[Scheme]:
     return [
         Scheme(
             experiment=experiment,
             bag=kind.key,
-            preset=msgspec.convert(
-                {
-                    "name": "grid",
-                    "creation_ratio": creation,
-                    "increase_ratio": increase,
-                    "rounding": rounding,
-                },
-                Preset,
-            ),
+            preset=Preset(name="grid", creation_ratio=creation, increase_ratio=increase, published=published),
             terms=kind.terms,
         )
         for kind, creation, increase in itertools.product(kinds, CREATION, INCREASE)
@@ -123,9 +120,11 @@ def _grid(experiment: str, kinds: tuple[Kind, ...], rounding: str) -> list[Schem
 
 
 def _long() -> list[Scheme]:
-    """Table 2: as the text has it (half of all tasks) and as the table has it (half of what is left)."""
-    table = msgspec.structs.replace(CONSERVATIVE, name="conservative, as the table", beside_hint=True)
+    """Table 2: as the text has it (no new hosts beyond half of all tasks), with hosts that fill the half, and
+    as the table has it (half of what is left beside the first hosts)."""
+    fill = msgspec.structs.replace(CONSERVATIVE, name="conservative, half filled", beyond_half="fill")
+    table = msgspec.structs.replace(fill, name="conservative, as the table", beside_hint=True)
     return [
         Scheme(experiment="long", bag=LONG.key, preset=preset, terms=LONG.terms, initial=initial)
-        for preset, initial in itertools.product((CONSERVATIVE, table, FRUGAL), (256, 100, 50, 1))
+        for preset, initial in itertools.product((CONSERVATIVE, fill, table, FRUGAL), (256, 100, 50, 1))
     ]

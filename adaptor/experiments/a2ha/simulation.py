@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.a2ha import Situation
-from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.budget.provisioning.a2ha import Situation, goes_on
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, SPARE_UNITS
 from adaptor.budget.provisioning.presets import Preset
-from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer, goes_on
+from adaptor.experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer
 from adaptor.experiments.a2ha.design import Bought
-
-PERIOD = 1 / 12
-"""Charging units between the corrections of the average (A²HA §3.4: 5 of 60 minutes)."""
+from adaptor.experiments.a2ha.pilot_rules import PilotRules
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -54,21 +53,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Host:
-    __slots__ = ("ends", "ready", "started", "task", "turn")
+    __slots__ = ("ends", "last_end", "ready", "started", "task", "turn")
 
-    def __init__(self, ready: float, ends: float) -> None:
-        self.ready, self.ends = ready, ends
+    def __init__(self, ready: float, ends: float, last_end: float) -> None:
+        self.ready = ready
+        self.ends = ends
+        """Of the paid time."""
+        self.last_end = last_end
+        """It cannot go on beyond that: a pilot's request lasts so long."""
         self.task: int | None = None
         self.started = 0.0
         self.turn = 0
         """Counts its tasks, so that the end of one that was cut is not taken for that of the next."""
-
-
-def _buyer(bought: Bought, runtimes: Sequence[float], terms: HostTerms, preset: Preset) -> Buyer:
-    """The daemon is given the mean runtime as `initial_tr`: a good hint."""
-    if bought == "daemon":
-        return DaemonBuyer(len(runtimes), terms, preset, math.fsum(runtimes) / len(runtimes))
-    return PublishedBuyer(len(runtimes), terms, preset)
 
 
 _FINISHED, _READY, _END, _PERIODIC = range(4)
@@ -89,7 +85,10 @@ class CloudRun:
     ) -> None:
         self._runtimes, self._terms = runtimes, terms
         self._preset = preset
-        self.estimator = _buyer(bought, runtimes, terms, preset)
+        self._pilots = PilotRules() if bought == "daemon" else None
+        self.estimator: Buyer = (DaemonBuyer if self._pilots else PublishedBuyer)(
+            len(runtimes), terms, preset
+        )
         self._events: list[tuple[float, int, int, _Host | None, int]] = []
         self._count = itertools.count()
         self._queue = list(range(len(runtimes) - 1, -1, -1))
@@ -101,8 +100,8 @@ class CloudRun:
         self.now = 0.0
         # A hint is corrected by the ratio; this is the one that leaves `initial` hosts.
         hint = None if initial is None else round(initial / preset.creation_ratio)
-        self._buy(self.estimator.first(hint).hosts)
-        self._period = PERIOD * terms.unit
+        self._buy(self.estimator.first(hint))
+        self._period = CORRECTION_PERIOD * terms.unit
         self._at(self._period, _PERIODIC)
 
     def finish(self) -> Run:
@@ -123,7 +122,7 @@ class CloudRun:
         """To the next event."""
         self.now, kind, _, host, turn = heapq.heappop(self._events)
         if host is None:
-            self._buy(self.estimator.step(self.now, self.hosts(), periodic=True).hosts)
+            self._step(periodic=True)
             self._at(self.now + self._period, _PERIODIC)
         elif kind == _READY:
             self._next_task(host)
@@ -137,21 +136,38 @@ class CloudRun:
         return [Hosts(count, ready, ends) for (ready, ends), count in self._groups.items()]
 
     def _finished(self, host: _Host) -> None:
-        self.estimator.runtimes.finish(host.started, self.now - host.started)
+        assert host.task is not None
+        ran = self.now - host.started
+        self.estimator.runtimes.finish(host.started, ran)
+        if self._pilots:
+            self._pilots.learner.finished(ran, host.task)
         host.task = None
-        self._buy(self.estimator.step(self.now, self.hosts()).hosts)
+        self._step()
         known = self.estimator.runtimes
         self._moments.append(Moment(self.now, known.finished, known.mean, self._bought))
         self._next_task(host)
 
+    def _step(self, *, periodic: bool = False) -> None:
+        if self._pilots:
+            assert isinstance(self.estimator, DaemonBuyer)
+            self.estimator.needed = self._pilots.needed(self._queue)
+        self._buy(self.estimator.step(self.now, self.hosts(), periodic=periodic))
+
     def _next_task(self, host: _Host) -> None:
-        if not self._queue or self.now >= host.ends:
+        place = self._place(host)
+        if place is None:
             self._idle.append(host)
             return
-        host.task, host.started = self._queue.pop(), self.now
+        host.task, host.started = self._queue.pop(place), self.now
         host.turn += 1
         self.estimator.runtimes.start(self.now)
         self._at(self.now + self._runtimes[host.task], _FINISHED, host)
+
+    def _place(self, host: _Host) -> int | None:
+        """Of the task in the queue that a host starts next."""
+        if not self._queue or self.now >= host.ends:
+            return None
+        return self._pilots.place(self._queue, host.last_end - self.now) if self._pilots else -1
 
     def _unit_ends(self, host: _Host) -> None:
         self._leave_group(host)
@@ -160,9 +176,9 @@ class CloudRun:
                 self._idle.remove(host)
             return
         ran = self.now - host.started
-        if goes_on(self._situation(), self._preset, ran):
+        if host.ends < host.last_end and goes_on(self._situation(), self._preset, ran):
             self._continued += 1
-            self._pay(host, host.ends + self._terms.unit)
+            self._pay(host)
         else:
             self._interrupt(host, ran)
 
@@ -185,6 +201,8 @@ class CloudRun:
         assert host.task is not None
         self._cut += 1
         self._wasted += ran
+        if self._pilots:
+            self._pilots.learner.cut(host.task, ran)
         self.estimator.runtimes.stop(host.started)
         host.turn += 1
         self._queue.append(host.task)
@@ -193,18 +211,19 @@ class CloudRun:
             self._idle.remove(free)
             self._next_task(free)
 
-    def _buy(self, hosts: int) -> None:
-        self._bought += hosts
-        for _ in range(hosts):
-            host = _Host(self.now + self._terms.startup, self.now)
+    def _buy(self, advice: Advice) -> None:
+        units = advice.units + SPARE_UNITS if self._pilots else math.inf
+        self._bought += advice.hosts
+        for _ in range(advice.hosts):
+            host = _Host(self.now + self._terms.startup, self.now, self.now + units * self._terms.unit)
             self._at(host.ready, _READY, host)
-            self._pay(host, self.now + self._terms.unit)
+            self._pay(host)
 
-    def _pay(self, host: _Host, ends: float) -> None:
-        host.ends = ends
+    def _pay(self, host: _Host) -> None:
+        host.ends += self._terms.unit
         self._units += 1
-        self._groups[host.ready, ends] += 1
-        self._at(ends, _END, host)
+        self._groups[host.ready, host.ends] += 1
+        self._at(host.ends, _END, host)
 
     def _at(self, time: float, kind: int, host: _Host | None = None) -> None:
         entry = (time, kind, next(self._count), host, host.turn if host else 0)

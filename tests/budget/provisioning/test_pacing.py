@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.runtime_sums import Sums
-from adaptor.budget.provisioning.hosts import Hosts, HostTerms
-from adaptor.budget.provisioning.pacing import Course, advise, terms_for
-from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
+from adaptor.budget.provisioning.presets import CONSERVATIVE, CONSERVATIVE_2008, PREFERENCES, Preset
 from adaptor.experiments.a2ha.buyers import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)
+PERIOD = CORRECTION_PERIOD * TERMS.unit
 
 
 def course(
     *,
+    now: float = 0.0,
     finished: int = 0,
     running: int = 0,
     tasks: int = 100,
     runtime: float = 600.0,
     hosts: int = 0,
     ends: float = 3600.0,
-    prefer: str | None = None,
+    preset: Preset = PREFERENCES["cheap"],
     deadline: float | None = None,
-    hint: float = 600.0,
+    hint: float | None = None,
 ) -> Course:
     """Tasks that all take the same time; those that run have just started."""
     sums = Sums(
@@ -33,17 +36,40 @@ def course(
         total=finished * runtime,
         squares=finished * runtime**2,
         running=running,
-        starts=0.0,
+        starts=running * now,
     )
     there = [Hosts(hosts, 0.0, ends)] if hosts else []
     return Course(
-        now=0.0, tasks=tasks, sums=sums, hosts=there, terms=TERMS, hint=hint, prefer=prefer, deadline=deadline
+        now=now,
+        tasks=tasks,
+        sums=sums,
+        hosts=there,
+        terms=TERMS,
+        preset=preset,
+        hint=hint,
+        assumed=600.0,
+        deadline=deadline,
     )
 
 
-def test_what_is_preferred_says_how_boldly_it_begins() -> None:
-    begun = {prefer: advise(course(prefer=prefer)).hosts for prefer in PREFERENCES}
+def asked(made: Course) -> Advice:
+    return advise(made).advice
+
+
+@pytest.mark.parametrize("prefer", ["balanced", "fast"])
+def test_without_a_hint_one_host_finds_out_how_long_the_tasks_take(prefer: str) -> None:
+    assert asked(course(preset=PREFERENCES[prefer])).hosts == 1
+
+
+def test_with_a_hint_what_is_preferred_says_how_boldly_it_begins() -> None:
+    begun = {prefer: asked(course(preset=preset, hint=600.0)).hosts for prefer, preset in PREFERENCES.items()}
     assert begun["cheap"] < begun["balanced"] < begun["fast"]
+
+
+@given(st.floats(1, 1e6), st.integers(1, 500))
+def test_the_first_purchase_is_for_half_of_the_tasks_at_most(hint: float, tasks: int) -> None:
+    for preset in PREFERENCES.values():
+        assert 1 <= asked(course(preset=preset, hint=hint, tasks=tasks)).hosts <= max(1, tasks // 2)
 
 
 def test_the_units_make_the_start_up_a_small_part() -> None:
@@ -52,55 +78,119 @@ def test_the_units_make_the_start_up_a_small_part() -> None:
     assert terms_for(300, 30.0).unit % 300 == 0
 
 
+def test_long_tasks_are_bought_several_units() -> None:
+    assert asked(course(preset=CONSERVATIVE, hint=600.0)).units == 1
+    assert asked(course(preset=CONSERVATIVE, hint=5400.0)).units == 2
+    long = course(finished=1, runtime=5400.0, preset=PREFERENCES["balanced"], hosts=1, ends=7200.0)
+    assert advise(long, advise(course(hosts=1)).pace).advice.units == 4, "two tasks for each"
+
+
+def test_a_decision_is_made_once_for_each_finish() -> None:
+    """What was asked for is not asked for again until another task has finished, or the time has come."""
+    before = advise(course(hosts=1, running=1, preset=CONSERVATIVE)).pace
+    made = course(now=100.0, finished=1, running=1, hosts=1, preset=CONSERVATIVE)
+    first = advise(made, before)
+    assert first.advice.hosts > 0
+    assert advise(made, first.pace) == first, "the daemon may look as often as it likes"
+    rest = first.pace.without(3)
+    assert advise(made, rest).advice.hosts == first.advice.hosts - 3, "the limits held the others"
+    done = first.pace.without(first.advice.hosts)
+    later = course(now=200.0, finished=1, running=1, hosts=1, preset=CONSERVATIVE)
+    assert advise(later, done).advice.hosts == 0
+    much_later = course(now=PERIOD, finished=1, running=1, hosts=1, preset=CONSERVATIVE)
+    assert advise(much_later, done).advice.hosts > 0
+
+
+@pytest.mark.parametrize(("preset", "ratio"), [(CONSERVATIVE, 0.75), (CONSERVATIVE_2008, 0.5)])
+def test_the_periodic_step_of_2008_keeps_the_ratio(preset: Preset, ratio: float) -> None:
+    before = advise(course(hosts=1, running=1, preset=preset)).pace
+    made = course(now=PERIOD, running=1, hosts=1, preset=preset)
+    made = msgspec.structs.replace(made, sums=msgspec.structs.replace(made.sums, starts=0.0))
+    found = advise(made, before)
+    assert found.advice.hosts > 0, "the running task alone says that more are needed"
+    assert found.pace.ratio == ratio
+
+
+def test_a_bag_without_hosts_gets_one_whenever_it_is_looked_at() -> None:
+    pace = advise(course(finished=5, hosts=1, preset=CONSERVATIVE)).pace
+    assert advise(course(finished=5, preset=CONSERVATIVE), pace).advice.hosts >= 1
+
+
+def test_willing_to_pay_twice_makes_hosts_work_for_half_of_their_time() -> None:
+    preset = Preset(name="all")
+    twice = msgspec.structs.replace(preset, willing_to_pay=2.0)
+    before = advise(course(hosts=1, running=1)).pace
+    once, double = (
+        advise(course(finished=1, hosts=1, preset=each), before).advice.hosts for each in (preset, twice)
+    )
+    assert once * 2 - 1 <= double <= once * 2 + 1
+
+
 @pytest.mark.parametrize("hours", [1, 2, 5, 10])
 def test_a_deadline_asks_for_as_many_as_it_needs(hours: int) -> None:
     deadline = hours * 3600.0
-    found = advise(course(finished=30, deadline=deadline, prefer="cheap"))
+    found = asked(course(finished=30, deadline=deadline))
     rounds = (deadline - 300) // 600
     assert found.hosts * rounds >= 70, "the waiting tasks are done in time"
-    cheapest = advise(course(finished=30, prefer="cheap")).hosts
+    cheapest = asked(course(finished=30)).hosts
     assert found.hosts == cheapest or (found.hosts - 1) * rounds < 70 * 1.6, "with little more than that"
 
 
 def test_a_deadline_that_cannot_be_kept_is_missed_by_as_little_as_can_be() -> None:
-    found = advise(course(finished=30, deadline=500.0))
+    found = asked(course(finished=30, deadline=500.0))
     assert found.hosts == 70
     assert "cannot be kept" in found.reason
 
 
 def test_hosts_that_are_there_count_for_the_deadline() -> None:
-    alone = advise(course(finished=30, deadline=3600.0)).hosts
-    assert advise(course(finished=30, deadline=3600.0, hosts=alone)).hosts == 0
+    alone = asked(course(finished=30, deadline=3600.0)).hosts
+    assert asked(course(finished=30, deadline=3600.0, hosts=alone)).hosts == 0
 
 
 def test_a_bag_whose_tasks_have_all_finished_asks_for_nothing() -> None:
-    assert advise(course(finished=100, deadline=10.0)).hosts == 0
+    assert asked(course(finished=100, deadline=10.0)).hosts == 0
 
 
 @given(
-    st.integers(0, 60), st.integers(0, 20), st.integers(0, 30), st.sampled_from([*PREFERENCES, None]),
-    st.one_of(st.none(), st.floats(-100, 1e6)), st.floats(1, 1e5),
+    st.integers(0, 60), st.integers(0, 20), st.integers(0, 30), st.sampled_from(list(PREFERENCES.values())),
+    st.one_of(st.none(), st.floats(-100, 1e6)), st.floats(1, 1e5), st.one_of(st.none(), st.floats(1, 1e5)),
 )  # fmt: skip
 def test_never_more_than_wait(
-    finished: int, running: int, hosts: int, prefer: str | None, deadline: float | None, runtime: float
+    finished: int,
+    running: int,
+    hosts: int,
+    preset: Preset,
+    deadline: float | None,
+    runtime: float,
+    hint: float | None,
 ) -> None:
-    found = advise(
-        course(
-            finished=finished, running=running, runtime=runtime, hosts=hosts, prefer=prefer, deadline=deadline
-        )
+    made = course(
+        finished=finished,
+        running=running,
+        runtime=runtime,
+        hosts=hosts,
+        preset=preset,
+        deadline=deadline,
+        hint=hint,
     )
+    found = asked(made)
     assert 0 <= found.hosts <= 100 - finished
     assert found.reason
+    assert found.units >= 1
 
 
-@given(st.integers(1, 40), st.sampled_from(["balanced", "fast"]), st.integers(0, 5))
+@given(st.integers(1, 40), st.sampled_from(["balanced", "fast"]), st.integers(1, 5))
 def test_after_a_restart_the_estimator_is_where_it_was(finished: int, prefer: str, hosts: int) -> None:
-    """One that lived through every finish says what one says that is made from the sums."""
-    living = PublishedBuyer(100, TERMS, PREFERENCES[prefer])
-    there = [Hosts(hosts, 0.0, 3600.0)] if hosts else []
+    """What it says of the next finish is what one says that has lived through every finish."""
+    preset = PREFERENCES[prefer]
+    living = PublishedBuyer(100, TERMS, preset)
+    there = [Hosts(hosts, 0.0, 3600.0)]
     for _ in range(finished):
         living.runtimes.start(0.0)
         living.runtimes.finish(0.0, 600.0)
         living.step(0.0, [])
-    made = advise(course(finished=finished, hosts=hosts, prefer=prefer))
-    assert made == living.step(0.0, there, periodic=True)
+    resumed = advise(course(finished=finished, hosts=hosts, preset=preset)).pace
+    living.runtimes.start(0.0)
+    living.runtimes.finish(0.0, 600.0)
+    made = advise(course(finished=finished + 1, hosts=hosts, preset=preset), resumed)
+    assert made.advice == living.step(0.0, there)

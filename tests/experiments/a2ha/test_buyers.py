@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.runtime_sums import Runtimes
-from adaptor.budget.provisioning.a2ha import Situation
+from adaptor.budget.provisioning.a2ha import Situation, goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
@@ -18,7 +18,7 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
-from adaptor.experiments.a2ha.buyers import DaemonBuyer, PublishedBuyer, goes_on
+from adaptor.experiments.a2ha.buyers import PublishedBuyer
 
 HOURLY = HostTerms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]
@@ -110,15 +110,22 @@ def test_a_first_task_that_runs_long_brings_hosts_all_the_same():
 
 
 def test_long_tasks_get_hosts_for_half_of_them():
-    made = estimator(Preset(name="all"))
+    made = estimator(Preset(name="all", beyond_half="fill"))
     run(made, 5400)
     advice = made.step(5700, [Hosts(1, 300, 7200)])
     assert advice.hosts == 127
     assert "so that each runs two tasks at least" in advice.reason
 
 
+def test_as_printed_there_are_no_new_hosts_beyond_half_of_the_tasks():
+    made = estimator(Preset(name="all"))
+    run(made, 5400)
+    assert made.step(5700, [Hosts(1, 300, 7200)]).hosts == 0
+    assert made.step(5700, []).hosts == 1, "but one must be there"
+
+
 def test_the_table_of_2011_counts_half_of_what_the_first_hosts_leave():
-    made = estimator(Preset(name="all", beside_hint=True))
+    made = estimator(Preset(name="all", beside_hint=True, beyond_half="fill"))
     first = made.first(100).hosts
     for _ in range(first):
         made.runtimes.start(300.0)
@@ -127,7 +134,7 @@ def test_the_table_of_2011_counts_half_of_what_the_first_hosts_leave():
 
 
 def test_no_more_hosts_than_tasks_wait():
-    made = estimator(Preset(name="all"), tasks=10)
+    made = estimator(Preset(name="all", beyond_half="fill"), tasks=10)
     run(made, 3000)
     for _ in range(7):
         made.runtimes.start(3300.0)
@@ -177,26 +184,14 @@ def test_frugal_keeps_a_task_that_no_other_host_has_time_for():
     assert host_goes_on(made, 3600, 3000, [Hosts(5, 300, 5000)], FRUGAL)
 
 
-@pytest.mark.parametrize("preset", [CONSERVATIVE, AGGRESSIVE])
-def test_the_daemon_buys_as_published_where_each_finish_is_one_step(preset):
-    """Runtimes are equal, so that the corrected average is the average."""
-    published, daemon = estimator(preset), DaemonBuyer(256, HOURLY, preset, 220.0)
-    for _ in range(5):
-        run(published, 220)
-        run(daemon, 220)
-        last = published.step(520, ONE)
-    run(daemon, 220)
-    run(published, 220)
-    assert daemon.step(520, ONE).hosts == published.step(520, ONE).hosts >= last.hosts
-
-
-def test_the_daemon_counts_running_tasks_always_and_no_periodic_step_twice():
-    published, daemon = estimator(), DaemonBuyer(256, HOURLY, CONSERVATIVE, 60.0)
-    for made in (published, daemon):
-        run(made, 60)
-        made.runtimes.start(360.0)
-    assert daemon.step(960, ONE).hosts > published.step(960, ONE).hosts
-    assert daemon.step(960, ONE, periodic=True) == daemon.step(960, ONE, periodic=True)
+def test_by_the_rules_of_2008_every_host_ends_at_its_unit():
+    made = estimator(CONSERVATIVE_2008)
+    run(made, 220)
+    made.runtimes.start(3300.0)
+    others = [Hosts(3, 600, 4500)]
+    assert not host_goes_on(made, 3600, 300, others, CONSERVATIVE_2008)
+    assert host_goes_on(made, 3600, 300, others, CONSERVATIVE)
+    assert host_goes_on(made, 3600, 3300, others, CONSERVATIVE_2008), "no host would ever have time for it"
 
 
 @given(

@@ -9,15 +9,16 @@ import msgspec
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.estimation.runtime_sums import Sums
-from adaptor.budget.provisioning.hosts import Hosts
-from adaptor.budget.provisioning.pacing import Course, advise, terms_for
+from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.forecasts import forecast_of, sites_of
+from adaptor.decisions.hosts.host_terms import host_terms, paid_until
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
-from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -58,11 +59,26 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand), memory)
-    advice = advise(_course(snapshot, bag))
-    hosts = _within_share(memory, site, bag, advice.hosts)
-    processors = shape_of(site, demand).processors_for(hosts)
-    preference = f"bag {bag.id} ({_wanted(bag)}): {advice.reason}"
-    return Aimed(msgspec.structs.replace(demand, most=processors, why_most=preference), memory)
+    known = bag.learned[site.name].learned
+    course = course_of(snapshot, bag, demand.shortest if known.finished or known.cut else 0.0)
+    paced = advise(course, memory.paces.get(bag.id))
+    hosts = _within_share(memory, site, bag, paced.advice.hosts)
+    limited = msgspec.structs.replace(
+        _for_whole_units(snapshot, demand, paced),
+        most=shape_of(site, demand).processors_for(hosts),
+        why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
+    )
+    return Aimed(limited, memory.with_pace(bag.id, paced.pace))
+
+
+def _for_whole_units(snapshot: Snapshot, demand: Demand, paced: Paced) -> Demand:
+    """Each request is made for the units that the estimator says; in a hurry, until the deadline."""
+    if paced.hurried:
+        return demand
+    rules, unit = snapshot.here.rules, host_terms(snapshot, snapshot.here).unit
+    tr = round_up(math.ceil((paced.advice.units + SPARE_UNITS) * unit), rules.time_resolution)
+    longest = min(tr, demand.longest or tr)
+    return msgspec.structs.replace(demand, whole=longest, longest=longest)
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
@@ -99,7 +115,13 @@ def _wanted(bag: BagFacts) -> str:
     return " ".join(words)
 
 
-def _course(snapshot: Snapshot, bag: BagFacts) -> Course:
+def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: int | None = None) -> Course:
+    """Where a bag stands.
+
+    Args:
+        needed: seconds that its waiting tasks are known to need at least.
+        but: the id of a pilot that does not count.
+    """
     site, now = snapshot.here, snapshot.now
     terms = snapshot.terms[site.name]
     return Course(
@@ -112,21 +134,32 @@ def _course(snapshot: Snapshot, bag: BagFacts) -> Course:
             running=len(bag.starts),
             starts=sum(bag.starts),
         ),
-        hosts=[hosts for each in sites_of(bag, snapshot.sites) for hosts in _hosts(each, bag, now)],
-        terms=terms_for(snapshot.ledger.tariff(site.name).charging_unit, site.rules.pad),
-        hint=min(bag.spec.runtimes.get(site.name, terms.initial_tr), terms.longest),
-        prefer=bag.spec.prefer,
+        hosts=[
+            hosts
+            for each in sites_of(bag, snapshot.sites)
+            for hosts in _hosts(each, bag, host_terms(snapshot, each), now, but)
+        ],
+        terms=host_terms(snapshot, site),
+        preset=snapshot.presets[bag.spec.prefer or "cheap"],
+        hint=bag.spec.runtimes.get(site.name),
+        assumed=min(terms.initial_tr, terms.longest),
+        needed=needed,
         deadline=bag.spec.deadline,
     )
 
 
-def _hosts(site: SiteFacts, bag: BagFacts, now: float) -> list[Hosts]:
-    """The slots of the bag's pilots at a site, queued and running."""
-    found = []
-    for pilot, slots in staying(site, bag):
-        start = max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
-        found.append(Hosts(slots, start + site.rules.pad, start + pilot.granted))
-    return found
+def _hosts(site: SiteFacts, bag: BagFacts, terms: HostTerms, now: float, but: int | None) -> list[Hosts]:
+    """The slots of the bag's pilots at a site, queued and running, with the time that is paid."""
+    return [
+        Hosts(slots, start + site.rules.pad, paid_until(pilot, start, terms, now))
+        for pilot, slots in staying(site, bag)
+        if pilot.id != but
+        for start in [_start(pilot, now)]
+    ]
+
+
+def _start(pilot: PilotFacts, now: float) -> float:
+    return max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
 
 
 def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:

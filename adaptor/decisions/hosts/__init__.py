@@ -1,0 +1,1 @@
+"""Hosts that bags with a preference or a deadline may buy, and when they end. Pure."""

@@ -1,0 +1,60 @@
+"""What the daemon's decisions buy for 256 image tasks, beside the experiment (Silva et al. 2011, §4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.decisions.actions import SubmitRequest
+from adaptor.experiments.a2ha.bags import IMAGE, runtimes
+from adaptor.experiments.a2ha.simulation import CloudRun
+from adaptor.experiments.forecasts.site_run import SITE, PaidSite
+from adaptor.model import Limits, Preference
+from adaptor.scheduling.bag import Bag
+from adaptor.simulation.scene.driver import SimulatedDriver
+from adaptor.simulation.scene.site import SimulatedSite
+from adaptor.simulation.scene.world import World
+from adaptor.simulation.worker import Attempt
+
+CLOUD = PaidSite(
+    tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=3600),
+    processors=400,
+    limits=Limits(max_pending_requests=1000, max_proc=256, max_tr=24 * 3600),
+    pad=300.0,
+    startup=285,
+    idle_timeout=3600.0,
+    initial_tr=3600.0,
+    poll=1.0,
+)
+"""A site that grants every request at once, by the hour; 5 minutes are lost at the start (§4)."""
+
+
+def requests(bag_runtimes: list[float], prefer: Preference) -> tuple[list[SubmitRequest], float]:
+    """All requests that the daemon's decisions make until the bag is done, and what it costs."""
+    cluster = SimulatedSite(CLOUD.place)
+    driver = SimulatedDriver({SITE: cluster}, {SITE: CLOUD.terms}, {SITE: CLOUD.tariff})
+    world = World({SITE: cluster}, driver)
+    spec = BagSpec(name="", cwd="", output="", environment={}, prefer=prefer)
+    bag = Bag(1, spec, len(bag_runtimes))
+    bag.fill()
+    driver.broker.keep_apart(1)
+    world.add_bag(bag, lambda key, _site: Attempt(bag_runtimes[key.task]))
+    while not bag.ended or driver.ledger.open_pilots:
+        world.go_on(10**9)
+    made = [each.action for each in driver.log if isinstance(each.action, SubmitRequest)]
+    return made, driver.ledger.of_bag(1).used / 1e6
+
+
+@pytest.mark.parametrize("prefer", ["balanced", "cheap"])
+def test_the_daemon_buys_as_the_experiment_does(prefer: Preference) -> None:
+    """The world's clock counts whole seconds, and the daemon looks once in each."""
+    bag = [float(round(each)) for each in runtimes(IMAGE, 1, 0)]
+    published = CloudRun(bag, IMAGE.terms, PREFERENCES[prefer], bought="daemon").finish()
+    made, cost = requests(bag, prefer)
+    hosts = [each.crafted.request.p for each in made]
+    assert hosts[0] == (1 if prefer == "balanced" else 3), "it begins with few"
+    assert {each.crafted.request.tr for each in made} == {7200}, "one unit, and one in which to go on"
+    assert abs(sum(hosts) - published.hosts) <= 0.15 * published.hosts
+    assert cost <= 1.3 * published.units
