@@ -99,8 +99,8 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     why_most: str = ""
     """Why not more than `most`, in one sentence with the numbers."""
     whole: int | None = None
-    """Seconds for which each request is made where its slot lasts so long: it is bought for whole charging
-    units, and `most` takes account of all pilots in the system. None: as long as its tasks need."""
+    """Seconds for which each request is made at least where its slot lasts so long; `most` then takes account
+    of all pilots in the system. None: it does not."""
     longest: int | None = None
     """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
 

@@ -15,6 +15,7 @@ from adaptor.budget.estimation.bag_knowledge import (
     charged_so_far,
 )
 from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
+from adaptor.decisions.hosts.host_terms import expected_end, pilot_start
 from adaptor.decisions.memory import MadeForecast, Memory
 from adaptor.decisions.requests import most_slots, slots_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
@@ -81,7 +82,7 @@ def knowledge_of(
             started=bag.starts,
             processors=bag.spec.cpus,
         ),
-        _pilots(pilots_of(allowed, bag), bag, ledger),
+        _pilots(pilots_of(allowed, bag), bag, ledger, now),
         used=ledger.of_bag(bag.id).used,
         tariffs=[ledger.tariff(each.name) for each in allowed],
         kind="donated" if bag.spec.allocation == "transparent" else "explicit",
@@ -103,16 +104,17 @@ def pilots_of(sites: Sequence[SiteFacts], bag: BagFacts) -> Placed:
 
 def charged(bag: BagFacts, pilots: Placed, ledger: Statements, now: float) -> float:
     """Credits for what has ended, and for what runs as if it ended now."""
-    return charged_so_far(ledger.of_bag(bag.id).used, _pilots(pilots, bag, ledger), now)
+    return charged_so_far(ledger.of_bag(bag.id).used, _pilots(pilots, bag, ledger, now), now)
 
 
-def _pilots(pilots: Placed, bag: BagFacts, ledger: Statements) -> list[PilotKnowledge]:
+def _pilots(pilots: Placed, bag: BagFacts, ledger: Statements, now: float) -> list[PilotKnowledge]:
     return [
         PilotKnowledge(
             slots=slots_of(site, pilot, bag),
             started=pilot.started if pilot.state is PilotState.RUNNING else None,
             predicted_start=pilot.predicted_start,
             granted=pilot.granted,
+            expected=expected_end(bag, ledger, site, pilot, now) - pilot_start(pilot, now),
             reserved=ledger.open_pilots.get(pilot.id),
         )
         for site, pilot in pilots

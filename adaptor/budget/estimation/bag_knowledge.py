@@ -22,7 +22,9 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     """When it started, or is predicted to start."""
     end: float
-    """At the latest."""
+    """When it ends, unless it goes on."""
+    last_end: float
+    """When it ends at the latest."""
     unit: float
     """Its charging unit, seconds."""
     rate: float
@@ -57,6 +59,13 @@ class BagKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     most: int | None = None
     """Slots that the bag can hold at the same time, at most; None: not known."""
 
+    def gone_on(self, pilots: int) -> BagKnowledge:
+        """As if so many of those that end went on as long as they can: those that end first decide first."""
+        ends = sorted((each for each in self.pilots if each.end < each.last_end), key=lambda each: each.end)
+        others = [each for each in self.pilots if each.end >= each.last_end] + ends[pilots:]
+        going = [msgspec.structs.replace(each, end=each.last_end) for each in ends[:pilots]]
+        return msgspec.structs.replace(self, pilots=others + going)
+
     @property
     def slots(self) -> int:
         """Tasks that the pilots in the system can run at the same time."""
@@ -74,6 +83,8 @@ class PilotKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds; None where nobody has predicted it."""
     granted: float
     """Seconds from its start to its end at the latest."""
+    expected: float | None = None
+    """Seconds from its start until it ends unless it goes on; None: it goes on as long as it can."""
     reserved: Reserved | None = None
     """Its reservation in the ledger; None while it has none."""
 
@@ -98,7 +109,8 @@ class PilotKnowledge(msgspec.Struct, frozen=True, kw_only=True):
         return Window(
             slots=self.slots,
             start=start,
-            end=start + self.granted,
+            end=start + (self.granted if self.expected is None else self.expected),
+            last_end=start + self.granted,
             unit=unit,
             rate=rate,
             running=self.started is not None,

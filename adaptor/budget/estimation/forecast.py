@@ -10,7 +10,7 @@ import msgspec
 from adaptor.budget.estimation.bag_knowledge import BagKnowledge
 from adaptor.budget.estimation.estimate import Estimate, estimate
 from adaptor.budget.estimation.pilot_course import Case, PilotCourse, Residuals
-from adaptor.budget.estimation.remaining_work import possible_rests
+from adaptor.budget.estimation.remaining_work import Rest, possible_rests
 
 FIRST = 30
 """Finished tasks before a forecast is worth its name."""
@@ -35,9 +35,10 @@ def worth_telling(finished: int, tasks: int) -> bool:
 def forecast(known: BagKnowledge) -> Forecast:
     """What the possible rests (`possible_rests`) cost and when they end, on the pilots and on further ones.
 
-    The work flows through the slots of the pilots, each from its start to its end; where they have no time
-    for all of it, further pilots are asked for, sooner or later. A pilot is held until its last task ends and
-    charged in whole units. At the least nothing is wasted.
+    The work flows through the slots of the pilots, each from its start to its end. Where they have no time
+    for all of it, pilots that would end with a charging unit go on, and further ones are asked for, sooner or
+    later. A pilot is held until its last task ends, and charged in whole units. At the least nothing is
+    wasted.
 
     Raises:
         ValueError: fewer than two tasks have finished.
@@ -48,13 +49,21 @@ def forecast(known: BagKnowledge) -> Forecast:
     if not work.high:
         at = Estimate(known.now, known.now, known.now)
         return Forecast(Estimate(known.charged, known.charged, known.charged), at, work)
-    course = PilotCourse(known, Residuals(known.finished), longest, work)
+    residuals = Residuals(known.finished)
+    ending = sum(each.end < each.last_end for each in known.pilots)
+    courses = [PilotCourse(known.gone_on(count), residuals, longest, work) for count in range(ending + 1)]
+    course = courses[0]
     draw = random.Random(1)  # noqa: S311
-    cases = [course.of(rest, draw) for rest in rests]
+    cases = [_enough(courses, rest).of(rest, draw) for rest in rests]
     cost = estimate(known.charged + each.cost for each in cases)
     least = known.charged + known.rate * max(0.0, work.low - course.paid)
     cost = Estimate(least, max(least, cost.value), max(least, cost.high))
     return Forecast(cost, _end(known, work, cases) if known.pilots else None, work)
+
+
+def _enough(courses: Sequence[PilotCourse], rest: Rest) -> PilotCourse:
+    """With as many pilots that go on as the work needs."""
+    return next((each for each in courses if each.has_time_for(rest)), courses[-1])
 
 
 def _end(known: BagKnowledge, work: Estimate, cases: Sequence[Case]) -> Estimate:

@@ -114,6 +114,10 @@ class PilotCourse:
             if each.running
         )
 
+    def has_time_for(self, rest: Rest) -> bool:
+        """Whether they can do the work without another pilot."""
+        return rest.work <= self._flows[_FLOWS // 2].most
+
     def of(self, rest: Rest, draw: random.Random) -> Case:
         flow = draw.choice(self._flows)
         left = rest.work - flow.most

@@ -83,8 +83,6 @@ class Paced(msgspec.Struct, frozen=True):
 
     advice: Advice
     pace: Pace
-    hurried: bool = False
-    """Whether the deadline asks for more than what is preferred."""
 
 
 def terms_for(charging_unit: int, startup: float) -> HostTerms:
@@ -110,7 +108,7 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     if needed > course.waiting:
         reason = f"the deadline in {left} cannot be kept: as fast as can be"
     advice = Advice(int(min(needed, course.waiting)), f"{bought.reason}; {reason}", bought.units)
-    return Paced(advice, pace, hurried=True)
+    return Paced(advice, pace)
 
 
 def _resumed(course: Course) -> Pace:

@@ -13,12 +13,18 @@ from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.forecasts import forecast_of, sites_of
-from adaptor.decisions.hosts.host_terms import host_terms, paid_until
+from adaptor.decisions.hosts.host_terms import (
+    ends_with_units,
+    expected_end,
+    host_terms,
+    paid_until,
+    pilot_start,
+)
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -64,21 +70,21 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
     limited = msgspec.structs.replace(
-        _for_whole_units(snapshot, demand, paced),
+        _for_whole_units(snapshot, bag, demand, paced),
         most=shape_of(site, demand).processors_for(hosts),
         why_most=f"bag {bag.id} ({_wanted(bag)}): {paced.advice.reason}",
     )
     return Aimed(limited, memory.with_pace(bag.id, paced.pace))
 
 
-def _for_whole_units(snapshot: Snapshot, demand: Demand, paced: Paced) -> Demand:
-    """Each request is made for the units that the estimator says; in a hurry, until the deadline."""
-    if paced.hurried:
-        return demand
-    rules, unit = snapshot.here.rules, host_terms(snapshot, snapshot.here).unit
-    tr = round_up(math.ceil((paced.advice.units + SPARE_UNITS) * unit), rules.time_resolution)
-    longest = min(tr, demand.longest or tr)
-    return msgspec.structs.replace(demand, whole=longest, longest=longest)
+def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
+    """Each request is made for the units that the estimator says, where pilots end with them."""
+    site = snapshot.here
+    if not ends_with_units(bag, snapshot.ledger, site):
+        return msgspec.structs.replace(demand, whole=0)
+    seconds = (paced.advice.units + SPARE_UNITS) * host_terms(snapshot.ledger, site).unit
+    tr = round_up(math.ceil(seconds), site.rules.time_resolution)
+    return msgspec.structs.replace(demand, whole=tr, longest=tr)
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
@@ -137,9 +143,9 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         hosts=[
             hosts
             for each in sites_of(bag, snapshot.sites)
-            for hosts in _hosts(each, bag, host_terms(snapshot, each), now, but)
+            for hosts in _hosts(snapshot, each, bag, host_terms(snapshot.ledger, each), but)
         ],
-        terms=host_terms(snapshot, site),
+        terms=host_terms(snapshot.ledger, site),
         preset=snapshot.presets[bag.spec.prefer or "cheap"],
         hint=bag.spec.runtimes.get(site.name),
         assumed=min(terms.initial_tr, terms.longest),
@@ -148,18 +154,20 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     )
 
 
-def _hosts(site: SiteFacts, bag: BagFacts, terms: HostTerms, now: float, but: int | None) -> list[Hosts]:
+def _hosts(
+    snapshot: Snapshot, site: SiteFacts, bag: BagFacts, terms: HostTerms, but: int | None
+) -> list[Hosts]:
     """The slots of the bag's pilots at a site, queued and running, with the time that is paid."""
-    return [
-        Hosts(slots, start + site.rules.pad, paid_until(pilot, start, terms, now))
-        for pilot, slots in staying(site, bag)
-        if pilot.id != but
-        for start in [_start(pilot, now)]
-    ]
-
-
-def _start(pilot: PilotFacts, now: float) -> float:
-    return max(now, pilot.predicted_start or now) if pilot.started is None else pilot.started
+    found = []
+    for pilot, slots in staying(site, bag):
+        if pilot.id != but:
+            start = pilot_start(pilot, snapshot.now)
+            ends = min(
+                paid_until(pilot, start, terms, snapshot.now),
+                expected_end(bag, snapshot.ledger, site, pilot, snapshot.now),
+            )
+            found.append(Hosts(slots, start + site.rules.pad, ends))
+    return found
 
 
 def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation, goes_on
 from adaptor.decisions.hosts.aims import course_of
-from adaptor.decisions.hosts.host_terms import host_terms, paid_until
+from adaptor.decisions.hosts.host_terms import end_takes, ends_with_units, host_terms, paid_until
 from adaptor.decisions.requests import slots_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
@@ -16,19 +16,15 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts)
     """Why a pilot ends with the charging unit that is nearly over; empty: it goes on, or no unit ends.
 
     A pilot is charged as a whole, so its slots go on together: where half of them at least run a task that
-    should go on. Bags with a deadline keep their pilots, and so do all where time is charged in smaller units
-    than a pilot needs to start: to go on costs less there than to start another one.
+    should go on.
     """
     bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
-    if bag is None or bag.spec.prefer is None or bag.spec.slots or bag.spec.deadline is not None:
+    if bag is None or pilot.node or pilot.leaving or pilot.started is None:
         return ""
-    terms = host_terms(snapshot, site)
-    if pilot.node or pilot.leaving or pilot.started is None:
+    if not ends_with_units(bag, snapshot.ledger, site):
         return ""
-    if snapshot.ledger.tariff(site.name).charging_unit < terms.unit:
-        return ""
-    ends = paid_until(pilot, pilot.started, terms, snapshot.now)
-    if ends >= pilot.started + pilot.granted or ends - snapshot.now > site.poll + site.rules.pad:
+    ends = paid_until(pilot, pilot.started, host_terms(snapshot.ledger, site), snapshot.now)
+    if ends >= pilot.started + pilot.granted or ends - snapshot.now > end_takes(site):
         return ""
     slots = slots_of(site, pilot, bag)
     going = _going_on(snapshot, bag, pilot)

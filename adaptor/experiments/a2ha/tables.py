@@ -62,7 +62,10 @@ def tables(rows: Sequence[Row]) -> list[Exhibit]:
     ]
 
 
-_CONCLUDED = ("conservative", "aggressive", "frugal")
+_CONCLUDED = {
+    "as published": ("conservative", "aggressive", "frugal"),
+    "daemon": ("balanced", "fast", "frugal"),
+}
 
 
 def conclusion(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -78,7 +81,7 @@ def _above_optimal(presets: Sequence[Group], bag: str) -> str:
             for each in presets
             if (each.first.bag, each.first.bought) == (bag, bought)
         }
-        return ", ".join(f"{name} {found[name]:+.0%}" for name in _CONCLUDED if name in found)
+        return ", ".join(f"{name} {found[name]:+.0%}" for name in _CONCLUDED[bought] if name in found)
 
     optimal = next(each.first.optimal for each in presets if each.first.bag == bag)
     paper = _PAPER_EXCESS.get(("grid-2011", bag))

@@ -28,7 +28,14 @@ SEEN = BagKnowledge(
 
 def window(slots: int, start: float = 0.0, unit: float = 1.0, paid_until: float = 1000.0) -> Window:
     return Window(
-        slots=slots, start=start, end=1e9, unit=unit, rate=0.01, running=start <= 1000, paid_until=paid_until
+        slots=slots,
+        start=start,
+        end=1e9,
+        last_end=1e9,
+        unit=unit,
+        rate=0.01,
+        running=start <= 1000,
+        paid_until=paid_until,
     )
 
 
@@ -148,3 +155,13 @@ def _paid(runtimes: list[float], slots: int, unit: float) -> float:
     for each in runtimes:
         ends[ends.index(min(ends))] += each
     return sum(-(-end // unit) * unit for end in ends)
+
+
+def test_pilots_that_end_with_a_unit_go_on_where_work_is_left() -> None:
+    """Six slots are paid for 200 s more, and the tasks need 33 s on them, or 1,000 s."""
+    ending = msgspec.structs.replace(window(6), end=1200.0)
+    for waiting, at_least, at_most in ((20, 1000.0, 1100.0), (600, 1950.0, 2200.0)):
+        known = msgspec.structs.replace(SEEN, pilots=[ending], waiting=waiting, tasks=30 + waiting)
+        found = forecast(known).end
+        assert found is not None
+        assert at_least <= found.low <= found.high <= at_most
