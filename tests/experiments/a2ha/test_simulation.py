@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor.budget.provisioning.presets import CONSERVATIVE, FRUGAL, PREFERENCES, Preset
-from adaptor.experiments.a2ha.bags import HOURLY, WHOLE_HOUR, optimal_hosts
+from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
+from adaptor.experiments.a2ha.bags import (
+    HOURLY,
+    IMAGE,
+    NORMAL,
+    WHOLE_HOUR,
+    Kind,
+    optimal_hosts,
+    runtimes,
+)
 from adaptor.experiments.a2ha.simulation import CloudRun
 
 
@@ -57,6 +65,16 @@ def test_every_bag_ends_and_is_charged_for_the_time_that_it_took(preset, bag, st
     assert [moment.finished for moment in run.moments] == list(range(1, len(bag) + 1))
     bought = [moment.hosts for moment in run.moments]
     assert bought == sorted(bought)
+
+
+@pytest.mark.parametrize("kind", [IMAGE, NORMAL], ids=lambda kind: kind.key)
+@pytest.mark.parametrize("preset", [CONSERVATIVE, AGGRESSIVE], ids=lambda preset: preset.name)
+def test_the_daemon_buys_what_the_published_estimator_buys(kind: Kind, preset: Preset) -> None:
+    """Run by run, each purchase at its instant."""
+    for order in range(5):
+        bag = list(map(float, runtimes(kind, 1, order)))
+        published = CloudRun(bag, kind.terms, preset).finish()
+        assert CloudRun(bag, kind.terms, preset, bought="daemon").finish() == published
 
 
 def test_frugal_buys_fewer_hosts_than_the_papers_where_tasks_differ():
