@@ -105,7 +105,7 @@ def _suspect_late(state: SchedulingState, end: PilotEnd, together: Mapping[Attem
         bag = state.bags.get(key.bag)
         if bag is None or bag.state(key.task).ended:  # by another worker's attempt
             continue
-        bag.suspect(key.task, key.attempt)
+        state.suspect(bag, key)
         state.changes.attempts.append(AttemptSuspected(key, suspect=True))
         if bag.state(key.task) is TaskState.WAITING and bag.losses.convicts(key.task, loss):
             error = sentence(bag.id, len(bag.losses.of(key.task)), loss)

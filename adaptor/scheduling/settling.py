@@ -89,7 +89,7 @@ def give_up(
             state.learner(bag.id, worker.site).cut(key.task, wall)
         _count_preemption(state, bag, worker, key, outcome, wall)
         if loss is not None:
-            bag.suspect(key.task, key.attempt)
+            state.suspect(bag, key)
             _note_lost(state, worker, key, now)
         _go_on_without(state, bag, key, loss)
     bag.set_adrift(key.task, key.attempt)

@@ -217,6 +217,15 @@ class SchedulingState:
         worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now, suspect=key.task in bag.losses)
         self.shares[bag.id, worker.site] += bag.spec.cpus
 
+    def suspect(self, bag: Bag, key: AttemptKey) -> None:
+        """Count an attempt that ran when its worker died. Where its task runs too, nothing joins it."""
+        bag.suspect(key.task, key.attempt)
+        for attempt in bag.live.get(key.task, ()):
+            for worker in self.workers.values():
+                held = worker.held.get(AttemptKey(bag.id, key.task, attempt))
+                if held is not None:
+                    held.suspect = True
+
     def let_go(self, worker: Worker, key: AttemptKey) -> HeldLease | None:
         held = worker.held.pop(key, None)
         self.copies.pop(key, None)

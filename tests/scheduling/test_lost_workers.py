@@ -392,3 +392,25 @@ def test_tasks_that_nothing_can_run_are_given_up_suspects_included(world: World)
     assert sorted(world.states(bag)) == ["done", "failed", "failed", "failed"]
     rows = world.journal.connection.execute("SELECT DISTINCT error FROM task WHERE state = 'failed'")
     assert rows.fetchall() == [("no node can run it",)]
+
+
+def test_where_a_copy_of_a_new_suspect_runs_no_other_task_joins_it(world: World) -> None:
+    """Found by the machine of `test_broker_machine.py`."""
+    world.submit(2)
+    first, second = world.join("a", processors=1), world.join("b", processors=1)
+    for player in (first, second):
+        world.report(player)
+        world.report(player)
+    world.finish(second, took=20)
+    world.now += 30
+    world.report(second)
+    assert tasks_of(first) == tasks_of(second) == [KILLER], "an idle worker runs a copy"
+    world.lose(second)
+    first.processors = 2
+    world.broker.state.workers["a"].free_processors += 1
+    world.submit(3)
+    world.report(first)
+    assert tasks_of(first) == [KILLER]
+    world.finish(first)
+    world.report(first)
+    assert len(tasks_of(first)) == 2
