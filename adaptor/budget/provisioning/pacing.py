@@ -43,7 +43,9 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     """Those that have a result or may still have one."""
     sums: Sums
     hosts: Sequence[Hosts]
-    """Slots that are there or have been asked for."""
+    """Slots that are there or have been asked for, until the end of the unit that is paid."""
+    lasting: Sequence[Hosts] | None = None
+    """The same until their requests end, as counts for a deadline; None: as `hosts`."""
     terms: HostTerms
     preset: Preset
     """How boldly hosts are bought."""
@@ -182,5 +184,6 @@ def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float
     else:
         work = work_bound.lower_bound(runtimes, course.waiting, course.now, 1 - _CERTAINTY)
     rounds = max(1, math.floor(usable / mean))
-    there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in course.hosts)
+    lasting = course.hosts if course.lasting is None else course.lasting
+    there = sum(each.count * min(rounds, int(each.time_left(course.now) / mean)) for each in lasting)
     return max(0, math.ceil((work / mean - there) / rounds))

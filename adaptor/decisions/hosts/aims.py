@@ -9,11 +9,12 @@ import msgspec
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.estimation.runtime_sums import Sums
-from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.forecasts import forecast_of, sites_of
 from adaptor.decisions.hosts.host_terms import (
+    charges_whole_units,
     ends_with_units,
     expected_end,
     host_terms,
@@ -24,7 +25,7 @@ from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
-from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -78,13 +79,17 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
 
 
 def _for_whole_units(snapshot: Snapshot, bag: BagFacts, demand: Demand, paced: Paced) -> Demand:
-    """Each request is made for the units that the estimator says, where pilots end with them."""
-    site = snapshot.here
-    if not ends_with_units(bag, snapshot.ledger, site):
+    """Each request lasts for a charging unit at least, which is paid anyway.
+
+    Where pilots end with units, for those that the estimator says.
+    """
+    site, ledger = snapshot.here, snapshot.ledger
+    if not charges_whole_units(ledger, site):
         return msgspec.structs.replace(demand, whole=0)
-    seconds = (paced.advice.units + SPARE_UNITS) * host_terms(snapshot.ledger, site).unit
+    ends = ends_with_units(bag, ledger, site)
+    seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * host_terms(ledger, site).unit
     tr = round_up(math.ceil(seconds), site.rules.time_resolution)
-    return msgspec.structs.replace(demand, whole=tr, longest=tr)
+    return msgspec.structs.replace(demand, whole=tr, longest=tr if ends else demand.longest)
 
 
 def _until_deadline(site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> int | None:
@@ -130,6 +135,12 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     """
     site, now = snapshot.here, snapshot.now
     terms = snapshot.terms[site.name]
+    there = [
+        (bag, each, pilot, slots)
+        for each in sites_of(bag, snapshot.sites)
+        for pilot, slots in staying(each, bag)
+        if pilot.id != but
+    ]
     return Course(
         now=now,
         tasks=bag.tasks,
@@ -140,11 +151,8 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
             running=len(bag.starts),
             starts=sum(bag.starts),
         ),
-        hosts=[
-            hosts
-            for each in sites_of(bag, snapshot.sites)
-            for hosts in _hosts(snapshot, each, bag, host_terms(snapshot.ledger, each), but)
-        ],
+        hosts=[_paid(snapshot, *each) for each in there],
+        lasting=[_lasting(snapshot, *each) for each in there],
         terms=host_terms(snapshot.ledger, site),
         preset=snapshot.presets[bag.spec.prefer or "cheap"],
         hint=bag.spec.runtimes.get(site.name),
@@ -154,20 +162,17 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     )
 
 
-def _hosts(
-    snapshot: Snapshot, site: SiteFacts, bag: BagFacts, terms: HostTerms, but: int | None
-) -> list[Hosts]:
-    """The slots of the bag's pilots at a site, queued and running, with the time that is paid."""
-    found = []
-    for pilot, slots in staying(site, bag):
-        if pilot.id != but:
-            start = pilot_start(pilot, snapshot.now)
-            ends = min(
-                paid_until(pilot, start, terms, snapshot.now),
-                expected_end(bag, snapshot.ledger, site, pilot, snapshot.now),
-            )
-            found.append(Hosts(slots, start + site.rules.pad, ends))
-    return found
+def _lasting(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts, slots: int) -> Hosts:
+    """The slots of a pilot, queued or running, until it is expected to end."""
+    ready = pilot_start(pilot, snapshot.now) + site.rules.pad
+    return Hosts(slots, ready, expected_end(bag, snapshot.ledger, site, pilot, snapshot.now))
+
+
+def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts, slots: int) -> Hosts:
+    """The same, until the end of the unit that is paid."""
+    lasting, start = _lasting(snapshot, bag, site, pilot, slots), pilot_start(pilot, snapshot.now)
+    paid = paid_until(pilot, start, host_terms(snapshot.ledger, site), snapshot.now)
+    return msgspec.structs.replace(lasting, ends=min(lasting.ends, paid))
 
 
 def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:

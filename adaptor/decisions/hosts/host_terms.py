@@ -15,16 +15,23 @@ def host_terms(ledger: Statements, site: SiteFacts) -> HostTerms:
     return terms_for(ledger.tariff(site.name).charging_unit, site.rules.pad)
 
 
+def charges_whole_units(ledger: Statements, site: SiteFacts) -> bool:
+    """Whether time is charged in units that are long beside the start-up of a pilot.
+
+    Where they are shorter, to go on costs less than to start another pilot, and none ends for their sake.
+    """
+    return ledger.tariff(site.name).charging_unit >= host_terms(ledger, site).unit
+
+
 def ends_with_units(bag: BagFacts, ledger: Statements, site: SiteFacts) -> bool:
     """Whether the pilots of a bag end with a charging unit unless there is a reason to go on.
 
-    Where time is charged in smaller units than a pilot needs to start, to go on costs less than to start
-    another one. Bags with a deadline and those that were bought from a quote keep their pilots.
+    Bags with a deadline and those that were bought from a quote keep theirs.
     """
     spec = bag.spec
     if spec.prefer is None or spec.slots or spec.deadline is not None:
         return False
-    return ledger.tariff(site.name).charging_unit >= host_terms(ledger, site).unit
+    return charges_whole_units(ledger, site)
 
 
 def end_takes(site: SiteFacts) -> float:

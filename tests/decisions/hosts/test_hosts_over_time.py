@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
@@ -31,12 +32,14 @@ CLOUD = PaidSite(
 """A site that grants every request at once, by the hour; 5 minutes are lost at the start (§4)."""
 
 
-def requests(bag_runtimes: list[float], prefer: Preference) -> tuple[list[SubmitRequest], float]:
+def requests(
+    bag_runtimes: list[float], site: PaidSite = CLOUD, **wishes: object
+) -> tuple[list[SubmitRequest], float]:
     """All requests that the daemon's decisions make until the bag is done, and what it costs."""
-    cluster = SimulatedSite(CLOUD.place)
-    driver = SimulatedDriver({SITE: cluster}, {SITE: CLOUD.terms}, {SITE: CLOUD.tariff})
+    cluster = SimulatedSite(site.place)
+    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
     world = World({SITE: cluster}, driver)
-    spec = BagSpec(name="", cwd="", output="", environment={}, prefer=prefer)
+    spec = BagSpec(name="", cwd="", output="", environment={}, **wishes)  # type: ignore[arg-type]
     bag = Bag(1, spec, len(bag_runtimes))
     bag.fill()
     driver.broker.keep_apart(1)
@@ -52,9 +55,17 @@ def test_the_daemon_buys_as_the_experiment_does(prefer: Preference) -> None:
     """The world's clock counts whole seconds, and the daemon looks once in each."""
     bag = [float(round(each)) for each in runtimes(IMAGE, 1, 0)]
     published = CloudRun(bag, IMAGE.terms, PREFERENCES[prefer], bought="daemon").finish()
-    made, cost = requests(bag, prefer)
+    made, cost = requests(bag, prefer=prefer)
     hosts = [each.crafted.request.p for each in made]
     assert hosts[0] == (1 if prefer == "balanced" else 3), "it begins with few"
     assert {each.crafted.request.tr for each in made} == {7200}, "one unit, and one in which to go on"
     assert abs(sum(hosts) - published.hosts) <= 0.15 * published.hosts
     assert cost <= 1.3 * published.units
+
+
+def test_for_a_deadline_no_more_is_bought_than_it_needs() -> None:
+    """33 hours of work: no cheaper than by as many hosts of an hour, of which each runs five tasks."""
+    site = msgspec.structs.replace(CLOUD, initial_tr=600.0)
+    made, cost = requests([600.0] * 200, site, deadline=5 * 3600.0)
+    assert min(each.crafted.request.tr for each in made) >= 3600
+    assert cost <= 45
