@@ -68,6 +68,13 @@ class Donor:
     def sees(self, *uses: NodeUse) -> None:
         self.until(lambda: self.uses() == list(uses), f"{uses}", lambda: f"but {self.uses()}")
 
+    def states(self) -> list[JobState]:
+        return [self.report(node).state for node in self.pilots]
+
+    def tells(self, *states: JobState) -> None:
+        """Slurm marks a node as taken a moment before it ends the pilot there."""
+        self.until(lambda: self.states() == list(states), f"{states}", lambda: f"but {self.states()}")
+
     @staticmethod
     def until(condition: Callable[[], bool], what: str, instead: Callable[[], str] = str) -> None:
         give_up = time.monotonic() + DEADLINE
@@ -109,8 +116,7 @@ def test_a_local_job_takes_the_nodes_it_wants_and_no_others(
     submitted = time.time()
     local_job(slurm, "-N2", "--exclusive", does=f"date +%s.%N > {tmp_path}/started; sleep 900")
     donor.sees(TAKEN, TAKEN, IDLE, IDLE)
-    states = [donor.report(node).state for node in donor.pilots]
-    assert states == [JobState.PREEMPTED] * 2 + [JobState.RUNNING] * 2
+    donor.tells(*[JobState.PREEMPTED] * 2, *[JobState.RUNNING] * 2)
     ended = donor.report("n1").end
     assert ended is not None
     assert submitted - 1 <= ended
@@ -127,7 +133,7 @@ def test_a_job_that_wants_little_leaves_donated_nodes_alone_while_other_nodes_ar
     donor.sees(IDLE, IDLE, IDLE, TAKEN)
     local_job(slurm, "-n1")
     donor.until(lambda: donor.uses().count(TAKEN) == 2, "one more node")
-    assert [donor.report(node).state for node in donor.pilots].count(JobState.PREEMPTED) == 1
+    donor.until(lambda: donor.states().count(JobState.PREEMPTED) == 1, "one pilot ends")
 
 
 @pytest.fixture
