@@ -10,6 +10,8 @@ import stat
 from types import TracebackType
 from typing import Any
 
+from adaptor.processes.notes import parse_note
+
 _LARGEST = 65536
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -56,8 +58,8 @@ class UserFolder:
             status = os.fstat(handle)
             if not stat.S_ISREG(status.st_mode) or status.st_uid != self._uid:
                 raise ValueError(f"{name}: is not a file of user {self._uid}")
-            content = json.loads(os.read(handle, _LARGEST))
-        except (OSError, RecursionError) as error:
+            content = parse_note(os.read(handle, _LARGEST))
+        except OSError as error:
             raise ValueError(f"{name}: {error}") from error
         finally:
             os.close(handle)

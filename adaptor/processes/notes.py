@@ -8,11 +8,12 @@ No note ever changes, so a crash leaves nothing to merge.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 JOB = "job"
 START = "start"
@@ -69,7 +70,26 @@ def _written(path: Path, content: dict[str, Any]) -> bool:
 
 def read_note(path: Path) -> Any:
     """Raises OSError, or ValueError for a damaged note."""
+    data = path.read_bytes()
     try:
-        return json.loads(path.read_bytes())
-    except RecursionError as error:  # a bomb of nested lists
+        return parse_note(data)
+    except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def parse_note(data: bytes) -> Any:
+    """Raises ValueError: it is damaged."""
+    try:
+        return json.loads(data, parse_constant=_no_number, parse_float=_number)
+    except RecursionError as error:  # a bomb of nested lists
+        raise ValueError(str(error)) from error
+
+
+def _no_number(word: str) -> NoReturn:
+    """Python's JSON has NaN and Infinity, with which no comparison means anything."""
+    raise ValueError(f"{word} is no number")
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
