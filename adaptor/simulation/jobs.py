@@ -40,6 +40,16 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         # As floating point: exact for any real trace, and without overflow for an absurd one.
         return int(np.dot(self.run.astype(np.float64), self.processors.astype(np.float64)))
 
+    def stretched(self, factor: float) -> Jobs:
+        """With their interarrival times multiplied: below 1 the load is higher (De Rose 2008, §4.4)."""
+        first = int(self.submit[0])
+        submit = first + np.rint((self.submit - first) * factor).astype(np.int64)
+        return msgspec.structs.replace(self, submit=submit)
+
+    def offered_load(self, processors: int) -> float:
+        """The work that the jobs bring, as a share of the processors while jobs come."""
+        return self.area / (processors * max(1, int(self.submit[-1] - self.submit[0])))
+
     def table(self) -> npt.NDArray[np.int64]:
         """(n, 4) int64, C order: submit, run, estimate, processors."""
         columns = (self.submit, self.run, self.estimate, self.processors)

@@ -37,6 +37,14 @@ TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 @mean_option
 @list_option("--heterogeneity", "heterogeneities", (1, 2, 4), "Only bags of these heterogeneities")
 @list_option("--max-pending", "max_pending", (1, 2, 3, 4, 5, 6), "Only these max_pending_requests")
+@click.option(
+    "--stretch",
+    type=click.FloatRange(0.01, 100),
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Of the local jobs' interarrival times: below 1 the load is higher.",
+)
 @click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
 @click.option(
     "--quick",
@@ -64,7 +72,7 @@ def derose(
     Example:
       adaptor replay derose --quick --output quick
       adaptor replay derose --trace sdsc-sp2 --tasks 100,1000 --samples 20
-      adaptor replay derose --trace ctc-sp2-512 --static-maximum --samples 20 --output maximum
+      adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
     """
     from adaptor.extras import require_extra
 

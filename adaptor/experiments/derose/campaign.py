@@ -40,5 +40,5 @@ def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samp
 
 def run_piece(piece: Piece) -> list[Outcome]:
     """Raises TraceError: the trace is at fault."""
-    jobs = load(piece.path, piece.workload.processors)
+    jobs = load(piece.path, piece.workload.processors).stretched(piece.settings.stretch)
     return run_sample(piece.workload, jobs, piece.settings, piece.sample)

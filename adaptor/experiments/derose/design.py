@@ -95,6 +95,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     initial_tr: float = 3600.0
     growth_factor: int = 2
     """The paper says no more than that it is an integer."""
+    stretch: float = 1.0
+    """Factor of the local jobs' interarrival times; the paper has 0.7 for CTC SP2 (§4.4)."""
     static_maximum: bool = False
     """See `Terms.static_maximum`."""
 

@@ -65,6 +65,7 @@ def setting(settings: Settings) -> str:
         f" {settings.initial_tr:,.0f} s, growth factor {settings.growth_factor}, random numbers of seed"
         f" {settings.seed};"
         f"{' static asks for the whole machine always;' if settings.static_maximum else ''}"
+        f"{f' interarrival times × {settings.stretch:g};' if settings.stretch != 1 else ''}"
         " conservative backfilling."
     )
 

@@ -91,19 +91,6 @@ def pieces(traces: Path, settings: Settings, samples: int) -> list[Piece]:
     ]
 
 
-def stretched(jobs: Jobs, factor: float) -> Jobs:
-    """The trace with its interarrival times multiplied."""
-    first = int(jobs.submit[0])
-    return msgspec.structs.replace(
-        jobs, submit=first + np.rint((jobs.submit - first) * factor).astype(np.int64)
-    )
-
-
-def offered_load(jobs: Jobs, processors: int) -> float:
-    """The work that jobs bring, as a share of the processors while jobs come."""
-    return jobs.area / (processors * max(1, int(jobs.submit[-1] - jobs.submit[0])))
-
-
 def submission(jobs: Jobs, piece: Piece) -> int:
     """A random second: the same place of the trace under each load.
 

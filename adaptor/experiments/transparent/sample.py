@@ -17,8 +17,6 @@ from adaptor.experiments.transparent.design import (
     WATCHED,
     Piece,
     Strategy,
-    offered_load,
-    stretched,
     submission,
 )
 from adaptor.simulation.cluster import Simulation
@@ -76,7 +74,7 @@ def trace(path: Path, processors: int, factor: float) -> tuple[Jobs, Array]:
     Raises:
         TraceError: the trace cannot be read or leaves no job.
     """
-    jobs = stretched(load(path, processors), factor)
+    jobs = load(path, processors).stretched(factor)
     alone = Simulation(jobs, processors, "conservative")
     alone.finish()
     return jobs, alone.starts()
@@ -106,7 +104,7 @@ def run_piece(piece: Piece, make: BagFactory = bag_of) -> list[Outcome]:
                 Outcome(
                     trace=piece.workload.key,
                     load=piece.load,
-                    offered=offered_load(jobs, processors),
+                    offered=jobs.offered_load(processors),
                     sample=piece.sample,
                     **_kind(kind),
                     strategy=strategy,

@@ -83,6 +83,15 @@ def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
     assert "whole machine always" in (tmp_path / "maximum" / "report.html").read_text()
 
 
+def test_the_load_may_be_higher_than_the_traces(traces, tmp_path):
+    arguments = ("--trace", "ctc-sp2-512", "--samples", "2", "--max-pending", "1")
+    for output, more in (("as-it-is", ()), ("loaded", ("--stretch", "0.05"))):
+        derose(traces, tmp_path / output, *arguments, *more)
+    usual, loaded = (rows_of(tmp_path / output / "results.csv") for output in ("as-it-is", "loaded"))
+    assert max(int(row["submitted"]) for row in loaded) < max(int(row["submitted"]) for row in usual)
+    assert "interarrival times × 0.05" in (tmp_path / "loaded" / "report.html").read_text()
+
+
 def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     arguments = ("--trace", "sdsc-sp2", "--max-pending", "2")
