@@ -91,6 +91,10 @@ class Bag:
         if state is TaskState.WAITING:
             self._line(task).append(task)
 
+    def has(self, task: int) -> bool:
+        """Whether there is such a task; a worker may speak of others."""
+        return 0 <= task < self.total
+
     def state(self, task: int) -> TaskState:
         return _STATES[self._states[task]]
 

@@ -60,7 +60,8 @@ def _died_together(state: SchedulingState, worker: Worker, at: float) -> bool:
 
 def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: Loss) -> None:
     bags = state.bags
-    again = any(key.bag in bags and not bags[key.bag].state(key.task).ended for key in suspects)
+    known = [key for key in suspects if key.bag in bags and bags[key.bag].has(key.task)]
+    again = any(not bags[key.bag].state(key.task).ended for key in known)
     state.changes.deaths.append(WorkerDied(site, loss.pilot, remark(suspects, loss, again=again)))
 
 

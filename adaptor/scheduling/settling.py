@@ -72,7 +72,7 @@ def give_up(
     """
     held = state.let_go(worker, key)
     bag = state.bags.get(key.bag)
-    if bag is None:
+    if bag is None or not bag.has(key.task):
         return
     started = held.started if held else None
     wall = now - started if started is not None else None

@@ -236,7 +236,7 @@ class SchedulingState:
     def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
         """Take back or abort an attempt that a worker holds and that the broker gave up or does not know."""
         bag = self.bags.get(key.bag)
-        if bag is None or bag.state(key.task).ended or not bag.expects(key.task, key.attempt):
+        if bag is None or not bag.expects(key.task, key.attempt) or bag.state(key.task).ended:
             worker.held[key] = HeldLease(leased=now, cpus=0)
             self.abort(worker, key)
             return

@@ -414,3 +414,15 @@ def test_where_a_copy_of_a_new_suspect_runs_no_other_task_joins_it(world: World)
     world.finish(first)
     world.report(first)
     assert len(tasks_of(first)) == 2
+
+
+def test_a_worker_that_dies_with_a_task_that_no_bag_has_breaks_nothing(world: World) -> None:
+    """Found by the fuzz campaign: a Hello that holds task 2147483648."""
+    bag = world.submit(1)
+    player = world.join("w", processors=1)
+    player.running[AttemptKey(bag, 2**31, 1)] = player.running[AttemptKey(bag, -1, 1)] = world.now
+    world.greet(player)
+    world.report(player)
+    world.lose(player)
+    world.finish(world.join("v", processors=1))
+    assert world.states(bag) == ["done"]
