@@ -29,6 +29,11 @@ class Call(Generic[T]):
     def ended(self) -> bool:
         return self._ended.is_set()
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended by raising."""
+        return self.ended and self._error is not None
+
     def wait(self, seconds: float) -> bool:
         """Returns whether it has ended, after `seconds` at most."""
         return self._ended.wait(seconds)

@@ -82,9 +82,14 @@ class _Folder:
         self.thread.carry_out(calls)
 
     def open(self, held: HeldTask) -> Call[TaskFiles]:
-        """Have an attempt's files opened, unless it was prepared."""
-        if held.key not in self.prepared:
-            self.prepare([held])
+        """Have an attempt's files opened, unless they are already.
+
+        What was missing ahead of the start may be there by now.
+        """
+        ahead = self.prepared.pop(held.key, None)
+        if ahead is not None and not (self.answers(ahead) and ahead.failed):
+            return ahead
+        self.prepare([held])
         return self.prepared.pop(held.key)
 
     def tidy(self) -> None:

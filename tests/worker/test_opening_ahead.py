@@ -80,3 +80,20 @@ def test_nothing_is_opened_ahead_where_attempts_take_longer(
     tasks.return_queue()
     Path(bag.cwd, "over").touch()
     tend_until(tasks, lambda: tasks.idle)
+
+
+def test_a_folder_that_was_missing_ahead_may_be_there_at_the_start(tasks: Tasks, bag: BagContext) -> None:
+    """The first two make what the others start in, as they could without anything opened ahead."""
+    made = f"{bag.cwd}/made"
+    for n in range(1, MANY + 1):
+        first = n <= 2
+        command = f"mkdir -p {made}" if first else "true"
+        tasks.accept(Lease(AttemptKey(1, n, 1), command, 0.0, cwd=None if first else made))
+    tasks.runner.prepare(tasks.slots.queue.values())
+    tend_until(tasks, lambda: (Path(bag.output) / "2.out").exists())
+    limit = time.monotonic() + 20
+    while len(tasks.outbox) < MANY:
+        assert time.monotonic() < limit
+        tasks.tend(time.monotonic())
+        tasks.start(time.monotonic(), 0.0)
+    assert {result.ending for result in tasks.outbox.results()} == {Ending.EXITED}
