@@ -17,6 +17,10 @@ PresetName = Literal[
 ]
 
 
+_CHANGED = ("creation_ratio", "increase_ratio", "willing_to_pay")
+"""Keys that change what a preset says of the same name."""
+
+
 class PreferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None: as the preset has it."""
 
@@ -39,7 +43,7 @@ def check_preferences(config: PreferencesConfig, fail: Fail) -> None:
         if preset.certainty is None:
             continue
         chosen: PreferenceConfig = getattr(config, word)
-        for key in ("creation_ratio", "increase_ratio", "willing_to_pay"):
+        for key in _CHANGED:
             if getattr(chosen, key) is not None:
                 fail(
                     f"$.preferences.{word}.{key}",
@@ -55,10 +59,6 @@ def presets_of(config: PreferencesConfig) -> dict[str, Preset]:
     found = {}
     for word, usual in PREFERENCES.items():
         chosen: PreferenceConfig = getattr(config, word)
-        changes = {
-            key: value
-            for key in ("creation_ratio", "increase_ratio", "willing_to_pay")
-            if (value := getattr(chosen, key)) is not None
-        }
+        changes = {key: value for key in _CHANGED if (value := getattr(chosen, key)) is not None}
         found[word] = msgspec.structs.replace(PRESETS[chosen.preset] if chosen.preset else usual, **changes)
     return found

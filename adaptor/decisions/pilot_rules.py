@@ -42,7 +42,7 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield WithdrawStuck(pilot.id, f"the scheduler would never start it: {pilot.never}")
         elif why := why_overdue(site, snapshot.queue, pilot):
             yield WithdrawStuck(pilot.id, why)
-        if (why := why_forsaken(site, pilot, now)) or (why := why_not_another_unit(snapshot, site, pilot)):
+        if why := why_forsaken(site, pilot, now) or why_not_another_unit(snapshot, site, pilot):
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cache
 
 import msgspec
 
@@ -51,19 +53,21 @@ def forecast(known: BagKnowledge) -> Forecast:
         return Forecast(Estimate(known.charged, known.charged, known.charged), at, work)
     residuals = Residuals(known.finished)
     ending = sum(each.end < each.last_end for each in known.pilots)
-    courses = [PilotCourse(known.gone_on(count), residuals, longest, work) for count in range(ending + 1)]
-    course = courses[0]
+
+    @cache
+    def course(going: int) -> PilotCourse:
+        return PilotCourse(known.gone_on(going), residuals, longest, work)
+
+    def enough(rest: Rest) -> PilotCourse:
+        """With as many pilots that go on as the work needs."""
+        return course(bisect_left(range(ending), True, key=lambda going: course(going).has_time_for(rest)))
+
     draw = random.Random(1)  # noqa: S311
-    cases = [_enough(courses, rest).of(rest, draw) for rest in rests]
+    cases = [enough(rest).of(rest, draw) for rest in rests]
     cost = estimate(known.charged + each.cost for each in cases)
-    least = known.charged + known.rate * max(0.0, work.low - course.paid)
+    least = known.charged + known.rate * max(0.0, work.low - course(0).paid)
     cost = Estimate(least, max(least, cost.value), max(least, cost.high))
     return Forecast(cost, _end(known, work, cases) if known.pilots else None, work)
-
-
-def _enough(courses: Sequence[PilotCourse], rest: Rest) -> PilotCourse:
-    """With as many pilots that go on as the work needs."""
-    return next((each for each in courses if each.has_time_for(rest)), courses[-1])
 
 
 def _end(known: BagKnowledge, work: Estimate, cases: Sequence[Case]) -> Estimate:

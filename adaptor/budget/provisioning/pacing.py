@@ -130,22 +130,18 @@ def _decided(course: Course, pace: Pace) -> Pace:
     """
     finished, periodic = course.sums.finished, course.now >= pace.next_look
     if not finished and not course.hosts:
-        return _with(pace, _first(course))
+        return msgspec.structs.replace(pace, allowed=_first(course))
     if finished <= pace.finished and not periodic and course.hosts:
         return pace
     growth = course.preset.increase_ratio
     ratio = 1 - (1 - pace.ratio) * (1 - growth) ** max(0, finished - pace.finished - 1)
-    found = hosts_to_buy(_situation(course), course.preset, ratio, corrected=periodic)
+    found = hosts_to_buy(situation_of(course), course.preset, ratio, corrected=periodic)
     if found.grows and (finished > pace.finished or (periodic and course.preset.published == 2011)):
         ratio += (1 - ratio) * growth
     next_look = pace.next_look
     while next_look <= course.now:
         next_look += CORRECTION_PERIOD * course.terms.unit
     return Pace(finished=finished, ratio=ratio, next_look=next_look, allowed=found.advice)
-
-
-def _with(pace: Pace, advice: Advice) -> Pace:
-    return msgspec.structs.replace(pace, allowed=advice)
 
 
 def _first(course: Course) -> Advice:
@@ -161,7 +157,8 @@ def _first(course: Course) -> Advice:
     return Advice(hosts, found.reason, units_for(terms, max(course.hint, course.needed)))
 
 
-def _situation(course: Course) -> Situation:
+def situation_of(course: Course) -> Situation:
+    """The course as A²HA sees it."""
     return Situation(
         now=course.now,
         tasks=course.tasks,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
-from adaptor.budget.provisioning.a2ha import Situation, goes_on
+from adaptor.budget.provisioning.a2ha import goes_on
+from adaptor.budget.provisioning.pacing import situation_of
 from adaptor.decisions.hosts.aims import course_of
 from adaptor.decisions.hosts.host_terms import end_takes, ends_with_units, host_terms, paid_until
 from adaptor.decisions.requests import slots_of
@@ -39,12 +39,6 @@ def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts)
 def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: PilotFacts) -> int:
     """Its running tasks that should go on."""
     course = course_of(snapshot, bag, but=pilot.id)
-    others = Situation(
-        now=snapshot.now,
-        tasks=course.tasks,
-        runtimes=Runtimes(course.sums),
-        hosts=course.hosts,
-        terms=course.terms,
-    )
+    others = situation_of(course)
     starts = bag.by_pilot.get(pilot.id, ())
     return sum(goes_on(others, course.preset, snapshot.now - start) for start in starts)

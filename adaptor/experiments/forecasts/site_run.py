@@ -83,13 +83,7 @@ def run_bag(
         runtimes: seconds, in the order in which tasks are taken.
         moments: numbers of finished tasks at which to keep what is known then.
     """
-    cluster = SimulatedSite(site.place)
-    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
-    world = World({SITE: cluster}, driver)
-    bag = Bag(_BAG, BagSpec(name="", cwd="", output="", environment={}, prefer=prefer), len(runtimes))
-    bag.fill()
-    driver.broker.keep_apart(_BAG)
-    world.add_bag(bag, lambda key, _site: Attempt(runtimes[key.task]))
+    driver, world, bag = submitted(runtimes, site, prefer=prefer)
     left, told = sorted(moments), []
     while not bag.ended or driver.ledger.open_pilots:
         world.go_on(_LONGEST)
@@ -98,6 +92,25 @@ def run_bag(
             told.append(_knowledge(driver, bag, float(world.now)))
     cost = driver.ledger.of_bag(_BAG).used / 1e6
     return Outcome(cost=cost, end=max(each.at for each in world.ended), told=tuple(told))
+
+
+def submitted(
+    runtimes: Sequence[float],
+    site: PaidSite,
+    *,
+    prefer: Preference | None = None,
+    deadline: float | None = None,
+) -> tuple[SimulatedDriver, World, Bag]:
+    """A bag that was submitted at the site just now, who decides for it, and the world."""
+    cluster = SimulatedSite(site.place)
+    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
+    world = World({SITE: cluster}, driver)
+    spec = BagSpec(name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline)
+    bag = Bag(_BAG, spec, len(runtimes))
+    bag.fill()
+    driver.broker.keep_apart(_BAG)
+    world.add_bag(bag, lambda key, _site: Attempt(runtimes[key.task]))
+    return driver, world, bag
 
 
 def _knowledge(driver: SimulatedDriver, bag: Bag, now: float) -> BagKnowledge:

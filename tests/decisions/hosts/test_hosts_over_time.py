@@ -5,19 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.experiments.a2ha.bags import IMAGE, runtimes
 from adaptor.experiments.a2ha.simulation import CloudRun
-from adaptor.experiments.forecasts.site_run import SITE, PaidSite
+from adaptor.experiments.forecasts.site_run import PaidSite, submitted
 from adaptor.model import Limits, Preference
-from adaptor.scheduling.bag import Bag
-from adaptor.simulation.scene.driver import SimulatedDriver
-from adaptor.simulation.scene.site import SimulatedSite
-from adaptor.simulation.scene.world import World
-from adaptor.simulation.worker import Attempt
 
 CLOUD = PaidSite(
     tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=3600),
@@ -33,21 +27,18 @@ CLOUD = PaidSite(
 
 
 def requests(
-    bag_runtimes: list[float], site: PaidSite = CLOUD, **wishes: object
+    bag_runtimes: list[float],
+    site: PaidSite = CLOUD,
+    *,
+    prefer: Preference | None = None,
+    deadline: float | None = None,
 ) -> tuple[list[SubmitRequest], float]:
     """All requests that the daemon's decisions make until the bag is done, and what it costs."""
-    cluster = SimulatedSite(site.place)
-    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
-    world = World({SITE: cluster}, driver)
-    spec = BagSpec(name="", cwd="", output="", environment={}, **wishes)  # type: ignore[arg-type]
-    bag = Bag(1, spec, len(bag_runtimes))
-    bag.fill()
-    driver.broker.keep_apart(1)
-    world.add_bag(bag, lambda key, _site: Attempt(bag_runtimes[key.task]))
+    driver, world, bag = submitted(bag_runtimes, site, prefer=prefer, deadline=deadline)
     while not bag.ended or driver.ledger.open_pilots:
         world.go_on(10**9)
     made = [each.action for each in driver.log if isinstance(each.action, SubmitRequest)]
-    return made, driver.ledger.of_bag(1).used / 1e6
+    return made, driver.ledger.of_bag(bag.id).used / 1e6
 
 
 @pytest.mark.parametrize("prefer", ["balanced", "cheap"])
