@@ -12,6 +12,7 @@ import pytest
 from backends.base import SchedulerError
 from backends.commands import CommandHung, Commands
 from backends.slurm.environment import asking_environment, submitting_environment
+from tests.living import is_alive
 
 Fake = Callable[[str, str], Path]
 OWN = {
@@ -81,7 +82,7 @@ def test_a_command_that_hangs_is_killed_with_its_children(fake: Fake, tmp_path: 
         commands(1.0).ask("squeue")
     child = int((tmp_path / "child").read_text())
     give_up = time.monotonic() + 20
-    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+    while is_alive(child):
         assert time.monotonic() < give_up, "the child lives on"
         time.sleep(0.05)
 

@@ -30,6 +30,7 @@ from tests.campaign.lender import LenderLab, folder_for_all
 from tests.campaign.lending_scene import lending_scene
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.e2e.lab import until
+from tests.living import oldest_child
 
 JOB = """#!/bin/sh
 touch {folder}/started.{name}
@@ -195,9 +196,10 @@ class _Campaign:
             return None
         try:
             keeper = psutil.Process(use["keeper"]["pid"])
-            return keeper, min(keeper.children(), key=psutil.Process.create_time)
-        except (psutil.NoSuchProcess, ValueError):
+            worker = oldest_child(keeper)
+        except psutil.NoSuchProcess:
             return None
+        return None if worker is None else (keeper, worker)
 
     def _look(self, node: str) -> set[str]:
         """The processes of the bag that live on a node."""

@@ -22,6 +22,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.throwaway import ClusterError
 from tests.e2e.lab import Lab
+from tests.living import is_alive
 
 BAG = 1
 
@@ -100,7 +101,7 @@ class World:
         found = []
         for process in psutil.process_iter():
             with contextlib.suppress(psutil.Error, OSError):
-                if process.status() == psutil.STATUS_ZOMBIE:
+                if not is_alive(process):
                     continue
                 variables = Path(f"/proc/{process.pid}/environ").read_bytes().decode(errors="replace")
                 if (

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.living import is_alive
+
 
 def dying_with_us() -> list[str]:
     """The beginning of a daemon's command line: it must not outlive a test run that was killed."""
@@ -59,20 +61,12 @@ def kill_all(processes: Iterable[psutil.Process], patience: float = 5.0) -> None
         with contextlib.suppress(psutil.Error):
             process.kill()
     deadline = time.monotonic() + patience
-    while any(_alive(process) for process in doomed) and time.monotonic() < deadline:
+    while any(is_alive(process) for process in doomed) and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
 def end_all(find: Callable[[], Iterable[psutil.Process]], patience: float = 10.0) -> None:
     """Kill what is found until nothing is: what forks or execs during one look escapes that look."""
     deadline = time.monotonic() + patience
-    while (found := [process for process in find() if _alive(process)]) and time.monotonic() < deadline:
+    while (found := [process for process in find() if is_alive(process)]) and time.monotonic() < deadline:
         kill_all(found)
-
-
-def _alive(process: psutil.Process) -> bool:
-    # A zombie is as good as gone; whoever started it may take its time to notice.
-    try:
-        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.Error:
-        return False

@@ -17,6 +17,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions, Partition
 from tests.clusters.throwaway import ClusterError
+from tests.living import is_alive
 
 pytestmark = [
     pytest.mark.slurm,
@@ -29,12 +30,6 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < give_up, what
         time.sleep(0.1)
-
-
-def _alive(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.is_running() and bool(process.status() != psutil.STATUS_ZOMBIE)
-    return False
 
 
 def _of(cluster: ThrowawaySlurm) -> set[psutil.Process]:
@@ -62,7 +57,7 @@ def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
         started = {*_of(cluster), detached_one}
     assert not cluster.root.exists()
     assert len(started) > 4, "munged, slurmctld, two slurmd and the job"
-    assert [process for process in started if _alive(process)] == []
+    assert [process for process in started if is_alive(process)] == []
 
 
 def test_the_controller_and_nodes_can_go_and_come_back() -> None:

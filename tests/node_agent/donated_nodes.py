@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from adaptor.config.donation import DonationConfig
@@ -44,10 +43,6 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         if time.monotonic() > give_up:
             pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
         time.sleep(0.02)
-
-
-def lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 class DonatedNodes:

@@ -17,7 +17,8 @@ from adaptor.node_agent.use import marker
 from adaptor.processes.trees import find
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SubmitRefused
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a folder to somebody else")
 
@@ -88,10 +89,10 @@ def test_what_a_killed_keeper_left_is_cleared_away_by_the_next(nodes: DonatedNod
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done")
     (worker,) = psutil.Process(nodes.keeper()).children()
     os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
-    assert lives(worker.pid)
+    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
+    assert is_alive(worker.pid)
     nodes.lend("n1")
-    wait_until(lambda: not lives(worker.pid), "the old worker is dead")
+    wait_until(lambda: not is_alive(worker.pid), "the old worker is dead")
     report = nodes.report(tag)
     assert (report.state, report.reason) == (JobState.NODE_FAILED, "its keeper was killed")
 

@@ -12,7 +12,8 @@ import pytest
 
 from adaptor.node_agent.use import marker
 from adaptor.processes.identity import own_identity, start_ticks
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 from tests.node_agent.users import OTHER, USER, as_user, forged, lend_as, needs_root, open_to_all
 
 pytestmark = needs_root
@@ -31,7 +32,7 @@ def test_root_frees_a_node_of_all_users(open_nodes: DonatedNodes) -> None:
     done = open_nodes.reclaim("n1", "--job=2")
     for tag, keeper in leases:
         assert tag in done.stdout
-        assert not lives(keeper)
+        assert not is_alive(keeper)
     (end,) = open_nodes.folder.glob(f"home-{USER}-n1/*.end.json")
     assert json.loads(end.read_text())["state"] == "preempted"
     assert end.stat().st_uid == USER
@@ -48,7 +49,7 @@ def test_a_user_does_not_end_the_use_of_another(open_nodes: DonatedNodes) -> Non
     _, keeper = lend_as(open_nodes, USER)
     done = as_user(open_nodes.reclaim_words("n1"), OTHER)
     assert "not in use" in done.stdout
-    assert lives(keeper)
+    assert is_alive(keeper)
 
 
 def test_a_record_that_names_the_process_of_somebody_else(open_nodes: DonatedNodes) -> None:
@@ -88,7 +89,7 @@ def test_a_pipe_in_the_place_of_a_record_holds_nobody_up(open_nodes: DonatedNode
     os.chown(open_nodes.runtime / str(OTHER), OTHER, OTHER)
     _, keeper = lend_as(open_nodes, OTHER)
     open_nodes.reclaim("n1", "--job=1")
-    assert not lives(keeper)
+    assert not is_alive(keeper)
 
 
 def test_a_folder_that_is_not_its_users_is_not_looked_at(open_nodes: DonatedNodes) -> None:
@@ -117,7 +118,7 @@ def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: Donated
     for uid in range(2000, 2100):
         (nodes.runtime / str(uid)).mkdir()
     nodes.reclaim("n1", "--job=5", f"--user={OTHER}")
-    assert not lives(keeper)
+    assert not is_alive(keeper)
     assert not (nodes.runtime / str(OTHER)).exists(), "root makes nothing there for anybody"
 
 
@@ -127,4 +128,4 @@ def test_a_process_of_root_is_never_signalled_by_a_users_record(open_nodes: Dona
     (worker,) = psutil.Process(keeper).children()
     assert worker.uids().real == USER
     open_nodes.reclaim("n1")
-    wait_until(lambda: not lives(worker.pid), "the worker is dead")
+    wait_until(lambda: not is_alive(worker.pid), "the worker is dead")

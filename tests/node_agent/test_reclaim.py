@@ -13,7 +13,8 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 _GREEDY = """
 import signal, time
@@ -40,7 +41,7 @@ def test_a_worker_that_heeds_sigterm_leaves_at_once(nodes: DonatedNodes) -> None
 def test_tasks_that_ignore_signals_and_flee_are_gone(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     nodes.reclaim()
-    assert not any(lives(pid) for pid in pids)
+    assert not any(is_alive(pid) for pid in pids)
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
@@ -50,7 +51,7 @@ def test_a_task_that_has_filled_its_memory_is_gone(nodes: DonatedNodes) -> None:
     wait_until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
     (worker,) = psutil.Process(nodes.keeper()).children()
     nodes.reclaim()
-    assert not lives(worker.pid)
+    assert not is_alive(worker.pid)
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
@@ -59,7 +60,7 @@ def test_other_nodes_of_the_same_machine_go_on(nodes: DonatedNodes) -> None:
     other = nodes.lend("n2")
     nodes.reclaim("n1")
     assert nodes.report(other).state is JobState.RUNNING
-    assert lives(nodes.keeper("n2"))
+    assert is_alive(nodes.keeper("n2"))
 
 
 def test_a_stopped_keeper(nodes: DonatedNodes) -> None:
@@ -67,7 +68,7 @@ def test_a_stopped_keeper(nodes: DonatedNodes) -> None:
     keeper = nodes.keeper()
     os.kill(keeper, signal.SIGSTOP)
     nodes.reclaim()
-    assert not any(lives(pid) for pid in [keeper, *pids])
+    assert not any(is_alive(pid) for pid in [keeper, *pids])
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 
@@ -86,7 +87,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
     finally:
         deaf.kill()
     assert "its processes were killed" in done.stderr
-    assert not lives(keeper["pid"])
+    assert not is_alive(keeper["pid"])
     assert nodes.report(tag).end is not None
 
 
@@ -103,8 +104,8 @@ def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | Non
     else:
         record.write_text(damage)
     nodes.reclaim()
-    assert not lives(worker.pid)
-    wait_until(lambda: not lives(keeper), "the keeper has left")
+    assert not is_alive(worker.pid)
+    wait_until(lambda: not is_alive(keeper), "the keeper has left")
     assert nodes.report(tag).state is JobState.PREEMPTED
     nodes.lend("n1")
 
@@ -112,17 +113,17 @@ def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | Non
 def test_a_killed_keeper_leaves_nothing_behind(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
+    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     # What has shed its environment and lost all its ancestors cannot be known for ours any more.
     marked = [pid for pid in pids if "ADAPTOR_SUPERVISED" in psutil.Process(pid).environ()]
     done = nodes.reclaim("n1", "--job=3")
     assert marked
-    assert not any(lives(pid) for pid in marked)
+    assert not any(is_alive(pid) for pid in marked)
     assert "did not end it" in done.stderr
     wait_until(lambda: nodes.report(tag).end is not None, "its end was written down")
     assert nodes.report(tag).state is JobState.PREEMPTED
     for pid in pids:
-        if lives(pid):
+        if is_alive(pid):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -135,7 +136,7 @@ def test_two_reclaims_at_once(nodes: DonatedNodes) -> None:
     assert [each.wait(30) for each in both] == [0, 0]
     for each in both:
         each.communicate()
-    assert not any(lives(pid) for pid in pids)
+    assert not any(is_alive(pid) for pid in pids)
     assert nodes.report(tag).state is JobState.PREEMPTED
 
 

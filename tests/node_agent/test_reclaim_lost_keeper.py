@@ -17,7 +17,8 @@ import pytest
 
 from adaptor.node_agent import free_node
 from adaptor.processes.identity import own_identity, start_ticks
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 from tests.node_agent.users import DEAF, USER, as_user, forged, lend_and_lose_keeper, needs_root, open_to_all
 
 pytestmark = needs_root
@@ -70,7 +71,7 @@ def test_a_stopped_worker_of_another_user_is_found(open_nodes: DonatedNodes) -> 
     tag, worker = lend_and_lose_keeper(open_nodes)
     below = [each.pid for each in worker.children(recursive=True)]
     done = take_back(open_nodes)
-    assert not any(lives(pid) for pid in [worker.pid, *below])
+    assert not any(is_alive(pid) for pid in [worker.pid, *below])
     assert f"freed of {tag}" in done.stdout
     assert "did not end it" in done.stderr
 
@@ -78,7 +79,7 @@ def test_a_stopped_worker_of_another_user_is_found(open_nodes: DonatedNodes) -> 
 def test_the_lender_himself_needs_no_right_but_his_own(open_nodes: DonatedNodes) -> None:
     tag, worker = lend_and_lose_keeper(open_nodes)
     done = as_user([*open_nodes.reclaim_words("n1", f"--cancel={tag}", "--timeout=4")])
-    assert not lives(worker.pid)
+    assert not is_alive(worker.pid)
     assert f"freed of {tag}" in done.stdout
     assert "may not have left" not in done.stderr
 
@@ -96,7 +97,7 @@ def test_processes_that_are_hard_to_see(open_nodes: DonatedNodes, code: str) -> 
 
 
 def is_hard_to_see(pid: int) -> bool:
-    return has_threads(pid) and (not lives(pid) or os.stat(f"/proc/{pid}/environ").st_uid == 0)
+    return has_threads(pid) and (not is_alive(pid) or os.stat(f"/proc/{pid}/environ").st_uid == 0)
 
 
 def has_threads(pid: int) -> bool:
@@ -112,13 +113,13 @@ def test_where_it_may_not_look_it_does_not_say_freed(open_nodes: DonatedNodes) -
     """As root in a container, which may not examine processes of other groups."""
     tag, worker = lend_and_lose_keeper(open_nodes)
     done = take_back(open_nodes, preexec_fn=lose_the_right_to_look)
-    assert lives(worker.pid)
+    assert is_alive(worker.pid)
     assert "freed" not in done.stdout
     assert f"{tag} may not have left: no environment can be read of" in done.stderr
     assert str(worker.pid) in done.stderr
     done = take_back(open_nodes)  # it was not forgotten
     assert f"freed of {tag}" in done.stdout
-    assert not lives(worker.pid)
+    assert not is_alive(worker.pid)
     assert "not in use" in take_back(open_nodes).stdout
 
 
@@ -132,11 +133,11 @@ def test_what_has_shed_its_environment_is_mentioned(open_nodes: DonatedNodes) ->
     tag, worker = lend_and_lose_keeper(open_nodes, command)
     pid = int((open_nodes.folder / f"home-{USER}-n1" / "pid").read_text())
     done = take_back(open_nodes)
-    assert not lives(worker.pid)
+    assert not is_alive(worker.pid)
     assert "freed" not in done.stdout
     assert f"no environment can be read of {pid}" in done.stderr
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not lives(pid), "it is dead")
+    wait_until(lambda: not is_alive(pid), "it is dead")
     assert f"freed of {tag}" in take_back(open_nodes).stdout
 
 
@@ -146,7 +147,7 @@ def test_what_stayed_in_the_session_of_a_task_is_found(open_nodes: DonatedNodes)
     pid = int((open_nodes.folder / f"home-{USER}-n1" / "pid").read_text())
     worker.kill()
     assert f"freed of {tag}" in take_back(open_nodes).stdout
-    assert not lives(pid)
+    assert not is_alive(pid)
 
 
 def test_a_chain_of_forks_is_ended(open_nodes: DonatedNodes) -> None:
@@ -196,7 +197,7 @@ def test_a_lender_cannot_end_what_frees_the_node_of_him(open_nodes: DonatedNodes
     finally:
         hunter.kill()
         hunter.wait()
-    assert not lives(worker.pid)
+    assert not is_alive(worker.pid)
     assert "not in use" not in done.stdout
 
 

@@ -18,7 +18,8 @@ import pytest
 
 import adaptor
 from adaptor.node_agent.order import Order
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive, names_below, oldest_child
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 USER = 100_000 + 2 * (os.getpid() % 100_000)
 """Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
@@ -89,11 +90,12 @@ def lend_and_lose_keeper(nodes: DonatedNodes, command: str = DEAF) -> tuple[str,
     nodes.reclaim("n1", "--job=1", f"--user={USER}", f"--user={OTHER}")
     nodes.reclaim("n1", "--job=1", "--offer")
     tag, keeper = lend_as(nodes, USER, command=command)
-    worker = min(psutil.Process(keeper).children(), key=psutil.Process.create_time)  # others it adopted
-    wait_until(lambda: "sleep" in {each.name() for each in worker.children(recursive=True)}, "it has begun")
+    worker = oldest_child(psutil.Process(keeper))
+    assert worker is not None
+    wait_until(lambda: "sleep" in names_below(worker), "it has begun")
     worker.send_signal(signal.SIGSTOP)
     os.kill(keeper, signal.SIGKILL)
-    wait_until(lambda: not lives(keeper), "the keeper is dead")
+    wait_until(lambda: not is_alive(keeper), "the keeper is dead")
     return tag, worker
 
 

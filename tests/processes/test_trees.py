@@ -25,6 +25,7 @@ from adaptor.processes.trees import (
     trees_of,
     wait_for_death,
 )
+from tests.living import is_alive
 
 _FAMILY = "env -i sh -c 'echo $$; sleep 1000 & echo $!; wait' & echo $!; wait"
 """Its descendants do not carry the marker."""
@@ -213,7 +214,7 @@ def living_below() -> dict[int, int]:
     found = {}
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_ZOMBIE:
+            if is_alive(process):
                 found[process.pid] = process.ppid()
     return found
 

@@ -14,6 +14,7 @@ import pytest
 
 from adaptor.node_agent.runtime_folder import UnsafeError, own_folder
 from tests.e2e.lab import until
+from tests.living import is_alive
 from tests.security.probe import probe
 from tests.security.world import MALLORY, World, as_mallory
 
@@ -108,7 +109,7 @@ def claimed_marker(world: World) -> None:
     os.close(reading)
     until(lambda: psutil.Process(child).name() == "cat", "it runs", timeout=20)
     world.well()
-    assert psutil.Process(child).status() != psutil.STATUS_ZOMBIE
+    assert is_alive(child)
     os.close(writing)
     os.waitpid(child, 0)
 

@@ -5,20 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import psutil
-
-
-def alive(pid: int) -> bool:
-    """A zombie is not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def gone(pid: int) -> bool:
-    return not alive(pid)
-
 
 def read_pids(path: Path, count: int) -> list[int]:
     """Wait until so many numbers of processes are in the file."""

@@ -13,8 +13,9 @@ import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Result, Welcome
 from adaptor.worker.tasks import MOMENT
+from tests.living import is_alive
 from tests.worker.fake_daemon import Harness, key, task
-from tests.worker.processes_of_tests import alive, gone, read_pids
+from tests.worker.processes_of_tests import read_pids
 
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
 
@@ -49,7 +50,7 @@ def test_tasks_that_ignore_sigterm_are_killed_within_the_grace_time(harness: Har
     assert harness.exit_code(worker) == 0
     result = harness.daemon.results[key(1)]
     assert (result.ending, result.signal) == (Ending.ENDED, signal.SIGKILL)
-    assert gone(pid)
+    assert not is_alive(pid)
 
 
 def test_a_task_that_ends_well_after_being_told_to_end_is_not_done(harness: Harness) -> None:
@@ -73,7 +74,7 @@ def test_a_task_that_the_scheduler_signals_before_the_worker_has_not_failed(harn
     worker.send_signal(signal.SIGSTOP)  # so that it sees its own signal last, however slow this machine is
     for pid in tasks:
         os.killpg(pid, signal.SIGTERM)
-    harness.daemon.until(lambda: all(gone(pid) for pid in tasks))
+    harness.daemon.until(lambda: all(not is_alive(pid) for pid in tasks))
     worker.send_signal(signal.SIGTERM)
     worker.send_signal(signal.SIGCONT)
     assert harness.exit_code(worker) == 0
@@ -186,7 +187,7 @@ def test_nothing_that_a_task_has_started_outlives_it(harness: Harness) -> None:
     )
     assert harness.result(key(1)).exit_code == 0
     left = read_pids(pids, 3)
-    harness.daemon.until(lambda: all(gone(pid) for pid in left))
+    harness.daemon.until(lambda: all(not is_alive(pid) for pid in left))
 
 
 def test_what_a_running_task_has_started_lives_on(harness: Harness) -> None:
@@ -202,10 +203,10 @@ def test_what_a_running_task_has_started_lives_on(harness: Harness) -> None:
     pid = read_pids(pids, 1)[0]
     harness.result(key(2))
     harness.result(key(3))
-    assert alive(pid)
+    assert is_alive(pid)
     go.touch()
     harness.result(key(1))
-    harness.daemon.until(lambda: gone(pid))
+    harness.daemon.until(lambda: not is_alive(pid))
 
 
 def test_what_hides_its_origin_is_gone_with_the_worker(harness: Harness) -> None:
@@ -215,10 +216,10 @@ def test_what_hides_its_origin_is_gone_with_the_worker(harness: Harness) -> None
     harness.lease(task(1, "sleep 300"), task(2, f"({hidden}) ; while [ ! -s {pids} ]; do sleep 0.05; done"))
     harness.result(key(2))
     pid = read_pids(pids, 1)[0]
-    assert alive(pid)  # it might be the other task's
+    assert is_alive(pid)  # it might be the other task's
     worker.send_signal(signal.SIGTERM)
     assert harness.exit_code(worker) == 0
-    assert gone(pid)
+    assert not is_alive(pid)
 
 
 def test_started_wrongly(harness: Harness) -> None:

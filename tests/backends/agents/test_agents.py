@@ -21,7 +21,8 @@ from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
 from backends.base import SchedulerError, SubmitUncertain
-from tests.node_agent.donated_nodes import TIMEOUT, DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import TIMEOUT, DonatedNodes, wait_until
 
 
 def test_a_pilot_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
@@ -68,7 +69,7 @@ def test_many_are_ended_at_once(nodes: DonatedNodes) -> None:
     keepers = [nodes.keeper(node) for node in tags]
     ids = [id_of(node, tag) for node, tag in tags.items()]
     nodes.agents.end([*ids, "agent:n9:never.was", ids[0]])
-    assert not any(lives(keeper) for keeper in keepers)
+    assert not any(is_alive(keeper) for keeper in keepers)
     assert {each.state for each in nodes.agents.reports(ids, "-")} == {JobState.CANCELLED}
     nodes.agents.end(ids)
 
@@ -155,7 +156,7 @@ def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: DonatedNodes) -
     """It was started anew in between."""
     tag = nodes.lend("n1")
     os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not lives(nodes.keeper()), "the keeper is dead")
+    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     nodes.end_all()
     (nodes.own / "use@n1").unlink()
     nodes.agents.end([id_of("n1", tag)])
@@ -169,7 +170,7 @@ def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: DonatedNodes) 
     cancelling.start()
     nodes.reclaim("n1", "--job=1")
     cancelling.join()
-    assert not any(lives(pid) for pid in pids)
+    assert not any(is_alive(pid) for pid in pids)
     assert nodes.report(tag).state in (JobState.CANCELLED, JobState.PREEMPTED)
 
 

@@ -17,7 +17,8 @@ from adaptor.reports import JobState
 from backends.base import SubmitRefused
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
 NODES = ("n1", "n2", "n3")
@@ -117,4 +118,4 @@ def test_a_node_that_is_not_donated_starts_its_job(
     (folder / "look-n2.py").unlink()
     wait_until(lambda: not hooked.run(["squeue", "-h"]), "it has ended")
     assert set(states(hooked).values()) == {"idle"}, "no prolog has taken a node out of service"
-    assert lives(os.getpid())
+    assert is_alive(os.getpid())

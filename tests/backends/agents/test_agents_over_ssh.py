@@ -16,7 +16,8 @@ from backends.agents.reports import id_of
 from backends.base import SchedulerError
 from backends.machines.distant import Distant
 from tests.clusters.sshd import ThrowawaySshd
-from tests.node_agent.donated_nodes import DonatedNodes, lives, wait_until
+from tests.living import is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 pytestmark = pytest.mark.ssh
 
@@ -43,9 +44,9 @@ def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path
     try:
         tag, pids = nodes.lend_stubborn()
         wait_until(lambda: not sshd.sessions(), "the connection has ended")
-        assert all(lives(pid) for pid in pids)
+        assert all(is_alive(pid) for pid in pids)
         nodes.agents.end([id_of("n1", tag)])
-        assert not any(lives(pid) for pid in pids)
+        assert not any(is_alive(pid) for pid in pids)
         assert nodes.report(tag).state is JobState.CANCELLED
     finally:
         nodes.end_all()

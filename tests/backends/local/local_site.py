@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from adaptor.config.schema import SiteConfig
@@ -27,10 +26,6 @@ def wait_until(condition: Callable[[], bool], what: str = "the condition") -> No
         if time.monotonic() > give_up:
             pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
         time.sleep(0.02)
-
-
-def lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def written_pid(path: Path) -> int:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from adaptor.reports import JobState
-from tests.backends.local.local_site import KILL_WAIT, LocalSite, lives, wait_until, written_pid
+from tests.backends.local.local_site import KILL_WAIT, LocalSite, wait_until, written_pid
+from tests.living import is_alive
 
 STUBBORN = """
 trap '' TERM
@@ -23,7 +24,7 @@ def test_a_job_is_ended_at_its_time_limit(site: LocalSite) -> None:
     worker = written_pid(site.directory() / "worker")
     report = site.reaches(id, JobState.WALLTIME)
     assert "1 s" in report.reason
-    assert not lives(worker)
+    assert not is_alive(worker)
     assert report.start is not None
     assert report.end is not None
     assert report.end - report.start >= 1
@@ -43,15 +44,15 @@ def test_a_stubborn_worker_is_killed_with_all_that_it_started(site: LocalSite) -
     assert report.start is not None
     assert report.end is not None
     assert report.end - report.start >= 1 + KILL_WAIT
-    assert not lives(worker)
-    assert not lives(fled)
+    assert not is_alive(worker)
+    assert not is_alive(fled)
 
 
 def test_what_a_worker_leaves_behind_is_ended_with_the_job(site: LocalSite) -> None:
     script = 'setsid sh -c "echo \\$\\$ > $ADAPTOR_DIRECTORY/fled; exec sleep 100" & '
     id = site.submit(script + 'until [ -s "$ADAPTOR_DIRECTORY/fled" ]; do sleep 0.01; done')
     site.reaches(id, JobState.COMPLETED)
-    assert not lives(written_pid(site.directory() / "fled"))
+    assert not is_alive(written_pid(site.directory() / "fled"))
 
 
 def test_a_queued_job_is_cancelled_before_it_starts(site: LocalSite) -> None:
@@ -74,7 +75,7 @@ def test_a_running_job_is_cancelled(site: LocalSite, command: str) -> None:
     site.backend.cancel([id])
     report = site.reaches(id, JobState.CANCELLED)
     assert report.start is not None
-    assert not lives(worker)
+    assert not is_alive(worker)
 
 
 def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite]) -> None:
@@ -83,7 +84,7 @@ def test_a_cancel_during_the_prologue_ends_it(make_site: Callable[..., LocalSite
     prologue = written_pid(site.directory() / "prologue")
     site.backend.cancel([id])
     site.reaches(id, JobState.CANCELLED)
-    wait_until(lambda: not lives(prologue))
+    wait_until(lambda: not is_alive(prologue))
 
 
 def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:

@@ -19,7 +19,8 @@ from adaptor.reports import JobReport, JobState
 from adaptor.units import Duration
 from backends.base import SchedulerError
 from backends.local.backend import LocalBackend
-from tests.backends.local.local_site import LocalSite, lives, wait_until, written_pid
+from tests.backends.local.local_site import LocalSite, wait_until, written_pid
+from tests.living import is_alive
 
 SLEEPER = """
 setsid sh -c 'echo $$ > "$ADAPTOR_DIRECTORY/child"; exec sleep 100' &
@@ -68,7 +69,7 @@ def test_a_killed_supervisor_is_a_failed_node_and_nothing_stays(site: LocalSite)
     os.kill(site.supervisor(id), signal.SIGKILL)
     report = site.reaches(id, JobState.NODE_FAILED)
     assert "killed" in report.reason
-    wait_until(lambda: not any(lives(pid) for pid in pids), "the end of what was left")
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the end of what was left")
     assert site.backend.queue_state().running == ()
 
 
@@ -76,7 +77,7 @@ def test_a_worker_leaves_when_its_supervisor_is_killed_while_no_daemon_runs(site
     id = site.submit('echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100')
     worker = written_pid(site.directory() / "worker")
     os.kill(site.supervisor(id), signal.SIGKILL)
-    wait_until(lambda: not lives(worker), "the end of the worker")
+    wait_until(lambda: not is_alive(worker), "the end of the worker")
 
 
 def test_jobs_that_ran_before_a_reboot_have_failed(site: LocalSite) -> None:
@@ -144,7 +145,7 @@ def test_the_processes_of_a_job_with_a_damaged_note_are_ended(site: LocalSite) -
     pids = [written_pid(site.directory() / name) for name in ("worker", "child")]
     (site.state / f"{id}.start.json").write_text("nonsense")
     assert site.backend.jobs([id], "-") == []
-    wait_until(lambda: not any(lives(pid) for pid in pids), "the end of its processes")
+    wait_until(lambda: not any(is_alive(pid) for pid in pids), "the end of its processes")
 
 
 def test_a_submission_that_was_cut_short_is_not_there(site: LocalSite) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from backends.machines.distant import Distant
 from tests.clusters.processes import free_ports
 from tests.clusters.proxy import Proxy
 from tests.clusters.sshd import ThrowawaySshd
+from tests.living import is_alive, names_below
 
 pytestmark = pytest.mark.ssh
 
@@ -107,7 +107,7 @@ def test_leaving_does_not_wait_for_a_machine_that_never_answers(
     monkeypatch.setattr(connection, "CONNECT_TIMEOUT", 600.0)
     proxy.hang()
     thread, caught = in_background(machine.variables)
-    until(lambda: any(process.name() == "ssh" for process in psutil.Process().children()))
+    until(lambda: "ssh" in names_below(psutil.Process()))
 
     def left() -> bool:
         machine.close()
@@ -135,7 +135,7 @@ def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd) -> None
         assert links
         command_line = links[0].cmdline()
         daemon.kill()
-    until(lambda: not any(link.is_running() and link.status() != "zombie" for link in links))
+    until(lambda: not any(is_alive(link) for link in links))
     sockets = [word.partition("=")[2] for word in command_line if word.startswith("ControlPath=")]
     assert [Path(path).parent.exists() for path in sockets] == [True]
     next_one = reached(sshd)
@@ -191,8 +191,7 @@ def test_a_command_on_the_other_side_does_not_outlive_its_time(
     proxy.cut()
     thread.join(30)
     process = int(pid.read_text())
-    with contextlib.suppress(psutil.NoSuchProcess):
-        until(lambda: not psutil.pid_exists(process) or psutil.Process(process).status() == "zombie")
+    until(lambda: not is_alive(process))
 
 
 def test_many_threads_share_one_connection(machine: Distant) -> None:
@@ -214,7 +213,7 @@ def test_what_is_left_of_a_connection_goes_with_it(machine: Distant) -> None:
     own = [process for process in psutil.Process().children() if process.name() == "ssh"]
     assert own
     machine.close()
-    until(lambda: not any(process.is_running() and process.status() != "zombie" for process in own))
+    until(lambda: not any(is_alive(process) for process in own))
 
 
 def test_a_noisy_login_shell_does_not_get_into_the_answers(sshd: ThrowawaySshd) -> None:

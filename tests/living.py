@@ -1,0 +1,30 @@
+"""Looking at processes that may end at any moment, also during the look."""
+
+from __future__ import annotations
+
+import contextlib
+
+import psutil
+
+
+def is_alive(process: psutil.Process | int) -> bool:
+    """A zombie is as good as gone; whoever started it may take its time to notice."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        found = psutil.Process(process) if isinstance(process, int) else process
+        return found.is_running() and bool(found.status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+def names_below(top: psutil.Process) -> set[str]:
+    """The names of all descendants that have one."""
+    found = set()
+    for process in top.children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found.add(process.name())
+    return found
+
+
+def oldest_child(top: psutil.Process) -> psutil.Process | None:
+    """The one that was started first, of those that live; later ones may be adopted."""
+    living = [child for child in top.children() if is_alive(child)]
+    return min(living, key=psutil.Process.create_time, default=None)
