@@ -60,6 +60,7 @@ campaign: dev
 	./tests/clusters/install-slurm
 	$(BIN)/python -m tests.campaign --beside 3 $(CAMPAIGN)
 	$(BIN)/python -m tests.campaign.donation_agents --jobs 300
+	[ ! -x /opt/pbs/bin/qsub ] || $(BIN)/python -m tests.campaign.donation_agents --scheduler openpbs --jobs 300
 	$(BIN)/python -m pytest -m fuzz --hypothesis-profile=campaign -n 2
 
 # A sample of De Rose's experiment on the real traces, where they are.

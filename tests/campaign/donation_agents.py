@@ -1,8 +1,9 @@
 """`python -m tests.campaign.donation_agents`: local jobs on lent nodes whose keepers are killed and frozen.
 
-A bag uses the idle nodes of a throwaway Slurm in agent mode. Local jobs take the nodes one by one; before or
-while they do, something happens to the keeper or the worker there. When the script of a job starts, no
-process of the bag may live on its node: neither one with the node's mark, nor one that a task has named.
+A bag uses the idle nodes of a throwaway Slurm or OpenPBS in agent mode. Local jobs take the nodes one by
+one; before or while they do, something happens to the keeper or the worker there. When the script of a job
+starts, no process of the bag may live on its node: neither one with the node's mark, nor one that a task has
+named.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,11 @@ from typing import Any
 import psutil
 
 from adaptor.processes.identity import start_ticks
-from tests.campaign.lender import LenderLab, folder_for_all
-from tests.campaign.lending_scene import lending_scene
-from tests.clusters.slurm import ThrowawaySlurm, available
+from tests.campaign.lending.lender import folder_for_all
+from tests.campaign.lending.on_openpbs import openpbs_scene
+from tests.campaign.lending.on_slurm import slurm_scene
+from tests.campaign.lending.scene import LendingScene
+from tests.clusters import openpbs, slurm
 from tests.e2e.lab import until
 from tests.living import oldest_child
 
@@ -83,22 +87,28 @@ FAULTS: dict[str, list[tuple[str, signal.Signals]]] = {
 """Which signals the keeper and the worker of a node get."""
 
 
-def run(jobs: int, seed: int, say: Callable[[str], object] = lambda text: None) -> Outcome:
+SCENES: dict[str, Callable[[Path], AbstractContextManager[LendingScene]]] = {
+    "slurm": slurm_scene,
+    "openpbs": openpbs_scene,
+}
+UNAVAILABLE = {"slurm": slurm.available, "openpbs": openpbs.unavailable}
+"""Why there can be no such scene here; empty where there can."""
+
+
+def run(scheduler: str, jobs: int, seed: int, say: Callable[[str], object] = lambda text: None) -> Outcome:
     """Play so many local jobs. Raises AssertionError: the scene does not come up."""
-    with folder_for_all() as root, lending_scene(root) as (cluster, lab):
-        return _Campaign(cluster, lab, random.Random(seed), say).play(jobs)
+    with folder_for_all() as root, SCENES[scheduler](root) as scene:
+        return _Campaign(scene, random.Random(seed), say).play(jobs)
 
 
 class _Campaign:
-    def __init__(
-        self, cluster: ThrowawaySlurm, lab: LenderLab, random: random.Random, say: Callable[[str], object]
-    ) -> None:
-        self._cluster, self._lab, self._say = cluster, lab, say
+    def __init__(self, scene: LendingScene, random: random.Random, say: Callable[[str], object]) -> None:
+        self._scene, self._lab, self._say = scene, scene.lab, say
         self._outcome, self._lock = Outcome(), threading.Lock()
         self._random = random
 
     def play(self, jobs: int) -> Outcome:
-        nodes = self._cluster.options.node_names
+        nodes = self._scene.nodes
         script = self._lab.work / "task.sh"
         kinds = ["plain", "fleeing"] * (20 * jobs + 50)
         self._lab.bag(["#ADAPTOR allocation=transparent", *(f"sh {script} {kind}" for kind in kinds)])
@@ -133,17 +143,7 @@ class _Campaign:
         script = self._lab.work / "jobs" / f"{name}.sh"
         script.write_text(JOB.format(folder=script.parent, name=name))
         asked = time.monotonic()
-        options = [
-            "-p",
-            "batch",
-            f"-w{node}",
-            "-N1",
-            "--exclusive",
-            "-t2",
-            "-o/dev/null",
-            f"-D{script.parent}",
-        ]
-        self._cluster.run(["sbatch", *options, str(script)])
+        self._scene.submit(node, script)
         if not before:
             time.sleep(2 * (moment - 0.6))
             lent = self._hit(fault, pair)
@@ -166,7 +166,7 @@ class _Campaign:
                 self._outcome.faults[fault] += 1
             self._outcome.seen += [f"{name} ({fault}): {each}" for each in sorted(seen)]
             self._say(f"{name}: {fault if lent else 'not lent'}, {waited:.1f} s, {len(seen)} processes seen")
-        until(lambda: not self._is_held(node), f"job {name} ends", timeout=_PATIENCE, pause=0.2)
+        until(lambda: not self._scene.is_held(node), f"job {name} ends", timeout=_PATIENCE, pause=0.2)
 
     def _hit(self, fault: str, pair: tuple[psutil.Process, psutil.Process] | None) -> bool:
         """Whether there was something to hit."""
@@ -177,9 +177,6 @@ class _Campaign:
             with contextlib.suppress(psutil.NoSuchProcess):
                 victims[victim].send_signal(number)
         return True
-
-    def _is_held(self, node: str) -> bool:
-        return bool(self._cluster.run(["squeue", "-h", "-w", node], check=False).strip())
 
     def _use(self, node: str) -> dict[str, Any] | None:
         """The record of the use of a node."""
@@ -219,16 +216,17 @@ class _Campaign:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.donation_agents", description=__doc__)
+    parser.add_argument("--scheduler", choices=SCENES, default="slurm")
     parser.add_argument("--jobs", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    reason = available()
+    reason = UNAVAILABLE[options.scheduler]()
     if reason:
         print(reason, file=sys.stderr)
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the cluster is taken down
     began = time.monotonic()
-    outcome = run(options.jobs, options.seed, lambda text: print(text, flush=True))
+    outcome = run(options.scheduler, options.jobs, options.seed, lambda text: print(text, flush=True))
     print(f"\nseed {options.seed}, {time.monotonic() - began:.0f} s\n{outcome}")
     return 1 if outcome.seen or outcome.troubles else 0
 

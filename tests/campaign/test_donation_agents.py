@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.campaign.donation_agents import run
-from tests.clusters.slurm import available
+from tests.campaign.donation_agents import UNAVAILABLE, run
 
 
-@pytest.mark.slurm
 @pytest.mark.timeout(400)
-def test_twenty_local_jobs_meet_nobody() -> None:
-    if reason := available():
+@pytest.mark.parametrize(
+    "scheduler",
+    [pytest.param("slurm", marks=pytest.mark.slurm), pytest.param("openpbs", marks=pytest.mark.pbs)],
+)
+def test_twenty_local_jobs_meet_nobody(scheduler: str) -> None:
+    if reason := UNAVAILABLE[scheduler]():
         pytest.skip(reason)
-    outcome = run(20, seed=7)
+    outcome = run(scheduler, 20, seed=7)
     assert (outcome.seen, outcome.troubles) == ([], []), str(outcome)
     assert len(outcome.waits) >= 10, f"most of the nodes are in use when a job comes\n{outcome}"

@@ -21,9 +21,9 @@ UID = 300_000 + os.getpid() % 100_000
 class LenderLab(Lab):
     """A lab that belongs to the lender, whose commands the lender runs."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, uid: int = UID) -> None:
         super().__init__(root)
-        self.uid = UID if os.geteuid() == 0 else os.geteuid()
+        self.uid = uid if os.geteuid() == 0 else os.geteuid()
         self.python = _python_for(self.uid, root / "venv")
         self._env: dict[str, str] = {}
         self.state.mkdir(mode=0o700)
