@@ -115,7 +115,8 @@ class Ledger(Statements):
                 kind=kind,
                 tariff=tariff,
                 parts=parts,
-                at=now,
+                # Where the clock was set back, the period that has given it: rooms are judged by the latest.
+                at=max(now, self._accounts.latest),
             )
         )
 

@@ -115,6 +115,16 @@ def test_a_clock_that_is_set_back_brings_no_period_again():
     assert shown(books, november) == [(4, 0, 2)]
 
 
+def test_what_is_reserved_while_the_clock_is_set_back_is_charged_to_the_period_that_gave_it():
+    november, december = NOON, NOON + 11 * 86_400
+    books = ledger(site(6, Calendar("month", "Europe/Lisbon")))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, november)
+    books.settle(1, november, november + HOUR, {}, december)  # the month of which 2 are left is over
+    books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, november)
+    books.settle(2, november, november + HOUR, {}, november + HOUR)
+    assert shown(books, december) == [(4, 0, 2)]
+
+
 @pytest.mark.parametrize("end", [NOON, NOON + 60 * 86_400])
 def test_no_period_bears_what_was_not_reserved_in_it(end):
     """The scheduler's clock may differ from ours by any time."""

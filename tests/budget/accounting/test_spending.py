@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.entries import Budget, Budgeted, Part, Reserved, Settled
@@ -48,6 +48,7 @@ def test_each_period_counts_by_itself():
 
 
 @settings(max_examples=300, deadline=None)
+@example(6426)
 @given(st.integers(0, 2**32))
 def test_bags_that_share_a_site_never_exceed_a_budget(seed):
     assert Spending(seed).run().violations == 0
