@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.crafting.multisite.site_status import SitePart
+from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
@@ -71,6 +71,8 @@ class _Step:
         self._ledger = snapshot.ledger.fork()
         self._next = _PLANNED
         self._actions: list[Action] = []
+        self._statuses: dict[str, SiteStatus] = {}
+        """All sites as the division sees them; empty: not looked at yet."""
         for name, site in snapshot.sites.items():
             for each in site.submitting:
                 with contextlib.suppress(BudgetError):
@@ -93,7 +95,9 @@ class _Step:
 
     def _use_donated(self) -> None:
         """Use and leave donated nodes; they reserve their cost before the formal requests do."""
-        for action in use_and_leave(self._snapshot, self._ledger):
+        if self._snapshot.here.donation is not None:
+            self._compare_places()
+        for action in use_and_leave(self._snapshot, self._memory, self._ledger):
             self._actions.append(action)
             if isinstance(action, SubmitRequest):
                 self._reserve(self._snapshot.site, action)
@@ -111,7 +115,7 @@ class _Step:
         """The formal requests of this step, or why there are none."""
         snapshot = self._snapshot
         demands = snapshot.demands
-        part = self._divided(demands) if len(snapshot.sites) > 1 else None
+        part = self._part(demands)
         coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
         self._pause({})
         limited = tuple(
@@ -127,14 +131,25 @@ class _Step:
                 case _:
                     self._actions.append(wanted)
 
-    def _divided(self, demands: Sequence[Demand]) -> SitePart:
-        """This site's part of the waiting tasks; by cost and time for bags with a budget or an aim."""
-        statuses, self._memory = statuses_of(self._snapshot, self._memory)
+    def _part(self, demands: Sequence[Demand]) -> SitePart | None:
+        """What formal requests here are to have of the waiting tasks; by cost and time for bags with a budget
+        or an aim. None: all of them, for there is no other place."""
+        alone = len(self._snapshot.sites) == 1
+        if not alone or self._snapshot.here.donation is not None:
+            self._compare_places()
+        if alone and not self._memory.shares:
+            return None
+        return part_of(self._snapshot, self._memory, self._statuses, demands)
+
+    def _compare_places(self) -> None:
+        """Where the tasks of bags with a budget or an aim should run, once in a step."""
+        if self._statuses:
+            return
+        self._statuses, self._memory = statuses_of(self._snapshot, self._memory)
         before = self._memory.shares_problem
-        self._memory = answered(self._memory, questions_of(self._snapshot, statuses))
+        self._memory = answered(self._memory, questions_of(self._snapshot, self._statuses))
         if self._memory.shares_problem not in ("", before):
             self._actions.append(Explain("problem", self._memory.shares_problem))
-        return part_of(self._snapshot, self._memory, statuses, demands)
 
     def _aimed(self, demand: Demand) -> Demand:
         found = aimed(self._snapshot, self._memory, demand)

@@ -11,6 +11,8 @@ from adaptor.budget.accounting.allowance import afford
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import Action, End, SubmitRequest, WithholdNodes
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.shares import why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
@@ -28,7 +30,7 @@ WITHOUT_WORKER = 60.0
 """Seconds without a worker after which a donated node is given up: nobody else may notice its end."""
 
 
-def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
+def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterator[Action]:
     """Use idle nodes, leave nodes that a local job wants.
 
     `ledger` holds what is reserved so far. Whoever takes a `SubmitRequest` from here reserves its cost there
@@ -40,7 +42,7 @@ def use_and_leave(snapshot: Snapshot, ledger: Ledger) -> Iterator[Action]:
     if not donation.asked:
         yield WithholdNodes("")
         return
-    choice = _Choice(snapshot, donation, ledger)
+    choice = _Choice(snapshot, memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
     for decision in decide(_view(snapshot, donation), donation.hazard):
@@ -190,12 +192,15 @@ class _Wanted(msgspec.Struct, frozen=True):
 class _Choice:
     """Assigns nodes to bags: the next node goes to the payer with the most tasks without a place."""
 
-    def __init__(self, snapshot: Snapshot, donation: DonationFacts, ledger: Ledger) -> None:
+    def __init__(self, snapshot: Snapshot, memory: Memory, donation: DonationFacts, ledger: Ledger) -> None:
         together: dict[int | None, list[BagDonationDemand]] = {}
-        for demand in snapshot.donation_demands:
-            together.setdefault(demand.pilots_of, []).append(demand)
         self.reason = ""
         """Why somebody's tasks get no node; empty: nothing stood in the way."""
+        for demand in snapshot.donation_demands:
+            if why := why_not_donated(memory, demand.pilots_of, snapshot.site):
+                self.reason = why
+            else:
+                together.setdefault(demand.pilots_of, []).append(demand)
         self._snapshot, self._donation, self._ledger = snapshot, donation, ledger
         self._nodes = {node.name: node for node in donation.nodes or ()}
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}

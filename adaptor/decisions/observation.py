@@ -40,7 +40,7 @@ def take_snapshot(
         terms=dict(broker.state.sites),
         demands=demands,
         payers=tuple(broker.sharers(site, demand) for demand in demands),
-        groups=broker.groups() if len(sites) > 1 else (),
+        groups=broker.groups() if len(sites) > 1 or sites[site].donation is not None else (),
         donation_demands=broker.donation_demands(site),
         bags=bags_facts(broker),
         ledger=ledger.fork(),

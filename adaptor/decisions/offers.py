@@ -15,6 +15,7 @@ from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.situation import Demand, TaskGroup
+from adaptor.decisions.donated_offers import donated_offer
 from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import shape_of, slots_there, smallest
@@ -32,7 +33,10 @@ _RUNNING = 200
 
 
 def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list[Question]:
-    """For each bag that has pilots of its own, may run at several sites, and has uncovered tasks."""
+    """For each bag that has pilots of its own, a choice of places, and uncovered tasks.
+
+    The places are sites, and their donated nodes beside their formal requests.
+    """
     bags = [_own_bag(snapshot, group) for group in snapshot.groups]
     if not any(bags):
         return []
@@ -68,10 +72,14 @@ def _elsewhere(bag: BagFacts) -> float | None:
 
 
 def _own_bag(snapshot: Snapshot, group: TaskGroup) -> BagFacts | None:
-    if len(group.at) < 2:
+    if len(group.at) < 2 and not any(_donates(snapshot, name) for name in group.at):
         return None
     bag = next(iter(group.at.values())).bag
     return None if bag is None else snapshot.bags.get(bag)
+
+
+def _donates(snapshot: Snapshot, name: str) -> bool:
+    return name in snapshot.sites and snapshot.sites[name].donation is not None
 
 
 def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
@@ -84,13 +92,26 @@ def _as_if_it_answered(status: SiteStatus) -> SiteStatus:
 def _question(
     snapshot: Snapshot, statuses: Mapping[str, SiteStatus], bag: BagFacts, group: TaskGroup, uncovered: int
 ) -> Question | None:
-    """None: no site can take a task of it."""
+    """None: there is no choice of places, or none that can take a task of it."""
+    at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
+    donated = [
+        donated_offer(
+            snapshot.ledger,
+            snapshot.sites[name],
+            bag,
+            demand,
+            task_time(bag, name, snapshot.now),
+            snapshot.now,
+        )
+        for name, demand in at.items()
+    ]
     offers = {
         name: found
-        for name, demand in group.at.items()
-        if name in snapshot.sites and (found := _offers(snapshot, statuses[name], bag, name, demand))
+        for name, demand in at.items()
+        if (found := _offers(snapshot, statuses[name], bag, name, demand))
     }
-    if not offers:
+    offers |= {each.name: (each,) for each in donated if each is not None}
+    if not offers or (len(group.at) < 2 and not any(donated)):
         return None
     return Question(
         bag=bag.id,
@@ -119,9 +140,13 @@ def _preference(bag: BagFacts) -> Preference:
 
 
 def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
-    """Pilots in the system count with their whole tr."""
+    """Formal requests in the system count with their whole tr, donated nodes with what they have run: their
+    time to come is offered."""
     ledger = snapshot.ledger
-    committed = sum(each.tariff.charge(each.kind, each.p, each.tr) for each in ledger.open_pilots_of(bag.id))
+    committed = 0
+    for each in ledger.open_pilots_of(bag.id):
+        seconds = each.tr if each.kind == "explicit" else min(each.tr, max(0.0, snapshot.now - each.at))
+        committed += each.tariff.charge(each.kind, each.p, seconds)
     return Progress(
         now=snapshot.now,
         waiting=uncovered,

@@ -8,6 +8,12 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 
 
+def donated_nodes(site: str) -> str:
+    """Names the donated nodes of a site among the places where tasks can run; its own name is for formal
+    requests."""
+    return f"{site} (donated)"
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Where should the uncovered tasks of a bag run?"""
 
@@ -15,7 +21,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     aim: Aim
     progress: Progress
     offers: dict[str, tuple[SiteOffer, ...]]
-    """By site; each at least one."""
+    """By place, a site or its `donated_nodes`; each at least one."""
 
     @property
     def key(self) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, Parting, part_tasks
 from adaptor.crafting.multisite.target_shares import TargetShares
 from adaptor.decisions.memory import AnsweredShares, Memory
-from adaptor.decisions.questions import Question
+from adaptor.decisions.questions import Question, donated_nodes
 from adaptor.errors import AdaptorError
 
 
@@ -40,6 +40,16 @@ def shares_of(memory: Memory, bag: int) -> Parting | None:
     """Where the tasks of a bag should run; None: wherever they finish first."""
     answer = memory.shares.get(bag)
     return None if answer is None else answer.parting
+
+
+def why_not_donated(memory: Memory, bag: int | None, site: str) -> str:
+    """Why a bag is to have none of the donated nodes that a site offers it; empty: it may have them."""
+    answer = None if bag is None else memory.shares.get(bag)
+    if answer is None:
+        return ""
+    place = donated_nodes(site)
+    left_out = place in answer.to.offers and not answer.parting.tasks(place)
+    return answer.parting.reason if left_out else ""
 
 
 def targets(memory: Memory) -> dict[int, TargetShares]:

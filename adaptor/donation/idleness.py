@@ -40,6 +40,11 @@ class Hazard(msgspec.Struct, frozen=True):
         piece = bisect_right(self.cumulative, level) - 1
         return EDGES[piece] + (level - self.cumulative[piece]) / self.rates[piece] - age
 
+    def survival(self, age: float, seconds: float) -> float:
+        """The probability that a node of this age stays idle for so much longer."""
+        age = max(0.0, age)
+        return math.exp(self._up_to(age) - self._up_to(age + seconds))
+
     def _up_to(self, age: float) -> float:
         piece = bisect_right(EDGES, age) - 1
         return self.cumulative[piece] + self.rates[piece] * (age - EDGES[piece])

@@ -64,10 +64,11 @@ class DonatingSite(FakeSite):
 
     backend: DonatingBackend
 
-    def __init__(self, directory: Path, donation: DonationConfig = PREEMPTIBLE) -> None:
+    def __init__(self, directory: Path, donation: DonationConfig = PREEMPTIBLE, **config: object) -> None:
         self.config = SiteConfig(
             backend="slurm", initial_tr=Duration(60), pad=Duration(10), donation=donation
         )
+        self.config = msgspec.structs.replace(self.config, **config)
         super().__init__(directory)
         self.backend = DonatingBackend()
         self.state = self._state()
@@ -80,7 +81,10 @@ class DonatingSite(FakeSite):
         state.load_pilots()
         return state
 
-    def submit(self, tasks: int, allocation: str = "transparent", **options: object) -> int:
+    def submit(
+        self, tasks: int, allocation: str = "transparent", budget: int | None = None, **options: object
+    ) -> int:
+        """`budget` in millionths of a credit."""
         spec = BagSpec(
             name="b",
             cwd="/",
@@ -92,7 +96,12 @@ class DonatingSite(FakeSite):
         id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
         bag = Bag(id, spec, tasks)
         bag.fill()
-        self.state.core.broker.add_bag(bag, time.time())
+        core = self.state.core
+        if budget is not None:
+            core.treasury.set_budget(id, budget)
+        if budget is not None or spec.aims:
+            core.broker.keep_apart(id)
+        core.broker.add_bag(bag, time.time())
         return id
 
     def step(self) -> None:

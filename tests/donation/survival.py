@@ -1,4 +1,5 @@
-"""The survival function of a hazard, from its definition: what `Hazard.longest` must invert."""
+"""The survival function of a hazard, from its definition: what `Hazard.survival` is, and `Hazard.longest`
+must invert."""
 
 from __future__ import annotations
 

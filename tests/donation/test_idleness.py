@@ -35,6 +35,13 @@ def test_survival_falls_with_time_and_parts_multiply(seen, age, first, second):
     assert survival(hazard, age, first + second) == pytest.approx(parts, abs=1e-9)
 
 
+@given(periods, ages, ages)
+def test_survival_is_that_of_the_definition(seen, age, seconds):
+    hazard = learner_of(seen).hazard
+    assert hazard.survival(age, seconds) == pytest.approx(survival(hazard, age, seconds), abs=1e-9)
+    assert hazard.survival(-age, seconds) == hazard.survival(0.0, seconds)
+
+
 @given(periods, ages, st.floats(0.01, 1))
 def test_the_longest_is_where_the_probability_is_reached(seen, age, probability):
     hazard = learner_of(seen).hazard

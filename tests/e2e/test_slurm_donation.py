@@ -71,3 +71,15 @@ def test_a_drained_node_two_jobs_at_once_and_a_killed_daemon(slurm: ThrowawaySlu
     told = lab.ask("site", "list")[0]["donation"]
     assert told["reclaims"] >= 2
     assert told["used"] >= 40 * 5
+
+
+def test_a_cheap_bag_asks_for_nothing_that_idle_nodes_give_for_less(slurm: ThrowawaySlurm, lab: Lab) -> None:
+    lab.configure(f"{SITE}    price: {{explicit: 1.0, donated: 0.25}}\n")
+    lab.bag(["#ADAPTOR replicas=0", *["sleep 2"] * 48])
+    lab.submit("tasks.bag", "--prefer", "cheap")
+    lab.wait()
+    exactly_one_result_each(lab, 1, 48)
+    assert {pilot["node"] for pilot in lab.pilots()} == {"n1", "n2", "n3", "n4"}, "no formal request"
+    assert "at hpc (donated)" in lab.run("why", "last").stdout
+    (charged,) = lab.ask("credits", "1")["bags"]
+    assert 0 < float(charged["used"]) < 48 * 2 / 3600, "less than in formal requests without an idle second"
