@@ -11,7 +11,7 @@ from typing import NamedTuple
 from adaptor.node_agent.use import EndRequest, Use, end_request_file, read_use, use_file
 from adaptor.node_agent.user_folder import UserFolder
 from adaptor.processes.environment import hides_processes, unknown_processes
-from adaptor.processes.identity import Process, boot, is_alive, is_there, process_of, users_of
+from adaptor.processes.identity import Process, boot, host, is_alive, is_there, process_of, users_of
 from adaptor.processes.trees import end_chains, end_trees, find, send, wait_for_death
 
 _KEEPER = b"adaptor.node_agent.keeper"
@@ -68,14 +68,14 @@ def free(folder: UserFolder, sign: str, node: str, request: EndRequest, limits: 
     doubt = ""
     if not clean:
         end_chains(sign)
-        doubt = _doubt(_since(None if stranger else use))
+        doubt = _elsewhere(use) or _doubt(_since(None if stranger else use))
         rest = rest or (_kill(sign, [], limits.hard) if find(sign) else [])
     if use is None and not rest:
         folder.remove(use_file(node))
     problems = _problems(tag, clean, rest, doubt)
     if stranger:
         problems = (f"the record of {tag} names a process that is not its keeper's", *problems)
-    return Freed(tag, not (rest or doubt), problems, None if rest else unclosed)
+    return Freed(tag, not (rest or doubt), problems, None if rest or _elsewhere(use) else unclosed)
 
 
 def _look(sign: str) -> list[Process]:
@@ -101,6 +101,14 @@ def _since(use: Use | None) -> int | None:
     if use is None:
         return 0
     return use["keeper"]["ticks"] if use["keeper"]["boot"] == boot() else None
+
+
+def _elsewhere(use: Use | None) -> str:
+    """Why a use that was not seen to end may live on another host; empty: it was on this one."""
+    if use is None or use["keeper"]["host"] == host():
+        return ""
+    made = f"its record was made on {use['keeper']['host']}, and this is {host()}"
+    return f"{made}: runtime_directory must be on a disk of each node"
 
 
 def _doubt(since: int | None) -> str:

@@ -81,5 +81,3 @@ def test_a_cheap_bag_asks_for_nothing_that_idle_nodes_give_for_less(slurm: Throw
     exactly_one_result_each(lab, 1, 48)
     assert {pilot["node"] for pilot in lab.pilots()} == {"n1", "n2", "n3", "n4"}, "no formal request"
     assert "at hpc (donated)" in lab.run("why", "last").stdout
-    (charged,) = lab.ask("credits", "1")["bags"]
-    assert 0 < float(charged["used"]) < 48 * 2 / 3600, "less than in formal requests without an idle second"

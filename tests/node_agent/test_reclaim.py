@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.living import is_alive
+from tests.living import is_alive, oldest_child
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 _GREEDY = """
@@ -43,6 +43,26 @@ def test_tasks_that_ignore_signals_and_flee_are_gone(nodes: DonatedNodes) -> Non
     nodes.reclaim()
     assert not any(is_alive(pid) for pid in pids)
     assert nodes.report(tag).state is JobState.PREEMPTED
+
+
+def test_a_record_of_another_host_is_not_closed(nodes: DonatedNodes) -> None:
+    """Where hosts share the runtime folder, a keeper that cannot be seen may live on the other one."""
+    tag = nodes.lend("n1")
+    keeper, record = psutil.Process(nodes.keeper()), nodes.record()
+    worker = oldest_child(keeper)
+    assert worker is not None
+    keeper.suspend()
+    worker.kill()
+    record["keeper"]["host"] = "elsewhere"
+    (nodes.own / "use@n1").write_text(json.dumps(record))
+    done = nodes.reclaim("n1", "--job=2")
+    assert "freed" not in done.stdout
+    assert f"{tag} may not have left: its record was made on elsewhere" in done.stderr
+    assert "runtime_directory must be on a disk of each node" in done.stderr
+    assert nodes.report(tag).state.ended is None
+    record["keeper"]["host"] = os.uname().nodename
+    (nodes.own / "use@n1").write_text(json.dumps(record))
+    assert f"freed of {tag}" in nodes.reclaim("n1", "--job=2").stdout
 
 
 def test_a_task_that_has_filled_its_memory_is_gone(nodes: DonatedNodes) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pwd
 import shlex
+import shutil
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +35,8 @@ class OpenPbsScene(LendingScene):
 
 @contextmanager
 def openpbs_scene(root: Path) -> Iterator[OpenPbsScene]:
-    with lender(root, "pbs", "workq", _account_at_rest()) as (lab, told), ThrowawayOpenPbs() as cluster:
+    lending = lender(root, "pbs", "workq", _account_at_rest(), _launcher(root))
+    with lending as (lab, told), ThrowawayOpenPbs() as cluster:
         commands = [shlex.split(line) for line in told if line.strip().startswith("qmgr -c ")]
         cluster.qmgr(*(command[-1] for command in commands))
         lab.use(cluster.env)
@@ -40,6 +44,21 @@ def openpbs_scene(root: Path) -> Iterator[OpenPbsScene]:
             yield OpenPbsScene(cluster, lab)
         finally:
             lab.close()
+
+
+def _launcher(folder: Path) -> list[str]:
+    """Runs a command with the host name of a node, as the node's own daemons have it, whoever calls it."""
+    unshare, hostname = (_with_sys_admin(program, folder) for program in ("unshare", "hostname"))
+    return [str(unshare), "--uts", "sh", "-c", f'{hostname} "$0" && exec "$@"', "{node}"]
+
+
+def _with_sys_admin(program: str, folder: Path) -> Path:
+    """A copy of a program that has CAP_SYS_ADMIN, which it takes to change a host name (capabilities(7))."""
+    copy = folder / program
+    shutil.copy(shutil.which(program) or program, copy)
+    revision_2_effective, sys_admin = 0x02000001, 1 << 21
+    os.setxattr(copy, "security.capability", struct.pack("<5I", revision_2_effective, sys_admin, 0, 0, 0))
+    return copy
 
 
 def _account_at_rest() -> int:

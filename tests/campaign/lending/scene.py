@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +22,8 @@ sites:
     limits: {{max_pending_requests: 2, max_proc: 16, max_tr: 60m}}
     idle_timeout: 5
     poll_interval: 1
-    donation: {{mode: agent, choose: all, runtime_directory: {runtime}, reclaim_timeout: 5s}}
+    donation:
+      {{mode: agent, choose: all, launcher: {launcher}, runtime_directory: {runtime}, reclaim_timeout: 5s}}
 daemon:
   worker_timeout: 8
 """
@@ -56,10 +58,15 @@ class LendingScene(abc.ABC):
 
 
 @contextmanager
-def lender(root: Path, backend: str, partition: str, uid: int = UID) -> Iterator[tuple[LenderLab, list[str]]]:
+def lender(
+    root: Path, backend: str, partition: str, uid: int = UID, launcher: Sequence[str] = ()
+) -> Iterator[tuple[LenderLab, list[str]]]:
     """One who may lend nodes, and what the administrator is told; the hooks are in `root`/hooks."""
     lab = LenderLab(root, uid)
-    lab.configure(SITE.format(backend=backend, partition=partition, runtime=root / "lent"))
+    runtime = root / "lent"
+    lab.configure(
+        SITE.format(backend=backend, partition=partition, launcher=json.dumps(launcher), runtime=runtime)
+    )
     hooks = ["site", "install-hooks", "hpc", "--write", root / "hooks", "--user", str(lab.uid)]
     told = subprocess.run(
         Lab.command(lab, *hooks), env=lab.environment, cwd=root, check=True, capture_output=True, text=True
