@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.experiments.derose.design import Settings, Workload, trace_files
 from adaptor.experiments.derose.sample import Outcome, load, run_sample
+from adaptor.simulation.jobs import Jobs
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -40,5 +41,9 @@ def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samp
 
 def run_piece(piece: Piece) -> list[Outcome]:
     """Raises TraceError: the trace is at fault."""
-    jobs = load(piece.path, piece.workload.processors).stretched(piece.settings.stretch)
-    return run_sample(piece.workload, jobs, piece.settings, piece.sample)
+    return run_sample(piece.workload, jobs_of(piece), piece.settings, piece.sample)
+
+
+def jobs_of(piece: Piece) -> Jobs:
+    """The local jobs as they come. Raises TraceError: the trace is at fault."""
+    return load(piece.path, piece.workload.processors).stretched(piece.settings.stretch)

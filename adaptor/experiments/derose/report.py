@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from adaptor.experiments.derose.campaign import Piece
-from adaptor.experiments.derose.design import Settings
+from adaptor.experiments.derose.campaign import Piece, jobs_of
+from adaptor.experiments.derose.design import Settings, Workload
 from adaptor.experiments.derose.figures import draw_figures
 from adaptor.experiments.derose.reasons import REASONS
 from adaptor.experiments.derose.store import Store
 from adaptor.experiments.derose.summary import Cell, TraceSummary, summarise
+from adaptor.experiments.derose.table_1 import table_1
 from adaptor.experiments.derose.tables import conclusion, setting, tables
 from adaptor.figures import exhibits
 from adaptor.figures.table_file import columns_of, write_table
 from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.jobs import Jobs
 
 
 def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> list[TraceSummary]:
@@ -38,11 +40,17 @@ def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> l
         conclusion=conclusion(summaries),
         drawings=draw_figures(summaries, store.folder / "figures"),
         setting=setting(settings),
-        exhibits=tables(summaries),
+        exhibits=[table_1(_replayed(finished)), *tables(summaries)],
         remarks=REASONS,
     )
     exhibits.write_report(report, store.folder)
     return summaries
+
+
+def _replayed(finished: Sequence[Piece]) -> dict[Workload, Jobs]:
+    return {
+        piece.workload: jobs_of(piece) for piece in {each.workload.key: each for each in finished}.values()
+    }
 
 
 def _cells(summaries: Sequence[TraceSummary]) -> dict[str, list[Any]]:
