@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 
+from adaptor.budget.estimation.proportion import wilson
 from adaptor.experiments.bootstrap import Interval
 
 _ENOUGH = 10
@@ -29,10 +28,7 @@ def share_interval(samples: Sequence[Sequence[bool]], error: float = 0.05) -> In
     shares = np.array([np.mean(each) for each in samples])
     share = float(shares.mean())
     trials = _independent(shares, share, min(map(len, samples)))
-    z = NormalDist().inv_cdf(1 - error / 2)
-    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
-    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
-    return Interval(share, min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half)))
+    return Interval(share, *wilson(share, trials, error))
 
 
 def _independent(shares: np.typing.NDArray[np.float64], share: float, each: int) -> float:

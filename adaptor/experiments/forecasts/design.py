@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.estimation.estimate import Estimate
 from adaptor.experiments.a2ha.bags import DEMO, IMAGE, KINDS, NORMAL, OTHERS, TESTING, runtimes
 from adaptor.experiments.forecasts.site_run import PaidSite
 from adaptor.model import Preference
@@ -61,12 +62,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost_holds(self) -> bool:
-        """A millionth of a credit is rounding."""
-        return self.cost_low - 1e-6 <= self.cost <= self.cost_high + 1e-6
+        return Estimate(self.cost_low, self.cost_value, self.cost_high).holds(self.cost)
 
     @property
     def end_holds(self) -> bool:
-        return self.end_low - 1e-6 <= self.end <= self.end_high + 1e-6
+        return Estimate(self.end_low, self.end_value, self.end_high).holds(self.end)
 
 
 def cells() -> list[Cell]:
