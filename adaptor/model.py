@@ -17,6 +17,9 @@ Allocation = Literal["explicit", "transparent", "mixed"]
 Preference = Literal["cheap", "balanced", "fast"]
 """How many processors are bought for a bag at a time."""
 
+UserChange = Literal["budget changed", "cancelled", "retried", "pilots cancelled"]
+"""What a user did to a bag between its submission and its end."""
+
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """What a site allows one user (De Rose §4.3, items 1 to 3)."""

@@ -30,6 +30,55 @@ class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tasks that have run are no random sample of the bag."""
 
 
+class ShareView(msgspec.Struct, frozen=True, kw_only=True):
+    """How many forecasts held, and which share of all such forecasts that suggests."""
+
+    held: int
+    value: float
+    """Of those that are counted, 0 to 1."""
+    low: float
+    """Of the 95 % confidence interval."""
+    high: float
+
+
+class ForecastRecordView(msgspec.Struct, frozen=True, kw_only=True):
+    """How often the first forecasts of bags held that have ended here."""
+
+    bags: int
+    """Those that are counted."""
+    cost: ShareView | None
+    """None: no bag is counted."""
+    end: ShareView | None
+    not_counted: dict[str, int]
+    """Ended bags with a forecast that are not counted, by reason."""
+
+
+class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
+    """The first forecast of a bag, which is judged, and what came."""
+
+    made: float
+    finished: int
+    """Tasks with a result by then."""
+    tasks: int
+    """Tasks that had a result by then, or could still get one."""
+    cost: float
+    """Credits in the end."""
+    cost_low: float
+    cost_high: float
+    end: float
+    end_low: float
+    end_high: float
+    final_cost: float | None
+    """None until the bag has ended and its pilots are settled."""
+    final_end: float | None
+    """None while the bag runs."""
+    cost_held: bool | None
+    """None: that is not known yet, or the bag does not count."""
+    end_held: bool | None
+    not_counted: str
+    """Why the bag does not count; empty: it does."""
+
+
 class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """One bag in `adaptor status`."""
 
@@ -251,6 +300,10 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     """None: it has cost nothing yet and has no budget."""
     donation: DonationView | None = None
     """None: none of its tasks ever ran on a donated node."""
+    first_forecast: FirstForecastView | None = None
+    """None: none was made, as for all bags that share their pilots."""
+    forecast_record: ForecastRecordView | None = None
+    """Of all bags; None: this one has no forecast."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 _TIMES = frozenset(
-    {"deadline", "end_low", "end_high"}
+    {"deadline", "end_low", "end_high", "final_end", "made"}
     | {"time", "submitted", "predicted_start", "started", "ended", "observed", "since", "start", "end"}
 )
 _DURATIONS = frozenset({"tr", "max_tr"})

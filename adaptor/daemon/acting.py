@@ -17,6 +17,7 @@ from adaptor.decisions.actions import (
     End,
     Explain,
     GiveUp,
+    KeepForecast,
     LengthenPad,
     Remark,
     SubmitRequest,
@@ -79,6 +80,8 @@ class _Work:
                 _withhold_nodes(self._site, self._node_problem or reason)
             case GiveUp():
                 await _give_up(self._site, action)
+            case KeepForecast():
+                self._site.core.keep_forecast(action)
             case Wake(name):
                 self._site.core.wakes[name].set()
             case _:

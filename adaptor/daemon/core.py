@@ -15,6 +15,7 @@ from adaptor.daemon.clock import Clock, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
 from adaptor.daemon.ports.server import Server
+from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
@@ -60,6 +61,8 @@ class Core:
         """What the last decision of any site leaves for the next one."""
         self.deciding = asyncio.Lock()
         """One site decides at a time, so that each sees what the others are about to submit."""
+        self.forecast_kept = journal.bags_with_forecast()
+        """Bags whose first forecast is kept."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self._sent_bags: dict[str, set[int]] = {}
@@ -69,6 +72,7 @@ class Core:
         """Forget everything in memory and begin again from the journal. Raises JournalError."""
         self.broker = recover(self.journal, self.terms, self.now())
         self.treasury = self._open_treasury()
+        self.forecast_kept = self.journal.bags_with_forecast()
         self.losses.clear()
         self._sent_bags.clear()
 
@@ -103,6 +107,11 @@ class Core:
         told = {result.key: result for result in results if result.ending in _OF_THE_TASK}
         for (pilot, site), keys in self.journal.started_in(told).items():
             self.broker.left_behind(pilot, site, [told[key] for key in keys], now)
+
+    def keep_forecast(self, kept: KeepForecast) -> None:
+        """Write a first forecast down. Raises JournalError."""
+        self.journal.keep_forecast(kept.bag, kept.first)
+        self.forecast_kept.add(kept.bag)
 
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))

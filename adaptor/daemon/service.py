@@ -137,7 +137,7 @@ class Service:
             for task in done:
                 task.result()
             if self._stop_pilots:
-                await end_pilots(self.sites.values())
+                await end_pilots(self.core, self.sites.values())
         finally:
             scheduler.shutdown(wait=False)
             for task in tasks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
+from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.step import cancel_all, observe_only
 
@@ -12,7 +13,7 @@ _BEYOND_GRACE = 5.0
 """Seconds that schedulers have beyond the grace time of workers."""
 
 
-async def end_pilots(sites: Collection[Site]) -> None:
+async def end_pilots(core: Core, sites: Collection[Site]) -> None:
     """Cancel all pilots and see them off; a site that does not answer keeps nobody from leaving in time.
 
     Raises:
@@ -20,6 +21,7 @@ async def end_pilots(sites: Collection[Site]) -> None:
     """
     if not sites:
         return
+    core.journal.note_user_change_of_all("pilots cancelled", core.now())
     grace = max(float(state.config.grace_time) for state in sites) + _BEYOND_GRACE
     tasks = [asyncio.create_task(_end(state)) for state in sites]
     done, silent = await asyncio.wait(tasks, timeout=grace)

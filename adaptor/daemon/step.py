@@ -45,6 +45,7 @@ async def step(site: Site) -> None:
             core.broker,
             core.treasury.ledger,
             core.decided,
+            core.forecast_kept,
             now,
             midnight(now),
             core.presets,

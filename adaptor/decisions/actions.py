@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
 from adaptor.views import ExplanationKind
@@ -88,6 +89,13 @@ class LengthenPad(msgspec.Struct, frozen=True):
     """Seconds."""
 
 
+class KeepForecast(msgspec.Struct, frozen=True):
+    """Keep the first forecast of a bag, unless one is kept already: its record is counted from it."""
+
+    bag: int
+    first: FirstForecast
+
+
 class Wake(msgspec.Struct, frozen=True):
     """Let another site decide soon."""
 
@@ -105,5 +113,6 @@ Action = (
     | Explain
     | Remark
     | LengthenPad
+    | KeepForecast
     | Wake
 )

@@ -18,6 +18,7 @@ from adaptor.crafting.situation import Demand, Issue, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
+from adaptor.decisions.forecasts import first_forecasts
 from adaptor.decisions.holdoff import why_held_off
 from adaptor.decisions.hosts.aims import aimed
 from adaptor.decisions.impossible import give_up_impossible, why_not_for
@@ -51,10 +52,10 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(snapshot: Snapshot) -> Decision:
     """Decide what a site does now, and why.
 
-    In this order: pilots that are of no use, donated nodes, bags that were bought from a quote, then the
-    formal requests: withheld after failures or until another site is heard, divided among the sites by
-    time, or by cost where the user cares, limited by deadline and preference, planned by the heuristic,
-    and cut to what the budgets leave.
+    In this order: first forecasts, pilots that are of no use, donated nodes, bags that were bought from a
+    quote, then the formal requests: withheld after failures or until another site is heard, divided among
+    the sites by time, or by cost where the user cares, limited by deadline and preference, planned by the
+    heuristic, and cut to what the budgets leave.
 
     Raises:
         KeyError: a site names a heuristic that does not exist.
@@ -79,6 +80,8 @@ class _Step:
                     self._reserve(name, each)
 
     def decision(self) -> Decision:
+        kept, self._memory = first_forecasts(self._snapshot, self._memory)
+        self._actions += kept
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()

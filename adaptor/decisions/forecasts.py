@@ -14,11 +14,14 @@ from adaptor.budget.estimation.bag_knowledge import (
     bag_knowledge,
     charged_so_far,
 )
+from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
+from adaptor.budget.estimation.forecast_record import FirstForecast
+from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.hosts.host_terms import expected_end, pilot_start
 from adaptor.decisions.memory import MadeForecast, Memory
 from adaptor.decisions.requests import most_slots, slots_of
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts
+from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
 
@@ -42,8 +45,27 @@ def forecast_of(
     found = look_ahead(bag, sites, ledger, now)
     if found is None:
         return None, memory
-    forecasts = {**memory.forecasts, bag.id: MadeForecast(now, found)}
+    forecasts = {**memory.forecasts, bag.id: MadeForecast(now, found, bag.finished, bag.tasks)}
     return found, msgspec.structs.replace(memory, forecasts=forecasts, forecast_at=now)
+
+
+def first_forecasts(snapshot: Snapshot, memory: Memory) -> tuple[list[KeepForecast], Memory]:
+    """The first complete forecasts of bags: each is what `adaptor status` shows at this time.
+
+    Without a pilot in the system a forecast names no end, so none is made for this.
+    """
+    found = []
+    for bag in snapshot.bags.values():
+        if bag.id in snapshot.forecast_kept or not pilots_of(sites_of(bag, snapshot.sites), bag):
+            continue
+        ahead, memory = forecast_of(memory, bag, snapshot.sites, snapshot.ledger, snapshot.now)
+        if ahead is not None and ahead.end is not None:
+            found.append(KeepForecast(bag.id, _first(memory.forecasts[bag.id], ahead.cost, ahead.end)))
+    return found, memory
+
+
+def _first(made: MadeForecast, cost: Estimate, end: Estimate) -> FirstForecast:
+    return FirstForecast(made=made.at, finished=made.finished, tasks=made.tasks, cost=cost, end=end)
 
 
 def made_lately(memory: Memory, bag: int, now: float) -> Forecast | None:

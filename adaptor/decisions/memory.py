@@ -26,10 +26,14 @@ class AnsweredShares(msgspec.Struct, frozen=True):
 
 
 class MadeForecast(msgspec.Struct, frozen=True):
-    """A forecast, and when it was made."""
+    """A forecast, and what it was made from. Times are epoch seconds."""
 
     at: float
     forecast: Forecast
+    finished: int
+    """Tasks of the bag with a result."""
+    tasks: int
+    """Tasks with a result, or that may still get one."""
 
 
 class KnownProfile(msgspec.Struct, frozen=True):

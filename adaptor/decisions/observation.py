@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
@@ -20,6 +20,7 @@ def take_snapshot(
     broker: Broker,
     ledger: Ledger,
     memory: Memory,
+    forecast_kept: Set[int],
     now: float,
     midnight: float,
     presets: Mapping[str, Preset] = PREFERENCES,
@@ -27,6 +28,7 @@ def take_snapshot(
     """What one step of `site` decides on.
 
     Args:
+        forecast_kept: bags whose first forecast is kept, ended ones too.
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
         presets: how boldly hosts are bought, by what users prefer.
@@ -46,6 +48,7 @@ def take_snapshot(
         ledger=ledger.fork(),
         presets=presets,
         memory=memory,
+        forecast_kept=frozenset(forecast_kept & broker.state.bags.keys()),
         work=broker.has_work_for(site),
     )
 

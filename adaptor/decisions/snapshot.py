@@ -159,6 +159,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     presets: Mapping[str, Preset] = msgspec.field(default_factory=PREFERENCES.copy)
     """How boldly hosts are bought, by what users prefer."""
     memory: Memory
+    forecast_kept: frozenset[int] = frozenset()
+    """Bags whose first forecast is kept."""
     work: bool
     """Whether an unfinished task may run at this site."""
 

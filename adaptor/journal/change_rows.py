@@ -7,6 +7,7 @@ from itertools import groupby
 
 import msgspec
 
+from adaptor.model import UserChange
 from adaptor.scheduling.changes import (
     AttemptChange,
     AttemptEnd,
@@ -24,6 +25,19 @@ def write_changes(db: sqlite3.Connection, changes: Changes, now: float) -> None:
     db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
     for bag, tally in changes.tallies.items():
         db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
+    for bag, change in changes.by_user.items():
+        note_user_change(db, bag, change, now)
+
+
+def note_user_change(db: sqlite3.Connection, bag: int, change: UserChange, now: float) -> None:
+    """Write down what the user changed of a bag; the caller has begun a transaction.
+
+    What is changed of an ended bag, such as its budget, changes neither its cost nor its end.
+    """
+    db.execute(
+        "UPDATE bag SET user_change = ?, user_changed = ? WHERE id = ? AND (ended IS NULL OR ended >= ?)",
+        (change, now, bag, now),
+    )
 
 
 _TASK_UPDATE = (

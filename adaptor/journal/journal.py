@@ -10,10 +10,12 @@ from pathlib import Path
 import msgspec
 
 from adaptor.bag_spec import BagSpec
+from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.donation.idleness import Idleness
 from adaptor.errors import UnknownBagError
-from adaptor.journal.change_rows import write_changes
+from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
+from adaptor.journal.forecast_rows import bags_with_forecast, insert_forecast
 from adaptor.journal.pilot_rows import (
     PilotRow,
     PilotWait,
@@ -23,7 +25,7 @@ from adaptor.journal.pilot_rows import (
     started_in,
     waits,
 )
-from adaptor.model import AttemptOutcome, CraftedRequest, PilotState
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, UserChange
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -213,6 +215,24 @@ class Journal:
                 "UPDATE attempt SET outcome = ? WHERE pilot = ? AND outcome = ? AND NOT suspect",
                 (outcome.value, pilot, AttemptOutcome.LOST.value),
             )
+
+    # --- forecasts -----------------------------------------------------------------------------
+
+    def keep_forecast(self, bag: int, first: FirstForecast) -> None:
+        """Keep the first forecast of a bag; one that is kept already stays."""
+        with self.transaction() as db:
+            insert_forecast(db, bag, first)
+
+    def bags_with_forecast(self) -> set[int]:
+        """The bags whose first forecast is kept."""
+        with guarded(self.path):
+            return bags_with_forecast(self.connection)
+
+    def note_user_change_of_all(self, change: UserChange, now: float) -> None:
+        """Write down that the user changed all bags that have not ended."""
+        with self.transaction() as db:
+            for (bag,) in db.execute("SELECT id FROM bag WHERE waiting + leased > 0").fetchall():
+                note_user_change(db, bag, change, now)
 
     # --- decisions -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from adaptor.journal.credit_entries import entries
 from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.donation_views import donation_of_bag
+from adaptor.journal.forecast_views import first_forecast, forecast_record
 from adaptor.journal.pilot_views import pilots
 from adaptor.model import IN_SYSTEM, PilotState
 from adaptor.protocol import control
@@ -38,11 +39,22 @@ def answer_offline(directory: Path, question: control.Question, now: float) -> c
         return answer(db, question, now)
 
 
-def answer(db: sqlite3.Connection, question: READING, now: float) -> control.Answer:
-    """Raises UsageError: the question names something that is not there."""
+def answer(
+    db: sqlite3.Connection, question: READING, now: float, ledger: Ledger | None = None
+) -> control.Answer:
+    """The answer by the journal.
+
+    Args:
+        now: epoch seconds.
+        ledger: as the entries in the journal make it; None: it is made of them, which takes time.
+
+    Raises:
+        UsageError: the question names something that is not there.
+    """
     match question:
         case control.GetBags():
-            return control.Bags(bags(db, question.selector))
+            record = forecast_record(db, ledger or Ledger(entries(db))) if question.record else None
+            return control.Bags(bags(db, question.selector), record)
         case control.GetTasks():
             return control.Tasks(tasks(db, question))
         case control.GetPilots():
@@ -50,15 +62,16 @@ def answer(db: sqlite3.Connection, question: READING, now: float) -> control.Ans
             where = f"state IN ({','.join('?' * len(states))})"
             return control.Pilots(pilots(db, where, [state.value for state in states], now))
         case control.GetReport():
-            return control.Report(report(db, question.bag, now))
+            return control.Report(report(db, question.bag, now, ledger or Ledger(entries(db))))
         case control.GetCredits():
             wanted = [bag.id for bag in bags(db, question.bags)]
-            return control.Credits(credits_view(Ledger(entries(db)), wanted, now, priced=False))
+            books = ledger or Ledger(entries(db))
+            return control.Credits(credits_view(books, wanted, now, priced=False))
         case control.GetWhy():
             return control.Why(why(db, question))
 
 
-def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
+def report(db: sqlite3.Connection, bag_id: int, now: float, ledger: Ledger) -> BagReport:
     """Each request that ran tasks of the bag, or was made while it was unfinished and ran nothing."""
     (bag,) = bags(db, str(bag_id))
     until = bag.ended if bag.ended is not None else float("inf")
@@ -74,7 +87,7 @@ def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
     first_done = db.execute("SELECT first_done FROM bag WHERE id = ?", (bag_id,)).fetchone()[0]
     used = sum(request.used for request in requests)
     wasted = sum(request.wasted for request in requests)
-    ledger = Ledger(entries(db))
+    forecast = first_forecast(db, ledger, bag_id)
     return BagReport(
         bag=bag,
         requests=requests,
@@ -89,6 +102,8 @@ def report(db: sqlite3.Connection, bag_id: int, now: float) -> BagReport:
         ),
         credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
         donation=donation_of_bag(db, bag_id),
+        first_forecast=forecast,
+        forecast_record=forecast_record(db, ledger) if forecast is not None else None,
     )
 
 

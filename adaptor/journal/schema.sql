@@ -13,7 +13,21 @@ CREATE TABLE bag (
     cancelled   INTEGER NOT NULL DEFAULT 0,
     retried     INTEGER NOT NULL DEFAULT 0, -- failed attempts that were tried again
     runtime     REAL NOT NULL DEFAULT 0,    -- sum over the done tasks, seconds
-    first_done  REAL
+    first_done  REAL,
+    user_change TEXT,                       -- what its user changed last, between submission and end
+    user_changed REAL                       -- when that was
+);
+CREATE TABLE forecast (                     -- the first forecast of each bag, which is held against what came
+    bag         INTEGER PRIMARY KEY,
+    made        REAL NOT NULL,
+    finished    INTEGER NOT NULL,           -- tasks with a result by then
+    tasks       INTEGER NOT NULL,           -- tasks that had a result by then, or could still get one
+    cost_low    REAL NOT NULL,              -- credits
+    cost_value  REAL NOT NULL,
+    cost_high   REAL NOT NULL,
+    end_low     REAL NOT NULL,
+    end_value   REAL NOT NULL,
+    end_high    REAL NOT NULL
 );
 CREATE TABLE task (
     bag         INTEGER NOT NULL,

@@ -17,7 +17,7 @@ from adaptor.errors import JournalError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 5
+FORMAT = 6
 _HERE = Path(__file__).parent
 
 

@@ -45,10 +45,14 @@ class GetBags(msgspec.Struct, frozen=True, tag=True):
     """Bags by a selector: `last`, `all`, `7`, `1-10`, `1,3,5-7`."""
 
     selector: str = "all"
+    record: bool = False
+    """Whether the record of the forecasts is wanted too."""
 
 
 class Bags(msgspec.Struct, frozen=True, tag=True):
     bags: list[views.BagView]
+    record: views.ForecastRecordView | None = None
+    """Of all bags; None: it was not asked for."""
 
 
 class GetTasks(msgspec.Struct, frozen=True, tag=True):

@@ -73,6 +73,8 @@ class Broker:
             for key in worker.held:
                 if key.bag == bag_id:
                     self.state.abort(worker, key)
+        if cancelled:
+            self.state.changes.by_user[bag_id] = "cancelled"
         self.state.forget_if_over(bag)
         return len(cancelled)
 
@@ -100,6 +102,7 @@ class Broker:
                 for attempt in losses.get(task, ())
             ]
         if again:
+            self.state.changes.by_user[bag.id] = "retried"
             self.add_bag(bag, now)
         return len(again)
 

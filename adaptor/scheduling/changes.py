@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.model import AttemptOutcome, TaskState
+from adaptor.model import AttemptOutcome, TaskState, UserChange
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Tally
 
@@ -86,6 +86,8 @@ class Changes(msgspec.Struct):
     """What `adaptor why` is to tell."""
     tallies: dict[int, Tally] = {}
     """By bag whose counts changed: the new counts."""
+    by_user: dict[int, UserChange] = {}
+    """By bag that its user has changed: how."""
 
     @property
     def end_a_bag(self) -> bool:

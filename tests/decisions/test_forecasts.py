@@ -1,4 +1,4 @@
-"""How often forecasts are made."""
+"""How often forecasts are made, and which is the first."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import pytest
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast
+from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions import forecasts
 from adaptor.decisions.forecasts import INTERVAL, OLD, SPACING, forecast_of
 from adaptor.decisions.memory import Memory
+from adaptor.journal.bag_views import bags
 from adaptor.scheduling.facts import BagFacts
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.hosts.test_aims import SPEC, finish, submit
+from tests.decisions.hosts.test_aims import SPEC, asked, finish, submit
 
 
 @pytest.fixture
@@ -105,3 +107,52 @@ def test_steps_share_a_forecast(site: FakeSite, monkeypatch: pytest.MonkeyPatch)
     set_budget(site, bag.id, 10.0)
     steps(site, 4)
     assert sum(made) == 1
+
+
+def kept(site: FakeSite) -> dict[int, tuple[float, int, int]]:
+    rows = site.journal.connection.execute("SELECT bag, made, finished, tasks FROM forecast")
+    return {bag: (made, finished, tasks) for bag, made, finished, tasks in rows}
+
+
+def test_the_first_forecast_is_kept_without_a_question_and_once(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site)
+    assert kept(site) == {}, "too little is known"
+    finish(site, bag, 10, 60.0)
+    steps(site, 2)
+    ((made, finished, tasks),) = kept(site).values()
+    assert (finished, tasks) == (10, 40)
+    finish(site, bag, 25, 1.0, first=10)
+    steps(site, 2)
+    assert kept(site) == {bag.id: (made, 10, 40)}
+
+
+def test_without_a_pilot_there_is_no_end_to_forecast_and_the_first_one_comes_later(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    finish(site, bag, 10, 60.0)
+    steps(site)
+    assert kept(site) == {}
+    assert asked(site) > 0
+    steps(site)
+    assert list(kept(site)) == [bag.id]
+
+
+def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site)
+    finish(site, bag, 10, 60.0)
+    core = site.state.core
+    (view,) = bags(site.journal.connection, str(bag.id))
+    shown = forecast_view(core, view)
+    assert shown is not None
+    steps(site)
+    rows = site.journal.connection.execute("SELECT cost_low, cost_value, end_high FROM forecast")
+    assert rows.fetchone() == (shown.cost_low, shown.cost, shown.end_high)
+
+
+def test_bags_that_share_their_pilots_have_none(site: FakeSite) -> None:
+    bag = submit(site, 40)
+    steps(site)
+    finish(site, bag, 20, 60.0)
+    steps(site, 2)
+    assert kept(site) == {}

@@ -23,6 +23,7 @@ from adaptor.journal.recovery import recover
 from adaptor.journal.upgrade import FORMAT, copy_of
 from adaptor.protocol import control
 from adaptor.protocol.messages import AttemptKey
+from adaptor.views import ForecastRecordView
 from tests.scheduling.broker_world import TERMS, World
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
@@ -116,6 +117,15 @@ def test_what_was_done_is_still_there(old: Path, number: int) -> None:
         assert isinstance(answer(journal.connection, control.GetWhy(bag=1), NOW), control.Why)
         budgets = budgets_of_bags(read_entries(journal))
         assert budgets == ({} if number == 1 else {2: 50_000_000})
+
+
+def test_bags_of_earlier_formats_have_no_forecast_and_count_as_nothing(old: Path) -> None:
+    told = answer_offline(old, control.GetBags("all", record=True), NOW)
+    assert isinstance(told, control.Bags)
+    assert told.record == ForecastRecordView(bags=0, cost=None, end=None, not_counted={})
+    report = answer_offline(old, control.GetReport(2), NOW)
+    assert isinstance(report, control.Report)
+    assert report.report.first_forecast is None
 
 
 def test_the_work_goes_on(old: Path) -> None:

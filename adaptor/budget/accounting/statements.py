@@ -60,8 +60,12 @@ class Statements:
     def bags(self) -> set[int]:
         """All that were ever charged, or that anything is reserved for, or that have a budget."""
         budgeted = {budget.bag for budget in self._accounts.budgets.values() if budget.bag is not None}
-        reserved = {part.bag for each in self._accounts.open.values() for part in each.parts}
-        return budgeted | reserved | set(self._accounts.used_by_bag)
+        return budgeted | self.bags_with_open_pilots | set(self._accounts.used_by_bag)
+
+    @property
+    def bags_with_open_pilots(self) -> set[int]:
+        """Those that pay a part of a pilot that has not been settled."""
+        return {part.bag for each in self._accounts.open.values() for part in each.parts}
 
     @property
     def sites(self) -> set[str]:

@@ -7,6 +7,7 @@ import click
 from adaptor import views
 from adaptor.cli.credit_words import credit_line
 from adaptor.cli.donation_words import used_words
+from adaptor.cli.forecast_words import first_forecast_lines, record_line
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.pilot_table import pilot_lines
@@ -43,6 +44,14 @@ def report(selector: str, as_json: bool) -> None:
         click.echo(f"on donated nodes: {used_words(found.donation)}")
     if found.credits is not None:
         click.echo(credit_line(found.credits))
+    for line in forecast_lines(found):
+        click.echo(line)
+
+
+def forecast_lines(found: views.BagReport) -> list[str]:
+    """The bag's first forecast and the record of all; nothing where it had none."""
+    first = [] if found.first_forecast is None else first_forecast_lines(found.first_forecast)
+    return [*first, *([] if found.forecast_record is None else [record_line(found.forecast_record)])]
 
 
 def totals(sums: views.Totals) -> list[str]:

@@ -6,7 +6,7 @@ import click
 
 from adaptor import views
 from adaptor.cli.client import ask
-from adaptor.cli.credit_words import forecast_line
+from adaptor.cli.forecast_words import forecast_line, record_line
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.progress import pilot_notes
@@ -41,13 +41,17 @@ def status(selector: str, as_json: bool) -> None:
       adaptor status 1-10
     """
     reader = Reader()
-    bags = reader.get(control.GetBags(selector), control.Bags).bags
+    found = reader.get(control.GetBags(selector, record=True), control.Bags)
+    bags = found.bags
     pilots = reader.get(control.GetPilots(), control.Pilots).pilots
     daemon = None if reader.offline else ask(control.GetDaemon(), control.Daemon).daemon
     if as_json:
-        print_json({"bags": bags, "daemon": daemon, "pilots": pilots})
+        told = {"bags": bags, "forecast_record": found.record, "daemon": daemon, "pilots": pilots}
+        print_json(told)
         return
     _print_bags(bags)
+    if found.record is not None and any(bag.forecast is not None for bag in bags):
+        click.echo(record_line(found.record))
     _print_daemon(daemon, pilots)
 
 

@@ -66,7 +66,9 @@ async def serve(running: RunningDaemon, data: bytes) -> control.Answer:
         return control.Failure(f"the daemon does not understand this question: {error}", usage=True)
     try:
         if isinstance(question, READING):
-            return _live(running, answer(running.core.journal.connection, question, running.core.now()))
+            core = running.core
+            told = answer(core.journal.connection, question, core.now(), core.treasury.ledger)
+            return _live(running, told)
         return await _do(running, question)
     except UsageError as error:
         return control.Failure(str(error), usage=True)
@@ -173,7 +175,7 @@ def _live(running: RunningDaemon, told: control.Answer) -> control.Answer:
     """What the journal tells, with what only the running daemon knows."""
     match told:
         case control.Bags():
-            return control.Bags([_live_bag(running, bag) for bag in told.bags])
+            return control.Bags([_live_bag(running, bag) for bag in told.bags], told.record)
         case control.Pilots():
             return control.Pilots([_live_pilot(running, record) for record in told.pilots])
         case control.Report():

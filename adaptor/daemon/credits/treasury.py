@@ -10,6 +10,7 @@ from adaptor.budget.accounting.ledger import Ledger, Shares
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.daemon.clock import Clock
 from adaptor.daemon.credits.pricing import DEFAULT, Costs
+from adaptor.journal.change_rows import note_user_change
 from adaptor.journal.credit_entries import read_entries, write_entry
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
@@ -116,6 +117,7 @@ class Treasury:
         write_entry(db, self.ledger.set_budget(Budget(amount=amount, bag=bag), self._clock()))
 
     def set_budget(self, bag: int, amount: int) -> None:
-        """As `give`, by itself. Raises JournalError too."""
+        """As `give`, by itself, on behalf of the user. Raises JournalError too."""
         with self._journal.transaction() as db:
             self.give(db, bag, amount)
+            note_user_change(db, bag, "budget changed", self._clock())

@@ -11,11 +11,13 @@ import msgspec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import (
     Action,
     End,
     GiveUp,
+    KeepForecast,
     LengthenPad,
     Remark,
     SubmitRequest,
@@ -62,6 +64,8 @@ class SimulatedDriver:
         """All that was decided, in its order."""
         self.pilots: dict[int, Pilot] = {}
         """All that ever were."""
+        self.first_forecasts: dict[int, FirstForecast] = {}
+        """By bag: the forecast that is judged."""
         self._sites = sites
         self._memories = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
         self._memory = Memory()
@@ -99,7 +103,14 @@ class SimulatedDriver:
             return woken
         self._observe(site, now, woken)
         snapshot = take_snapshot(
-            site, self._memories, self.broker, self.ledger, self._memory, now, midnight=0.0
+            site,
+            self._memories,
+            self.broker,
+            self.ledger,
+            self._memory,
+            self.first_forecasts.keys(),
+            now,
+            midnight=0.0,
         )
         decision = decide(snapshot)
         self._memory = decision.memory
@@ -148,6 +159,8 @@ class SimulatedDriver:
                     woken.add(site)
             case GiveUp(bag, reason):
                 self.broker.give_up(bag, reason)
+            case KeepForecast(bag, first):
+                self.first_forecasts.setdefault(bag, first)
             case LengthenPad(pad):
                 memory.lengthen_pad(self.broker, pad)
             case Remark():

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from adaptor.cli.forecast_words import first_forecast_lines, record_line
 from adaptor.protocol import control
 from adaptor.views import BagReport, Totals
 from tests.cli.fake_control import bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
+from tests.cli.test_forecast_words import first, record
+
+TOTALS = Totals(requests=0, paid=0.0, used=0.0, wasted=0.0, turnaround=None, first_result=None)
+
+
+def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) -> None:
+    forecast = first(final_cost=0.2, final_end=1.7e9 + 50, cost_held=True, end_held=True)
+    found = BagReport(
+        bag=bag_view(), requests=[], totals=TOTALS, first_forecast=forecast, forecast_record=record()
+    )
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(found)})
+    lines = cli("report").lines
+    assert lines[-3:] == [*first_forecast_lines(forecast), record_line(record())]
+    value = cli("report", "--json").value
+    assert value["first_forecast"]["made"] == "2023-11-14T22:13:20.000Z"
+    assert value["first_forecast"]["final_end"] == "2023-11-14T22:14:10.000Z"
+    assert value["first_forecast"]["cost_held"] is True
+    assert value["forecast_record"]["end"]["high"] == 0.955
+
+
+def test_a_bag_without_a_forecast_has_no_lines_of_one(cli: Cli, serve: Serve) -> None:
+    found = BagReport(bag=bag_view(), requests=[], totals=TOTALS)
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(found)})
+    assert "forecast" not in cli("report").out
 
 
 def test_report_fits_a_terminal_of_120_columns(cli: Cli, serve: Serve) -> None:

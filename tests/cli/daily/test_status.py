@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from adaptor.cli.forecast_words import record_line
 from adaptor.protocol import control
+from adaptor.views import ForecastView
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
+from tests.cli.test_forecast_words import record
 
 
 def test_status(cli: Cli, serve: Serve) -> None:
@@ -39,12 +42,36 @@ def test_status_as_json(cli: Cli, serve: Serve) -> None:
     assert value["daemon"]["workers"] == 2
 
 
+AHEAD = ForecastView(
+    cost=1.0, cost_low=0.9, cost_high=1.2, end=1.7e9, end_low=1.7e9, end_high=1.7e9 + 60, deadline=None
+)
+
+
+def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:
+    found = control.Bags([bag_view(), running_bag(8, forecast=AHEAD)], record())
+    server = serve({control.GetBags: found, control.GetPilots: control.Pilots([])})
+    outcome = cli("status")
+    assert outcome.lines[3].startswith("bag 8: will cost about 1 credits (0.9 to 1.2), done about")
+    assert outcome.lines[4] == record_line(record())
+    assert server.asked(control.GetBags) == [control.GetBags("all", record=True)]
+    value = cli("status", "--json").value
+    assert value["forecast_record"]["bags"] == 23
+    assert value["forecast_record"]["cost"]["held"] == 21
+    assert value["forecast_record"]["not_counted"] == {}
+
+
+def test_a_record_is_not_shown_without_a_forecast(cli: Cli, serve: Serve) -> None:
+    serve({control.GetBags: control.Bags([bag_view()], record()), control.GetPilots: control.Pilots([])})
+    assert "forecasts so far" not in cli("status").out
+
+
 def test_status_where_nothing_was_ever_submitted(cli: Cli) -> None:
     outcome = cli("status")
     assert outcome.code == 0
     assert "no bags" in outcome.out
     assert "no daemon is running" in outcome.err
-    assert cli("status", "--json").value == {"bags": [], "daemon": None, "pilots": []}
+    nothing = {"bags": [], "forecast_record": None, "daemon": None, "pilots": []}
+    assert cli("status", "--json").value == nothing
     assert cli("pilot", "list", "--json").value == []
     assert cli("why", "--json").value == []
 

@@ -43,10 +43,10 @@ def submit(site: FakeSite, tasks: int, **wishes: object) -> Bag:
     return site.state.core.broker.state.bags[id]
 
 
-def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
-    """So many tasks were done by a pilot that is gone."""
+def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float, first: int = 0) -> None:
+    """So many tasks, from this one on, were done by a pilot that is gone."""
     with site.journal.transaction() as db:
-        for task in range(tasks):
+        for task in range(first, first + tasks):
             db.execute(
                 "INSERT INTO attempt (bag, task, number, pilot, node, worker, leased, outcome, started,"
                 " ended, wall) VALUES (?, ?, 1, 0, 'n', 'w', 0, 'done', 0, ?, ?)",
@@ -56,7 +56,7 @@ def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float) -> None:
                 "UPDATE task SET state = 'done', result = 1 WHERE bag = ? AND number = ?", (bag.id, task)
             )
         db.execute(
-            "UPDATE bag SET waiting = waiting - ?, done = ?, runtime = ? WHERE id = ?",
+            "UPDATE bag SET waiting = waiting - ?, done = done + ?, runtime = runtime + ? WHERE id = ?",
             (tasks, tasks, tasks * seconds, bag.id),
         )
     site.restart()

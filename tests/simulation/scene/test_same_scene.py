@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.actions import KeepForecast, SubmitRequest
 from tests.simulation.scene.scenes import Played, Scene, SceneBag, run_daemon, simulate, spec, two_sites
 
 
@@ -30,6 +30,8 @@ def test_two_sites_a_budget_a_deadline_and_donated_nodes(tmp_path: Path) -> None
     assert any(each.action.node for each in submits), "donated nodes are used"
     assert any("credits are left" in each.action.crafted.reason for each in submits), "a budget cuts"
     assert any("deadline" in each.action.crafted.reason for each in submits)
+    kept = [each.action.bag for each in played.decided if isinstance(each.action, KeepForecast)]
+    assert sorted(kept) == [1, 2], "of each bag that has pilots of its own one forecast is judged"
     assert sum(state == "done" for _, _, state, _ in played.ends) > 120
 
 

@@ -1,0 +1,71 @@
+"""Forecasts in words, what came of them, and how often they held."""
+
+from __future__ import annotations
+
+from adaptor import views
+from adaptor.cli.credit_words import amount
+from adaptor.cli.words import clock, duration, plural
+
+
+def forecast_line(ahead: views.ForecastView) -> str:
+    """`will cost about 12.3 credits (11 to 14.2), done about 14:05:10 (13:58:00 to 14:20:00)`."""
+    low, high = amount(ahead.cost_low), amount(ahead.cost_high)
+    parts = [f"will cost about {amount(ahead.cost)} credits ({low} to {high})"]
+    if ahead.end is not None:
+        parts.append(f"done about {clock(ahead.end)} ({clock(ahead.end_low)} to {clock(ahead.end_high)})")
+    if ahead.deadline is not None:
+        parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
+    if ahead.in_file_order:
+        parts.append("if the tasks that have run are like the others: they run in the order of the file")
+    return ", ".join(parts)
+
+
+def _lateness(ahead: views.ForecastView) -> str:
+    if ahead.end is None or ahead.deadline is None or ahead.end <= ahead.deadline:
+        return ""
+    return f", about {duration(ahead.end - ahead.deadline)} late"
+
+
+def record_line(record: views.ForecastRecordView) -> str:
+    """`forecasts so far: of 23 bags that ended here, the first 90 % interval held the cost in 21 …`."""
+    told = "no record yet"
+    if record.cost is not None and record.end is not None:
+        told = (
+            f"of {plural(record.bags, 'bag')} that ended here, the first 90 % interval held"
+            f" the cost in {_share(record.cost)} and the end in {_share(record.end)}, with 95 % confidence"
+        )
+    return f"forecasts so far: {told}{_not_counted(record.not_counted)}"
+
+
+def _share(share: views.ShareView) -> str:
+    """`21 (73 to 98 %)`."""
+    return f"{share.held} ({100 * share.low:.0f} to {100 * share.high:.0f} %)"
+
+
+def _not_counted(reasons: dict[str, int]) -> str:
+    """`; not counted: 2 cancelled, 1 budget changed`; empty where all are."""
+    words = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    return f"; not counted: {words}" if words else ""
+
+
+def first_forecast_lines(first: views.FirstForecastView) -> list[str]:
+    """What was forecast when, and what came of it."""
+    cost = f"{amount(first.cost_low)} to {amount(first.cost_high)} credits"
+    end = f"{clock(first.end_low)} to {clock(first.end_high)}"
+    made = f"{clock(first.made)}, with {first.finished:,} of {plural(first.tasks, 'task')} done"
+    came = "; ".join([*_came(first), *([f"not counted: {first.not_counted}"] if first.not_counted else [])])
+    return [f"first forecast, at {made}: cost {cost}, end {end}", *([came] if came else [])]
+
+
+def _came(first: views.FirstForecastView) -> list[str]:
+    """`what came: cost 0.0744 credits (within), end 12:43:30 (outside)`; nothing while the bag runs."""
+    if first.final_end is None:
+        return []
+    cost = "cost not known until all its pilots are settled"
+    if first.final_cost is not None:
+        cost = f"cost {amount(first.final_cost)} credits{_held(first.cost_held)}"
+    return [f"what came: {cost}, end {clock(first.final_end)}{_held(first.end_held)}"]
+
+
+def _held(held: bool | None) -> str:
+    return {True: " (within)", False: " (outside)", None: ""}[held]

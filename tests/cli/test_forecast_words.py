@@ -1,0 +1,98 @@
+"""Forecasts, what came of them, and their record in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from adaptor.cli.forecast_words import first_forecast_lines, forecast_line, record_line
+from adaptor.cli.words import clock
+from adaptor.views import FirstForecastView, ForecastRecordView, ForecastView, ShareView
+
+AT = 1_700_000_000.0
+
+
+def first(**changes: Any) -> FirstForecastView:
+    fields: dict[str, Any] = {
+        "made": AT,
+        "finished": 30,
+        "tasks": 1200,
+        "cost": 0.2,
+        "cost_low": 0.1475,
+        "cost_high": 0.2528,
+        "end": AT + 60,
+        "end_low": AT + 40,
+        "end_high": AT + 90,
+        "final_cost": None,
+        "final_end": None,
+        "cost_held": None,
+        "end_held": None,
+        "not_counted": "",
+    }
+    return FirstForecastView(**(fields | changes))
+
+
+def record(bags: int = 23, **not_counted: int) -> ForecastRecordView:
+    return ForecastRecordView(
+        bags=bags,
+        cost=ShareView(held=21, value=21 / 23, low=0.732, high=0.976),
+        end=ShareView(held=20, value=20 / 23, low=0.679, high=0.955),
+        not_counted={name.replace("_", " "): count for name, count in not_counted.items()},
+    )
+
+
+def test_the_record_in_one_line() -> None:
+    told = (
+        "forecasts so far: of 23 bags that ended here, the first 90 % interval held"
+        " the cost in 21 (73 to 98 %) and the end in 20 (68 to 96 %), with 95 % confidence"
+    )
+    assert record_line(record()) == told
+    assert record_line(record(cancelled=2, budget_changed=1)) == (
+        f"{told}; not counted: 1 budget changed, 2 cancelled"
+    )
+
+
+@pytest.mark.parametrize(
+    ("not_counted", "told"),
+    [
+        ({}, "forecasts so far: no record yet"),
+        ({"retried": 1}, "forecasts so far: no record yet; not counted: 1 retried"),
+    ],
+)
+def test_where_no_bag_counts_there_is_no_record(not_counted: dict[str, int], told: str) -> None:
+    assert record_line(ForecastRecordView(bags=0, cost=None, end=None, not_counted=not_counted)) == told
+
+
+def test_what_was_forecast_when_and_what_came() -> None:
+    forecast = (
+        f"first forecast, at {clock(AT)}, with 30 of 1,200 tasks done: cost 0.1475 to 0.2528 credits,"
+        f" end {clock(AT + 40)} to {clock(AT + 90)}"
+    )
+    ended = {"final_end": AT + 100, "end_held": False}
+    assert first_forecast_lines(first()) == [forecast]
+    assert first_forecast_lines(first(**ended)) == [
+        forecast,
+        f"what came: cost not known until all its pilots are settled, end {clock(AT + 100)} (outside)",
+    ]
+    assert first_forecast_lines(first(**ended, final_cost=0.21, cost_held=True)) == [
+        forecast,
+        f"what came: cost 0.21 credits (within), end {clock(AT + 100)} (outside)",
+    ]
+
+
+def test_a_bag_that_does_not_count_says_why_and_is_not_judged() -> None:
+    changed = {"not_counted": "budget changed"}
+    assert first_forecast_lines(first(**changed))[1:] == ["not counted: budget changed"]
+    assert first_forecast_lines(first(**changed, final_cost=0.3, final_end=AT + 70))[1:] == [
+        f"what came: cost 0.3 credits, end {clock(AT + 70)}; not counted: budget changed"
+    ]
+
+
+def test_a_forecast_that_would_be_late() -> None:
+    ahead = ForecastView(
+        cost=12.3, cost_low=11.0, cost_high=14.2, end=AT, end_low=AT - 10, end_high=AT + 10, deadline=AT - 5
+    )
+    told = forecast_line(ahead)
+    assert told.startswith("will cost about 12.3 credits (11 to 14.2), done about ")
+    assert told.endswith(f"deadline {clock(AT - 5)}, about 5s late")

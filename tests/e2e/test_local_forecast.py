@@ -1,0 +1,89 @@
+"""Forecasts on the local site: the first is kept across `kill -9`, and judged when its bag has ended."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+SITE = """
+    sites:
+      here:
+        backend: local
+        processors: 3
+        limits: {max_pending_requests: 2, max_proc: 2, max_tr: 2m}
+        initial_tr: 5
+        pad: 3
+        idle_timeout: 2
+        overrun: 2
+        price: {explicit: 10, donated: 2}
+"""
+TASKS = 40
+
+
+@pytest.fixture
+def priced(lab: Lab) -> Lab:
+    lab.configure(SITE)
+    lab.bag("sleep 0.8" for _ in range(TASKS))
+    return lab
+
+
+def report(lab: Lab, bag: int) -> dict[str, Any]:
+    return dict(lab.ask("report", str(bag)))
+
+
+def first(lab: Lab, bag: int) -> Any:
+    return report(lab, bag)["first_forecast"]
+
+
+def is_judged(lab: Lab, bag: int) -> bool:
+    return first(lab, bag)["final_cost"] is not None
+
+
+def run_with_a_forecast(lab: Lab) -> int:
+    """A bag that has just got its first forecast; its number."""
+    bag = lab.submit("tasks.bag", "--prefer", "cheap")
+    until(partial(first, lab, bag), "enough is known for a forecast")
+    return bag
+
+
+def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
+    bag = run_with_a_forecast(priced)
+    made = first(priced, bag)
+    assert TASKS / 4 <= made["finished"] <= TASKS / 2
+    assert made["tasks"] == TASKS
+    assert "no record yet" in priced.run("status").stdout
+    priced.kill_daemon()
+    priced.run("daemon", "start")
+    priced.wait(bag)
+    until(partial(is_judged, priced, bag), "all pilots are settled")
+    exactly_one_result_each(priced, bag, TASKS)
+    found = report(priced, bag)
+    judged, record = found["first_forecast"], found["forecast_record"]
+    assert {name: judged[name] for name in ("made", "finished", "cost_low", "end_high")} == {
+        name: made[name] for name in ("made", "finished", "cost_low", "end_high")
+    }, "the forecast of the daemon that was killed"
+    assert judged["final_cost"] == pytest.approx(found["credits"]["used"])
+    assert judged["final_end"] == found["bag"]["ended"]
+    held = judged["cost_low"] - 1e-6 <= judged["final_cost"] <= judged["cost_high"] + 1e-6
+    assert judged["cost_held"] is held
+    assert judged["end_held"] is (judged["end_low"] <= judged["final_end"] <= judged["end_high"])
+    assert (record["bags"], record["cost"]["held"], record["not_counted"]) == (1, int(held), {})
+
+    changed = run_with_a_forecast(priced)
+    told = priced.run("status", str(changed)).stdout
+    assert "will cost about" in told
+    assert f"of 1 bag that ended here, the first 90 % interval held the cost in {int(held)} (" in told
+    priced.run("budget", str(changed), "--set", "5")
+    priced.wait(changed)
+    assert first(priced, changed)["not_counted"] == "budget changed"
+    assert priced.ask("status")["forecast_record"] == {**record, "not_counted": {"budget changed": 1}}
+    before = priced.run("report", str(changed)).stdout.splitlines()[-3:]
+    assert before[1].endswith("not counted: budget changed")
+    until(partial(is_judged, priced, changed), "all pilots are settled")
+    priced.run("daemon", "stop")
+    assert priced.ask("status")["forecast_record"] == {**record, "not_counted": {"budget changed": 1}}
+    assert priced.run("report", str(bag)).stdout.splitlines()[-3].startswith("first forecast, at ")
