@@ -103,4 +103,5 @@ def test_a_delay_of_local_jobs_would_be_seen():
     assert "+F" in verdicts(cell((1, 1, 1)))
     assert "−F" in verdicts(cell((1, 1, 1), transparent=share(later=0.5)))
     assert "−H" in verdicts(cell((1, 1, 1), transparent=share(lost=3.0)))
+    assert "H" not in verdicts(cell((1, 1, 1), mean=10_000, transparent=share(lost=3.0))), "tasks are large"
     assert "+K" in verdicts(cell((1, 1, 1), adaptive=msgspec.structs.replace(share(), delay=2.0)))

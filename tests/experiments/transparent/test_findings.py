@@ -22,8 +22,8 @@ def test_the_figures_of_the_sentences() -> None:
         "transparent in 0 and all-idle in 0 made a local job start later; static in 0, adaptive in 1" in delay
     )
     assert "10% (tasks of 100 s), 40% (tasks of 10,000 s)" in lost
-    assert "every row that decides confirms C, D, F, G, I, L; every one contradicts E, J, K" in claims
-    assert "rows differ on A, H; nothing is decided of B." in claims
+    assert "every row that decides confirms C, D, F, G, H, I, L; every one contradicts E, J, K" in claims
+    assert "rows differ on A; nothing is decided of B." in claims
 
 
 def test_one_submission_time_is_told_as_such_and_has_no_intervals() -> None:
