@@ -1,20 +1,24 @@
 """What De Rose et al. 2008 say of the two strategies (§3 on its reference [8], §5), each against every cell.
 
 The paper gives no figures for "acceptable" or "efficiently"; the bounds here are ours and stand beside
-each claim.
+each claim. A claim on transparent allocation is held against the paper's own rule (all-idle) and against ours
+(transparent).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from adaptor.experiments.bootstrap import Interval
-from adaptor.experiments.transparent.summary import Cell
+from adaptor.experiments.transparent.design import Donated
+from adaptor.experiments.transparent.summary import Cell, Share
 
 Verdict = Literal["confirms", "contradicts", "open"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+Judge = Callable[[Cell, Donated], Verdict]
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,14 +30,15 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     test: str
     """What a row must show, in words."""
     concerns: Callable[[Cell], bool]
-    judge: Callable[[Cell], Verdict]
+    judge: Judge
+    """By the rule that uses the donated nodes."""
 
 
-def _above(bound: float, ratio: Callable[[Cell], Interval]) -> Callable[[Cell], Verdict]:
+def _above(bound: float, ratio: Callable[[Cell, Donated], Interval]) -> Judge:
     """Confirmed where the ratio is at least this; open where its interval reaches to the other side."""
 
-    def judge(cell: Cell) -> Verdict:
-        found = ratio(cell)
+    def judge(cell: Cell, rule: Donated) -> Verdict:
+        found = ratio(cell, rule)
         if found.low < bound <= found.high:  # also where there is but one sample
             return "open"
         return "confirms" if found.value >= bound else "contradicts"
@@ -41,18 +46,18 @@ def _above(bound: float, ratio: Callable[[Cell], Interval]) -> Callable[[Cell], 
     return judge
 
 
-def _below(bound: float, ratio: Callable[[Cell], Interval]) -> Callable[[Cell], Verdict]:
+def _below(bound: float, ratio: Callable[[Cell, Donated], Interval]) -> Judge:
     opposite: dict[Verdict, Verdict] = {"confirms": "contradicts", "contradicts": "confirms", "open": "open"}
     above = _above(bound, ratio)
-    return lambda cell: opposite[above(cell)]
+    return lambda cell, rule: opposite[above(cell, rule)]
 
 
-def _holds(true: Callable[[Cell], bool]) -> Callable[[Cell], Verdict]:
-    return lambda cell: "confirms" if true(cell) else "contradicts"
+def _holds(true: Callable[[Share], bool]) -> Judge:
+    return lambda cell, rule: "confirms" if true(cell.by[rule]) else "contradicts"
 
 
-def _explicit(cell: Cell) -> Interval:
-    return cell.explicit
+def _explicit(cell: Cell, rule: Donated) -> Interval:
+    return cell.explicit[rule]
 
 
 def _not_heavy(cell: Cell) -> bool:
@@ -112,7 +117,7 @@ CLAIMS = (
         sentence="intrusiveness caused by the Transparent Allocation Strategy is almost negligible",
         test="no local job starts later",
         concerns=lambda _: True,
-        judge=_holds(lambda cell: cell.by["transparent"].later == 0),
+        judge=_holds(lambda donated: donated.later == 0),
     ),
     Claim(
         key="G",
@@ -120,7 +125,7 @@ CLAIMS = (
         sentence="will generate, to the grid user point of view, more faults",
         test="donated processors are taken back while the bag runs",
         concerns=lambda _: True,
-        judge=_holds(lambda cell: cell.by["transparent"].reclaims > 0),
+        judge=_holds(lambda donated: donated.reclaims > 0),
     ),
     Claim(
         key="H",
@@ -130,7 +135,7 @@ CLAIMS = (
         test="tasks of 100 s or 1,000 s, the characteristic that the section names: at most a fifth of the "
         "donated processor time that is used is lost",
         concerns=lambda cell: cell.mean <= 1000,
-        judge=_holds(lambda cell: cell.by["transparent"].lost <= 0.2 * cell.by["transparent"].used),
+        judge=_holds(lambda donated: donated.lost <= 0.2 * donated.used),
     ),
     Claim(
         key="I",
@@ -147,7 +152,7 @@ CLAIMS = (
         sentence="both … can be used efficiently in sites with low and medium loads",
         test="load not heavy: the two are within a factor of two",
         concerns=_not_heavy,
-        judge=lambda cell: _within_two(cell.explicit),
+        judge=lambda cell, rule: _within_two(cell.explicit[rule]),
     ),
     Claim(
         key="K",
@@ -155,7 +160,7 @@ CLAIMS = (
         sentence="the Explicit Allocation Strategy is a costly strategy, as it should reserve resources",
         test="adaptive makes local jobs start later",
         concerns=lambda _: True,
-        judge=_holds(lambda cell: cell.by["adaptive"].delay > 0),
+        judge=lambda cell, _: "confirms" if cell.by["adaptive"].delay > 0 else "contradicts",
     ),
     Claim(
         key="L",
@@ -163,7 +168,7 @@ CLAIMS = (
         sentence="we envisage a mixed utilization of both strategies",
         test="mixed is at most a tenth slower than the better of adaptive and transparent",
         concerns=lambda _: True,
-        judge=_above(1 / 1.1, lambda cell: cell.mixed),
+        judge=_above(1 / 1.1, lambda cell, _: cell.mixed),
     ),
 )
 
@@ -174,16 +179,16 @@ def _within_two(ratio: Interval) -> Verdict:
     return "open" if ratio.low <= 2 and ratio.high >= 0.5 else "contradicts"
 
 
-def verdicts(cell: Cell) -> str:
+def verdicts(cell: Cell, rule: Donated) -> str:
     """What a cell says of the claims that concern it: `+A ?B −C` (confirms, open, contradicts)."""
     signs: dict[Verdict, str] = {"confirms": "+", "open": "?", "contradicts": "−"}
-    return " ".join(f"{signs[each.judge(cell)]}{each.key}" for each in CLAIMS if each.concerns(cell))
+    return " ".join(f"{signs[each.judge(cell, rule)]}{each.key}" for each in CLAIMS if each.concerns(cell))
 
 
-def tally(claim: Claim, cells: Sequence[Cell]) -> dict[Verdict, list[Cell]]:
+def tally(claim: Claim, cells: Sequence[Cell], rule: Donated) -> dict[Verdict, list[Cell]]:
     """The cells that a claim concerns, by what they say of it."""
-    found: dict[Verdict, list[Cell]] = {"confirms": [], "open": [], "contradicts": []}
+    found: dict[Verdict, list[Cell]] = {verdict: [] for verdict in VERDICTS}
     for cell in cells:
         if claim.concerns(cell):
-            found[claim.judge(cell)].append(cell)
+            found[claim.judge(cell, rule)].append(cell)
     return found

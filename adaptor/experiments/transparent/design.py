@@ -20,6 +20,9 @@ Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]
 """`all-idle` is transparent allocation by the paper's own rule (`donation: choose: all`); `transparent` and
 `mixed` use the nodes on which tasks are likely to finish."""
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+Donated = Literal["all-idle", "transparent"]
+DONATED: tuple[Donated, ...] = get_args(Donated)
+"""Those that make no formal request: by the paper's own rule, and by ours."""
 MACHINES = tuple(each for each in WORKLOADS if each.key != "ctc-sp2-338")
 LOADS = (1.3, 1.0, 0.7)
 """Factors of the interarrival times: the higher, the emptier the machine."""

@@ -37,7 +37,7 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) 
                 "speedup",
                 "Transparent against formal requests: above 1 it is faster (bars: 95 %)",
                 "speedup: better explicit / transparent",
-                lambda cell: cell.explicit.value,
+                lambda cell: cell.explicit["transparent"].value,
             ),
             (
                 "lost",
@@ -103,7 +103,7 @@ def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *,
             key=lambda cell: cell.offered,
         )
         values = [value(cell) for cell in line]
-        bars = [cell.explicit.bars for cell in line]
+        bars = [cell.explicit["transparent"].bars for cell in line]
         axes.errorbar(
             [cell.offered for cell in line],
             values,

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.experiments.bootstrap import Interval, Matrix, interval, weights
-from adaptor.experiments.transparent.design import STRATEGIES
+from adaptor.experiments.transparent.design import DONATED, STRATEGIES, Donated
 from adaptor.experiments.transparent.sample import Outcome
 
 HOUR = 3600.0
@@ -37,8 +37,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     mean: int
     samples: int
     by: dict[str, Share]
-    explicit: Interval
-    """Mean turnaround by the better of static and adaptive, over that by transparent."""
+    explicit: dict[Donated, Interval]
+    """Mean turnaround by the better of static and adaptive, over that on donated nodes alone."""
     mixed: Interval
     """Mean turnaround by the better of adaptive and transparent, over that by mixed."""
 
@@ -73,7 +73,7 @@ def _cell(group: list[Outcome], seed: int) -> Cell:
         mean=first.mean,
         samples=samples,
         by={name: _share(some, times[name], again) for name, some in by.items()},
-        explicit=_ratio(times, ("static", "adaptive"), "transparent", again),
+        explicit={name: _ratio(times, ("static", "adaptive"), name, again) for name in DONATED},
         mixed=_ratio(times, ("adaptive", "transparent"), "mixed", again),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor.experiments.bootstrap import Interval
-from adaptor.experiments.transparent.design import STRATEGIES
+from adaptor.experiments.transparent.design import DONATED, STRATEGIES
 from adaptor.experiments.transparent.summary import Cell, Share
 
 
@@ -16,5 +16,5 @@ def cell(explicit, *, offered=0.5, tasks=10_000, mean=100, samples=3, **strategi
     by = {name: share() for name in STRATEGIES} | strategies
     return Cell(
         trace="sdsc-sp2", load=1.0, offered=offered, tasks=tasks, mean=mean, samples=samples, by=by,
-        explicit=Interval(*explicit), mixed=Interval(1.0, 1.0, 1.0),
+        explicit=dict.fromkeys(DONATED, Interval(*explicit)), mixed=Interval(1.0, 1.0, 1.0),
     )  # fmt: skip

@@ -87,21 +87,29 @@ def test_traces_that_are_not_there(tmp_path, monkeypatch):
     [((1.5, 1.2, 2.0), "+A"), ((0.9, 0.7, 1.4), "?A"), ((0.7, 0.6, 0.8), "−A")],
 )
 def test_a_claim_is_judged_by_its_bound_and_the_interval(explicit, says):
-    assert says in verdicts(cell(explicit))
+    assert says in verdicts(cell(explicit), "transparent")
 
 
 def test_a_claim_concerns_its_rows_alone():
     heavy = cell((1.5, 1.2, 2.0), offered=0.9)
-    assert "A" not in verdicts(heavy)
-    assert "−C" in verdicts(heavy)
-    assert "+C" in verdicts(cell((0.2, 0.1, 0.4), offered=0.9))
+    assert "A" not in verdicts(heavy, "transparent")
+    assert "−C" in verdicts(heavy, "transparent")
+    assert "+C" in verdicts(cell((0.2, 0.1, 0.4), offered=0.9), "transparent")
     by_key = {claim.key: claim for claim in CLAIMS}
-    assert {len(some) for some in tally(by_key["A"], [heavy]).values()} == {0}
+    assert {len(some) for some in tally(by_key["A"], [heavy], "transparent").values()} == {0}
 
 
 def test_a_delay_of_local_jobs_would_be_seen():
-    assert "+F" in verdicts(cell((1, 1, 1)))
-    assert "−F" in verdicts(cell((1, 1, 1), transparent=share(later=0.5)))
-    assert "−H" in verdicts(cell((1, 1, 1), transparent=share(lost=3.0)))
-    assert "H" not in verdicts(cell((1, 1, 1), mean=10_000, transparent=share(lost=3.0))), "tasks are large"
-    assert "+K" in verdicts(cell((1, 1, 1), adaptive=msgspec.structs.replace(share(), delay=2.0)))
+    assert "+F" in verdicts(cell((1, 1, 1)), "transparent")
+    assert "−F" in verdicts(cell((1, 1, 1), transparent=share(later=0.5)), "transparent")
+    assert "−H" in verdicts(cell((1, 1, 1), transparent=share(lost=3.0)), "transparent")
+    assert "H" not in verdicts(cell((1, 1, 1), mean=10_000, transparent=share(lost=3.0)), "transparent")
+    assert "+K" in verdicts(
+        cell((1, 1, 1), adaptive=msgspec.structs.replace(share(), delay=2.0)), "transparent"
+    )
+
+
+def test_a_claim_is_held_against_the_rule_of_the_paper_and_against_ours():
+    more_lost = cell((1, 1, 1), **{"all-idle": share(lost=3.0)})
+    assert "−H" in verdicts(more_lost, "all-idle")
+    assert "+H" in verdicts(more_lost, "transparent")
