@@ -40,7 +40,7 @@ def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> l
         conclusion=conclusion(summaries),
         drawings=draw_figures(summaries, store.folder / "figures"),
         setting=setting(settings),
-        exhibits=[table_1(_replayed(finished)), *tables(summaries)],
+        exhibits=[table_1(_replayed(finished)), *tables(summaries, settings)],
         remarks=REASONS,
     )
     exhibits.write_report(report, store.folder)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from adaptor.experiments.bootstrap import Interval
+from adaptor.experiments.derose.design import Settings
 from adaptor.experiments.derose.summary import Cell, TraceSummary
-from adaptor.experiments.derose.tables import conclusion, table_3
+from adaptor.experiments.derose.tables import conclusion, table_3, tables
 
 
 def cell(speedup: float, mean: int) -> Cell:
@@ -39,3 +40,13 @@ def test_the_row_of_table_3() -> None:
     headings, (row,) = table_3([summary("sdsc-sp2", 2)])
     assert row == ["SDSC SP2", "2.05", "3.00 [2.00, 4.00]", "1.50 [1.20, 1.90]", "62%", "2"]
     assert len(headings) == len(row)
+
+
+def test_table_2_says_which_part_of_the_grid_jobs_a_run_has() -> None:
+    exhibit = next(
+        each for each in tables([summary("sdsc-sp2", 2)], Settings(tasks=(100,))) if each.name == "table-2"
+    )
+    by_name = {row[0]: row[1:3] for row in exhibit.rows}
+    assert by_name["number of tasks per job"] == ["100, 1,000, 10,000, 100,000", "100"]
+    assert by_name["heterogeneity"] == ["1, 2, 4", "1, 2, 4"]
+    assert by_name["max_tr, s"] == ["64,800", "64,800"]
