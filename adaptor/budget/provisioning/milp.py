@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from adaptor.budget.provisioning.milp_columns import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
@@ -19,18 +19,64 @@ NODES = 300
 """Of the search tree; the best solution by then counts."""
 SECONDS = 2.0
 """Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
+NEARLY = 0.999
+"""Of the cost that no whole numbers can beat."""
+EQUAL = 1e-9
+"""Relative: what differs by less is equal."""
 
 
-def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
+def least_cost(
+    columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float, *, constant: bool = False
+) -> list[float] | None:
     """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
 
-    Ricciardi & Hwang, §3, choice 1. Of equal costs that with fewer processors still to be bought.
+    Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs that with fewer processors
+    still to be bought.
+
+    `constant`: whole processors, all of which are held until the last task is done (eq. 7). Where they could
+    do more than the tasks, they are done sooner and cost less by that (eq. 8). Else they are paid for as long
+    as the columns say: those that are charged by the second do no more than the tasks, as a part of one is
+    held for a part of the time; whole charging units are charged, whether there is work for them or not.
     """
     if capacity(columns, offers) < tasks:
         return None
     dearest = max((each.cost for each in columns), default=0.0) or 1.0
-    objective = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
-    return _hold(objective, columns, offers, [_all_done(columns, tasks)])
+    costs = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
+    done = [each.tasks / tasks for each in columns]
+    whole = [constant or not offers[each.site].divisible for each in columns]
+
+    def hold(objective: Sequence[float]) -> list[float] | None:
+        return _hold(objective, columns, offers, [(done, 1.0, math.inf)], whole)
+
+    if not constant:
+        return hold(costs)
+    return _least_ratio(costs, done, hold, NEARLY * relaxed_cost(columns, offers, tasks) / dearest)
+
+
+def _least_ratio(
+    costs: Sequence[float],
+    done: Sequence[float],
+    hold: Callable[[Sequence[float]], list[float] | None],
+    ratio: float,
+) -> list[float] | None:
+    """The least costs for what is done, by Dinkelbach: what is done counts as worth what it costs so far.
+
+    `hold` minimises an objective. `ratio` is a little below the least one: of equal ratios the least costs
+    are found, and two programs are enough as a rule.
+    """
+    best: list[float] | None = None
+    while True:
+        found = hold([cost - ratio * part for cost, part in zip(costs, done, strict=True)])
+        if found is None:
+            return best
+        reached = _dot(costs, found) / _dot(done, found)
+        if best is not None and reached >= ratio * (1 - EQUAL):
+            return best
+        best, ratio = found, reached
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 def most_tasks(
@@ -44,12 +90,9 @@ def most_tasks(
         return None
     scale = budget if budget > 0 else 1.0
     paid: Row = ([each.cost / scale for each in columns], -math.inf, budget / scale * (1 - MARGIN))
-    objective = [-each.tasks / tasks for each in columns]
-    return _hold(objective, columns, offers, [paid, _all_done(columns, tasks)])
-
-
-def _all_done(columns: Sequence[Column], tasks: float) -> Row:
-    return [each.tasks / tasks for each in columns], 1.0, math.inf
+    done = [each.tasks / tasks for each in columns]
+    whole = [not offers[each.site].divisible for each in columns]
+    return _hold([-each for each in done], columns, offers, [paid, (done, 1.0, math.inf)], whole)
 
 
 def capacity(columns: Sequence[Column], offers: Sequence[SiteOffer]) -> float:
@@ -70,12 +113,12 @@ def relaxed_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: 
     for each in columns:
         rate, most = rates.get((each.site, each.group), (math.inf, 0.0))
         rates[each.site, each.group] = min(rate, each.cost / each.tasks), max(most, each.tasks)
-    total = 0.0
+    total, left = 0.0, tasks
     for (site, group), (rate, most) in sorted(rates.items(), key=lambda item: item[1]):
-        part = min(tasks, most * size(offers, site, group))
+        part = min(left, most * size(offers, site, group))
         total += part * rate
-        tasks -= part
-    return total if tasks <= 0 else math.inf
+        left -= part
+    return total if left <= EQUAL * tasks else math.inf
 
 
 def size(offers: Sequence[SiteOffer], site: int, group: int) -> int:
@@ -84,9 +127,13 @@ def size(offers: Sequence[SiteOffer], site: int, group: int) -> int:
 
 
 def _hold(
-    objective: Sequence[float], columns: Sequence[Column], offers: Sequence[SiteOffer], rows: Sequence[Row]
+    objective: Sequence[float],
+    columns: Sequence[Column],
+    offers: Sequence[SiteOffer],
+    rows: Sequence[Row],
+    whole: Sequence[bool],
 ) -> list[float] | None:
-    """Minimise, with each processor of a group held in one way at most.
+    """Minimise, with each processor of a group held in one way at most, and whole ones where it says so.
 
     Where time is as good as charged by the second, a processor may be held for a part of the time; parts
     are no whole numbers.
@@ -94,7 +141,6 @@ def _hold(
     groups = list(dict.fromkeys((each.site, each.group) for each in columns))
     sizes = [size(offers, site, group) for site, group in groups]
     of = [groups.index((each.site, each.group)) for each in columns]
-    whole = [not offers[each.site].divisible for each in columns]
     once: list[Row] = [
         ([float(at == group) for at in of], 0.0, float(most)) for group, most in enumerate(sizes)
     ]

@@ -9,7 +9,8 @@ import math
 from collections.abc import Sequence
 
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.provisioning.milp import minimise
+from adaptor.budget.provisioning import milp
+from adaptor.budget.provisioning.milp_columns import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
 
 
@@ -32,13 +33,28 @@ def least_cost(tasks: int, offers: Sequence[SiteOffer]) -> tuple[float, float]:
 
 
 def for_time(tasks: int, offers: Sequence[SiteOffer], seconds: float) -> list[int] | None:
-    """Processors per site for the least cost in this time (eq. 8, choice 1); None: there are not enough."""
+    """Processors per site for the least C_prod in this time (eq. 8, choice 1); None: there are not enough.
+
+    By the program of `allocation.cheapest`.
+    """
     if seconds <= 0:
         return None
-    throughput = [1 / each.task.mean for each in offers]
-    price = [each.price / HOUR for each in offers]
-    found = minimise(price, [(throughput, tasks / seconds, math.inf)], _sizes(offers), [True] * len(offers))
+    found = milp.least_cost(constant_ways(offers, seconds), offers, tasks, constant=True)
     return None if found is None else [int(each) for each in found]
+
+
+def constant_ways(offers: Sequence[SiteOffer], seconds: float) -> list[Column]:
+    """One processor of each site, held for the whole time; its work flows (eq. 1 and 5)."""
+    return [
+        Column(
+            site=site,
+            group=-1,
+            seconds=seconds,
+            tasks=seconds / each.task.mean,
+            cost=seconds * each.price / HOUR,
+        )
+        for site, each in enumerate(offers)
+    ]
 
 
 def for_cost(tasks: int, offers: Sequence[SiteOffer], credits: float) -> list[int] | None:
@@ -51,7 +67,7 @@ def for_cost(tasks: int, offers: Sequence[SiteOffer], credits: float) -> list[in
         tasks * each.price / HOUR - credits * speed for each, speed in zip(offers, throughput, strict=True)
     ]
     rows = [(excess, -math.inf, 0.0)]
-    found = minimise([-speed for speed in throughput], rows, _sizes(offers), [True] * len(offers))
+    found = milp.minimise([-speed for speed in throughput], rows, _sizes(offers), [True] * len(offers))
     return None if found is None or not any(found) else [int(each) for each in found]
 
 

@@ -175,20 +175,6 @@ TABLE_2 = [
 ]
 
 
-def test_equations_of_the_paper():
-    speed = 100 / 7 + 80 / 4
-    assert paper.least_seconds(2000, TABLE_2) == pytest.approx(2000 / speed)
-    assert paper.cost_of_least_seconds(2000, TABLE_2) == pytest.approx(2000 / speed * (100 * 1.2 + 80 * 2))
-    assert paper.least_cost(2000, TABLE_2) == pytest.approx((2000 * 8.0, 100.0))
-    grid, supercomputer = paper.for_time(2000, TABLE_2, 79.0)
-    assert grid / 7 + supercomputer / 4 >= 2000 / 79 > (grid - 1) / 7 + supercomputer / 4
-    assert paper.for_time(2000, TABLE_2, 58.0) is None
-    grid, supercomputer = paper.for_cost(2000, TABLE_2, 16_200)
-    cost = 2000 * (grid * 1.2 + supercomputer * 2) / (grid / 7 + supercomputer / 4)
-    assert 16_100 < cost <= 16_200
-    assert paper.for_cost(2000, TABLE_2, 15_900) is None
-
-
 def test_ours_asks_for_more_than_the_paper_as_the_last_tasks_must_end():
     theirs = sum(paper.for_time(2000, TABLE_2, 79.0))
     ours = cheapest(2000, TABLE_2, 79.0)
