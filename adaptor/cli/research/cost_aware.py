@@ -46,7 +46,7 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     from adaptor.experiments.ricciardi.tables import conclusion
 
     settings = Settings(seed=seed, runs=QUICK if quick else runs)
-    with running("productions", len(cells()) * settings.runs) as done:
+    with running("productions", sum(map(settings.runs_of, cells()))) as done:
         found = run_all(settings, processes, done)
     show(write_report(found, settings, output), output)
     for sentence in conclusion(found):

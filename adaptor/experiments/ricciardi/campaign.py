@@ -15,11 +15,13 @@ from adaptor.experiments.ricciardi.design import (
     GOALS,
     TABLES,
     TASKS,
+    VARIATIONS,
     Cell,
     Flavour,
     Resource,
     Runtimes,
     Target,
+    Variation,
     target,
 )
 from adaptor.experiments.ricciardi.production import Controller, Production
@@ -41,6 +43,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Of each cell; the first five are the experiment of the paper."""
     tasks: int = TASKS
 
+    def runs_of(self, cell: Cell) -> int:
+        """Of this cell: those that show a reason need few, and without spread all runs are alike."""
+        most: dict[Variation, int] = {"printed": self.runs, "no spread": 1, "more tasks": PAPER_RUNS}
+        return most[cell.variation]
+
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One production: a line of the results."""
@@ -50,6 +57,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     goal: str
     flavour: str
     change: str
+    variation: str
     run: int
     time: float
     """Per cent of the target, or of what the paper's plan promises for the target cost."""
@@ -75,7 +83,8 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 def cells() -> list[Cell]:
-    return [
+    """Of both figures, by each allocation; then those that show why the paper's misses its targets."""
+    figures = [
         Cell(table, count, goal, flavour, change)
         for change in CHANGES
         for table in TABLES
@@ -83,6 +92,13 @@ def cells() -> list[Cell]:
         for goal in GOALS
         for flavour in FLAVOURS
     ]
+    reasons = [
+        msgspec.structs.replace(cell, variation=variation)
+        for cell in figures
+        for variation in VARIATIONS[1:]
+        if cell.flavour == "paper" and cell.change == "task"
+    ]
+    return figures + reasons
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
@@ -95,22 +111,24 @@ def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> 
 
 
 def run_cell(piece: Piece) -> list[Run]:
-    return [run_once(piece.cell, piece.settings, number) for number in range(piece.settings.runs)]
+    runs = range(piece.settings.runs_of(piece.cell))
+    return [run_once(piece.cell, piece.settings, number) for number in runs]
 
 
 def run_once(cell: Cell, settings: Settings, number: int) -> Run:
-    resources = cell.resources
-    wanted = target(resources, cell.goal, settings.tasks)
+    resources, tasks = cell.resources, cell.tasks(settings.tasks)
+    wanted = target(resources, cell.goal, tasks)
     delta = max(resource.seconds for resource in resources)
     runtimes = Runtimes(resources, [settings.seed, number], cell.change, delta)
     controller: Controller = _CONTROLLERS[cell.flavour](resources, wanted, delta)
-    outcome = Production(resources, runtimes, settings.tasks).run(controller)
+    outcome = Production(resources, runtimes, tasks).run(controller)
     return Run(
         table=cell.table,
         count=cell.count,
         goal=cell.goal,
         flavour=cell.flavour,
         change=cell.change,
+        variation=cell.variation,
         run=number,
         time=100 * outcome.seconds / wanted.seconds,
         cost=100 * outcome.credits / wanted.credits,

@@ -18,13 +18,17 @@ Flavour = Literal["paper", "even odds", "daemon"]
 """Whose allocation: as the paper prints it, or `part_tasks` in one of its variants."""
 Change = Literal["task", "period"]
 """What a draw of T_ST is for: a task, or all that a resource starts within one Δt. The paper is silent."""
+Variation = Literal["printed", "no spread", "more tasks"]
+"""As the paper has it; or with σ = 0, or with `MORE` times the tasks: what shows why targets are missed."""
 
 GOALS: tuple[Goal, ...] = get_args(Goal)
 FLAVOURS: tuple[Flavour, ...] = get_args(Flavour)
 CHANGES: tuple[Change, ...] = get_args(Change)
+VARIATIONS: tuple[Variation, ...] = get_args(Variation)
 COUNTS = (2, 3, 4)
 """Of resources: the first ones of a table."""
 TASKS = 2000
+MORE = 10
 LEAST = 0.05
 """Of the mean: shorter runtimes, which a normal distribution has too, are drawn again."""
 SECOND = 0.01
@@ -78,10 +82,18 @@ class Cell(msgspec.Struct, frozen=True, order=True):
     goal: Goal
     flavour: Flavour
     change: Change = "task"
+    variation: Variation = "printed"
 
     @property
     def resources(self) -> tuple[Resource, ...]:
-        return TABLES[self.table][: self.count]
+        some = TABLES[self.table][: self.count]
+        if self.variation == "no spread":
+            return tuple(msgspec.structs.replace(each, sigma=0.0) for each in some)
+        return some
+
+    def tasks(self, printed: int) -> int:
+        """How many tasks, where the figure has so many."""
+        return printed * MORE if self.variation == "more tasks" else printed
 
 
 class Target(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptor.experiments.ricciardi.campaign import Run, Settings
 from adaptor.experiments.ricciardi.design import COUNTS, FLAVOURS, GOALS, TABLES
+from adaptor.experiments.ricciardi.printed import bars, parameters
 from adaptor.experiments.ricciardi.tables import conclusion, of, tables
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
@@ -28,7 +29,7 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
     Raises:
         ReplayError: something cannot be written.
     """
-    made = tables(runs)
+    made = [bars(runs), *tables(runs), parameters(settings)]
     exhibits.write_runs(runs, folder / "runs.csv")
     drawings = [_figure(runs, table, folder / "figures") for table in TABLES]
     setting = (

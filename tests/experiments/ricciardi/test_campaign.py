@@ -71,7 +71,7 @@ def test_targets_are_the_middle_of_what_is_possible():
 
 
 def test_cells_are_those_of_both_figures():
-    wanted = [each for each in cells() if each.change == "task"]
+    wanted = [each for each in cells() if (each.change, each.variation) == ("task", "printed")]
     assert len(wanted) == 2 * 3 * 2 * 3
     assert len(set(wanted)) == len(wanted)
 
@@ -97,10 +97,11 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "COUNTS", (2,))
     monkeypatch.setattr("adaptor.experiments.ricciardi.tables.COUNTS", (2,))
     monkeypatch.setattr("adaptor.experiments.ricciardi.report.COUNTS", (2,))
+    monkeypatch.setattr("adaptor.experiments.ricciardi.printed.COUNTS", (2,))
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
     with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 3 * 6
+        assert len(list(csv.DictReader(file))) == 2 * 2 * 2 * 3 * 6 + 2 * 2 * (1 + 5)
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 2
     assert "paper: unstable resources reach" in page.partition("</section>")[0]
