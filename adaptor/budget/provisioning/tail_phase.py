@@ -197,5 +197,6 @@ def migration(running: Sequence[RunningTask], place: IdleProcessor) -> int | Non
     """The task to be moved to this processor: the one that ends last, if it ends sooner there; or none.
 
     As a replica, but the first attempt is killed, so that its processor takes another task.
+    For the experiment only: no task of a user is moved, as that ends bags no sooner (`adaptor replay bats`).
     """
     return next((each.task for each in replicas(running, [place])), None)

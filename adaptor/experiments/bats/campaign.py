@@ -12,10 +12,10 @@ from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.experiments.bats.design import (
     BUDGETS,
+    EVERY_WAY,
     KINDS,
     REPLANNINGS,
     SITES,
-    WAYS,
     BudgetName,
     Kind,
     Replanning,
@@ -50,7 +50,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     without: float
     """Without a tail phase."""
     spent: float
-    copies: int
+    replicas: int
+    won: int
+    """Replicas that ended before any other attempt of their task."""
+    migrations: int
     asked: bool
     """Whether the budget was found to be too small on the way."""
 
@@ -128,7 +131,7 @@ def _ended(
     ending = Throughput(times, order, case.line.configuration, case.allowed, case.sampled, replanning).run()
     results = {
         way: TailPhase(ending, times, way, random.Random(case.run)).run()  # noqa: S311
-        for way in (WAYS if replanning == "daemon" else WAYS[:1])
+        for way in (EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1])
     }
     return [
         Run(
@@ -144,7 +147,9 @@ def _ended(
             seconds=result.seconds,
             without=results["none"].seconds,
             spent=result.spent,
-            copies=result.copies,
+            replicas=result.replicas,
+            won=result.won,
+            migrations=result.migrations,
             asked=ending.asked,
         )
         for way, result in results.items()

@@ -18,14 +18,20 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]
-Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration"]
-"""How a bag is ended: `daemon` as every bag of a user is, the others as the slides compare them."""
+Way = Literal["none", "random", "stochastic", "daemon", "perfect", "migration", "nothing lost"]
+"""How a bag is ended: `daemon` as every bag of a user is, the others as the slides compare them.
+
+`nothing lost` is `migration` of tasks that go on where they were, which no machine can do: it shows what
+migration loses by killing a task.
+"""
 Replanning = Literal["daemon", "slides"]
 """When other machines are bought than those chosen from the menu."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BUDGETS: tuple[BudgetName, ...] = get_args(BudgetName)
-WAYS: tuple[Way, ...] = get_args(Way)
+EVERY_WAY: tuple[Way, ...] = get_args(Way)
+WAYS = EVERY_WAY[:-1]
+MIGRATING: tuple[Way, ...] = ("migration", "nothing lost")
 REPLANNINGS: tuple[Replanning, ...] = get_args(Replanning)
 
 UNIT = 3600.0

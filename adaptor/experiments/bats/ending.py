@@ -15,7 +15,7 @@ from adaptor.budget.provisioning.tail_phase import (
     must_stop,
     worthwhile_copies,
 )
-from adaptor.experiments.bats.design import SITES, Way
+from adaptor.experiments.bats.design import MIGRATING, SITES, Way
 from adaptor.experiments.bats.knowledge import by_the_slides, expectation, rule
 from adaptor.experiments.bats.machines import IDLE, Machine
 from adaptor.experiments.bats.throughput import Ending
@@ -26,8 +26,11 @@ class Result(msgspec.Struct, frozen=True):
     """Until the last task has ended."""
     spent: float
     """Credits."""
-    copies: int
-    """Replicas and migrations that were started."""
+    replicas: int
+    """That were started."""
+    won: int
+    """Replicas that ended before any other attempt of their task."""
+    migrations: int
 
 
 class TailPhase:
@@ -42,7 +45,7 @@ class TailPhase:
         self._runtimes, self._way, self._draw = runtimes, way, draw
         self._expectation, self._rule = expectation(way, ending, runtimes), rule(way)
         self._slides = by_the_slides(ending)
-        self._copies = 0
+        self._replicas = self._won = self._migrations = 0
 
     def run(self) -> Result:
         self._decide()
@@ -51,7 +54,7 @@ class TailPhase:
             self._finish()
             self._end_units()
             self._decide()
-        return Result(self._now, self._fleet.spent, self._copies)
+        return Result(self._now, self._fleet.spent, self._replicas, self._won, self._migrations)
 
     def _decide(self) -> None:
         for machine in self._idle():
@@ -76,7 +79,9 @@ class TailPhase:
 
     def _finish(self) -> None:
         """The first attempt that ends counts; the others of its task are stopped."""
-        done = {each.task for each in self._fleet.machines if each.task != IDLE and each.end <= self._now}
+        ended = [each for each in self._fleet.machines if each.task != IDLE and each.end <= self._now]
+        done = {each.task for each in ended}
+        self._won += len(done - {each.task for each in ended if not each.replica})
         for machine in self._fleet.machines if done else ():
             if machine.task in done:
                 machine.task = IDLE
@@ -104,15 +109,21 @@ class TailPhase:
         """The next task; with migration, one that runs too slowly comes first."""
         if not self._waiting:
             return
-        if self._way == "migration":
+        if self._way in MIGRATING:
             slow = self._slower_attempts(machine)
             moved = migration([self._of(each) for each in slow], self._place(machine)) if slow else None
             if moved is not None:
                 origin = next(each for each in slow if each.task == moved)
-                self._start(machine, moved)
-                self._copies += 1
+                self._move(origin, machine)
                 machine = origin
         self._start(machine, self._waiting.popleft())
+
+    def _move(self, origin: Machine, machine: Machine) -> None:
+        """From scratch, unless the way is the one that shows what that costs."""
+        task, done = origin.task, (self._now - origin.started) / (origin.end - origin.started)
+        part = 1 - done if self._way == "nothing lost" else 1.0
+        machine.start(task, self._runtimes[machine.site][task] * part, self._now)
+        self._migrations += 1
 
     def _slower_attempts(self, machine: Machine) -> list[Machine]:
         speed = SITES[machine.site].speed
@@ -143,7 +154,7 @@ class TailPhase:
             pairs = [(each.task, places[each.processor]) for each in chosen]
         for task, machine in pairs:
             self._start(machine, task, replica=True)
-            self._copies += 1
+            self._replicas += 1
 
     def _at_random(
         self, attempts: dict[int, list[Machine]], idle: Sequence[Machine]

@@ -10,6 +10,8 @@ import numpy as np
 
 from adaptor.experiments.bats.campaign import Run
 from adaptor.experiments.bats.design import BUDGETS, KINDS, SAMPLERS, SITES, WAYS, BudgetName, Settings
+from adaptor.experiments.bats.findings import findings, verdicts
+from adaptor.experiments.bats.printed import compared, left_out
 from adaptor.experiments.bats.tables import TITLES, conclusion, of, tables
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
@@ -27,7 +29,7 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
     Raises:
         ReplayError: something cannot be written.
     """
-    made = tables(runs)
+    made = [findings(runs), *tables(runs), compared(settings), left_out()]
     exhibits.write_runs(runs, folder / "runs.csv")
     drawings = [_figure(runs, budget, folder / "figures") for budget in BUDGETS]
     machines = "; ".join(
@@ -44,7 +46,7 @@ def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[
     )
     report = exhibits.Report(
         title="The tail phase of BaTS (Oprescu, Kielmann)",
-        conclusion=conclusion(runs),
+        conclusion=(*conclusion(runs), *verdicts(runs)),
         drawings=drawings,
         setting=setting,
         exhibits=made,

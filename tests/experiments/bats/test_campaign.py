@@ -8,18 +8,15 @@ import random
 import numpy as np
 import pytest
 
-from adaptor.budget.provisioning.menu import menu
 from adaptor.cli.research.replay import replay
-from adaptor.experiments.bats.campaign import Piece, offers, run_bag
+from adaptor.experiments.bats.campaign import Piece, run_bag
 from adaptor.experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor.experiments.bats.ending import TailPhase
 from adaptor.experiments.bats.machines import IDLE
 from adaptor.experiments.bats.sampling import sample
 from adaptor.experiments.bats.tables import of
-from adaptor.experiments.bats.throughput import Throughput
+from tests.experiments.bats.endings import SMALL, ending
 from tests.simulation.invoking_replay import call
-
-SMALL = Settings(bags=1, runs=2, tasks=250)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -33,18 +30,6 @@ def test_bags_have_their_shape(kind):
     spread = found.std() / found.mean()
     assert (spread < 0.2) == (kind == "normal")
     assert found.max() <= 90 * 60
-
-
-def ending(kind, seed=1, line=-1):
-    runtimes = bag(kind, SMALL, 0)
-    times = [[float(each / site.speed) for each in runtimes] for site in SITES]
-    draw = random.Random(seed)
-    sampled = sample(times, draw)
-    rest = [task for task in range(len(runtimes)) if task not in sampled.done]
-    chosen = menu(len(rest), offers(sampled.known), 30)[line]
-    order = draw.sample(rest, len(rest))
-    budget = chosen.budget + sampled.cost
-    return Throughput(times, order, chosen.configuration, budget, sampled).run(), times
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -78,7 +63,7 @@ def test_replicas_never_cost_an_unpaid_unit(kind, line):
     for way in ("random", "stochastic", "daemon", "perfect"):
         assert found[way].spent <= found["none"].spent + 1e-9
         assert found[way].seconds <= found["none"].seconds
-    assert found["none"].copies == 0
+    assert found["none"].replicas == found["none"].migrations == 0
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -106,7 +91,7 @@ def test_the_command_leaves_tables_figures_and_a_page(tmp_path):
     result = call(replay, *arguments)
     assert "Runs that cost more than the budget" in result.output
     with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 3 * 2 * (6 + 1)
+        assert len(list(csv.DictReader(file))) == 3 * 2 * (7 + 1)
     page = (tmp_path / "report.html").read_text()
     assert page.count("data:image/svg+xml;base64,") == 2
     assert (
