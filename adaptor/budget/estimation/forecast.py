@@ -27,6 +27,8 @@ class Forecast(msgspec.Struct, frozen=True):
     """Epoch seconds; None while nothing is there or asked for that could end it."""
     work: Estimate
     """Seconds of a slot that the tasks without a result still need."""
+    least: float = 0.0
+    """Credits for the least of this work, where nothing more is wasted."""
 
 
 def worth_telling(finished: int, tasks: int) -> bool:
@@ -39,8 +41,7 @@ def forecast(known: BagKnowledge) -> Forecast:
 
     The work flows through the slots of the pilots, each from its start to its end. Where they have no time
     for all of it, pilots that would end with a charging unit go on, and further ones are asked for, sooner or
-    later. A pilot is held until its last task ends, and charged in whole units. At the least nothing is
-    wasted.
+    later. A pilot is held until its last task ends, and charged in whole units.
 
     Raises:
         ValueError: fewer than two tasks have finished.
@@ -50,7 +51,8 @@ def forecast(known: BagKnowledge) -> Forecast:
     work = estimate(each.work for each in rests)
     if not work.high:
         at = Estimate(known.now, known.now, known.now)
-        return Forecast(Estimate(known.charged, known.charged, known.charged), at, work)
+        cost = Estimate(known.charged, known.charged, known.charged)
+        return Forecast(cost, at, work, known.charged)
     residuals = Residuals(known.finished)
     ending = sum(each.end < each.last_end for each in known.pilots)
 
@@ -66,8 +68,8 @@ def forecast(known: BagKnowledge) -> Forecast:
     cases = [enough(rest).of(rest, draw) for rest in rests]
     cost = estimate(known.charged + each.cost for each in cases)
     least = known.charged + known.rate * max(0.0, work.low - course(0).paid)
-    cost = Estimate(least, max(least, cost.value), max(least, cost.high))
-    return Forecast(cost, _end(known, work, cases) if known.pilots else None, work)
+    cost = Estimate(max(least, cost.low), max(least, cost.value), max(least, cost.high))
+    return Forecast(cost, _end(known, work, cases) if known.pilots else None, work, least)
 
 
 def _end(known: BagKnowledge, work: Estimate, cases: Sequence[Case]) -> Estimate:

@@ -71,23 +71,55 @@ def _power(survival: float, exponent: float) -> float:
     return -math.expm1((1 - exponent) * math.log(survival)) / (1 - exponent)
 
 
+class Censored(msgspec.Struct, frozen=True):
+    """Tasks that still run."""
+
+    excesses: Sequence[float]
+    """Seconds beyond the threshold so far, of some of them."""
+    tasks: float
+    """So many are they in all."""
+
+    @property
+    def times(self) -> float:
+        """Tasks that each of the excesses stands for."""
+        return self.tasks / len(self.excesses) if self.excesses else 0.0
+
+    def until(self, excess: float) -> Censored:
+        """As they were known when none had run further than that."""
+        return Censored([min(each, excess) for each in self.excesses], self.tasks)
+
+
 def likely_tails(
-    excesses: Sequence[float], censored: Sequence[float], threshold: float, running: float
+    excesses: Sequence[float], running: Censored, threshold: float
 ) -> tuple[list[Tail], list[float]]:
     """Tails and their weights, given the excesses of finished tasks and those of running ones so far.
 
-    `censored` stands for so many `running` tasks. Without any excess there is nothing beyond the threshold.
+    Without any excess there is nothing beyond the threshold.
     """
-    times = running / len(censored) if censored else 0.0
-    total = math.fsum(excesses) + times * math.fsum(censored)
+    total = math.fsum(excesses) + running.times * math.fsum(running.excesses)
     if not excesses or total <= _ZERO:
         return [Tail(0.0, 0.0)], [1.0]
     around = total / len(excesses)
     grid = [Tail(shape, factor * (1 - shape) * around) for shape in SHAPES for factor in _SCALES]
     tails = [each for each in grid if each.shape * threshold <= each.scale]
-    logs = [_log_prior(each) + _log_likelihood(each, excesses, censored, times) for each in tails]
+    logs = [_log_weight(each, excesses, running) for each in tails]
     best = max(logs)
     return tails, [math.exp(each - best) for each in logs]
+
+
+def evidence_ratio(
+    tails: Sequence[Tail], excesses: Sequence[float], now: Censored, before: Censored
+) -> float:
+    """How much likelier, over all tails, what is known of running tasks now is than what was known before."""
+    first, second = ([_log_weight(each, excesses, some) for each in tails] for some in (now, before))
+    best = max(second)
+    return math.fsum(math.exp(each - best) for each in first) / math.fsum(
+        math.exp(each - best) for each in second
+    )
+
+
+def _log_weight(tail: Tail, excesses: Sequence[float], running: Censored) -> float:
+    return _log_prior(tail) + _log_likelihood(tail, excesses, running.excesses, running.times)
 
 
 def _log_prior(tail: Tail) -> float:

@@ -3,7 +3,9 @@
 Those tasks are of an unknown distribution, of which nothing is assumed. Up to a threshold it is drawn anew
 from the finished runtimes (`body`); beyond, where a few tasks may carry much of the mean, from the tails that
 the longest make likely (`excess`). Running tasks count as what they are: known to take longer than they have
-run. So the early ends of short tasks, which come first where many run at once, mislead nobody.
+run. So the early ends of short tasks, which come first where many run at once, mislead nobody. Where some
+have run on far beyond all that have finished, they may be of another kind, of which nothing else is known
+(`other_kind`).
 
 Both the distribution and the tasks of it differ between the draws; their spread is what is not known.
 """
@@ -18,7 +20,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.estimation.bootstrap_body import Body, body_of
-from adaptor.budget.estimation.pareto_tail import Tail, likely_tails
+from adaptor.budget.estimation.other_kind import OtherKind, chance_of_another_kind, other_kinds
+from adaptor.budget.estimation.pareto_tail import Censored, Tail, likely_tails
 
 DRAWS = 200
 _EXCEEDING = 64
@@ -67,12 +70,26 @@ def possible_rests(
     done, begun = sorted(finished), sorted(running)
     size = len(done) - _exceeding(len(done))
     threshold = done[size - 1]
-    ran = [each - threshold for each in begun[bisect.bisect_right(begun, threshold) :]]
+    known = _known(done, begun, size, every, waiting, longest)
     excesses = [each - threshold for each in done[size:]]
-    tails, weights = likely_tails(excesses, _thinned(ran, _CENSORED), threshold, len(ran) / every)
-    known = _Known(body_of(done, begun, size, every), threshold, ran, waiting, longest)
+    censored = Censored(_thinned(known.ran, _CENSORED), len(known.ran) / every)
+    tails, weights = likely_tails(excesses, censored, threshold)
+    others = round(DRAWS * chance_of_another_kind(tails, excesses, censored, threshold))
     draw = random.Random(1)  # noqa: S311
-    return [_drawn(known, tail, draw) for tail in draw.choices(tails, weights, k=DRAWS)]
+    rests = [_drawn(known, tail, draw) for tail in draw.choices(tails, weights, k=DRAWS - others)]
+    if others:
+        known = _known(done, begun, len(done), every, waiting, longest)
+        rests += [_drawn(known, kind, draw) for kind in other_kinds(begun[-1], known.threshold, others)]
+    return rests
+
+
+def _known(
+    done: list[float], begun: list[float], size: int, every: int, waiting: int, longest: float
+) -> _Known:
+    """With the `size` shortest runtimes below the threshold."""
+    threshold = done[size - 1]
+    ran = [each - threshold for each in begun[bisect.bisect_right(begun, threshold) :]]
+    return _Known(body_of(done, begun, size, every), threshold, ran, waiting, longest)
 
 
 def _exceeding(finished: int) -> int:
@@ -86,7 +103,7 @@ def _thinned(values: Sequence[float], most: int) -> list[float]:
     return [values[int((place + 0.5) * step)] for place in range(min(most, len(values)))]
 
 
-def _drawn(known: _Known, tail: Tail, draw: random.Random) -> Rest:
+def _drawn(known: _Known, tail: Tail | OtherKind, draw: random.Random) -> Rest:
     crossing = known.body.crossing
     share, mean, variance = known.body.draw(draw)
     long = _binomial(known.waiting, share, draw)
@@ -101,7 +118,7 @@ def _drawn(known: _Known, tail: Tail, draw: random.Random) -> Rest:
     return Rest(below + until + beyond, residual, known.threshold + most if long else 0.0)
 
 
-def _residual(known: _Known, tail: Tail, share: float, mean: float, variance: float) -> float:
+def _residual(known: _Known, tail: Tail | OtherKind, share: float, mean: float, variance: float) -> float:
     """Of the distribution that was drawn: this share is beyond the threshold, the others have this mean."""
     room = max(0.0, known.longest - known.threshold)
     survival = max(_NEVER, tail.survival(room))
@@ -112,7 +129,7 @@ def _residual(known: _Known, tail: Tail, share: float, mean: float, variance: fl
     return ((1 - share) * (variance + mean * mean) + share * square) / (2 * first) if first else 0.0
 
 
-def _excesses(tail: Tail, count: int, draw: random.Random) -> tuple[float, float]:
+def _excesses(tail: Tail | OtherKind, count: int, draw: random.Random) -> tuple[float, float]:
     """The sum of the excesses of so many tasks, and the largest of them.
 
     Of very many the longest is drawn; of the others, which are shorter, the sum is nearly normal.
@@ -127,7 +144,7 @@ def _excesses(tail: Tail, count: int, draw: random.Random) -> tuple[float, float
     return longest + max(0.0, others), longest
 
 
-def _rests_of_long(tail: Tail, ran: Sequence[float], draw: random.Random) -> float:
+def _rests_of_long(tail: Tail | OtherKind, ran: Sequence[float], draw: random.Random) -> float:
     """What is left of the tasks that have run beyond the threshold."""
     if len(ran) <= _SINGLY:
         return math.fsum(tail.further(each) * tail.excess(1 - draw.random()) for each in ran)

@@ -181,7 +181,7 @@ def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> t
     if balance is None or bag.spec.deadline is None:
         return "", memory
     ahead, memory = forecast_of(memory, bag, snapshot.sites, snapshot.ledger, now)
-    if ahead is None or ahead.cost.low <= in_credits(balance.budget.amount):
+    if ahead is None or ahead.least <= in_credits(balance.budget.amount):
         return "", memory
     slots = sum(most_slots(site, bag.spec.cpus) for site in sites_of(bag, snapshot.sites))
     soonest = now + snapshot.here.rules.pad + ahead.work.low / max(1, slots)
@@ -191,9 +191,7 @@ def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> t
 
 
 def _needs(bag: BagFacts, ahead: Forecast, budget: int, soonest: float, slots: int) -> str:
-    cost = [
-        format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.cost.low, ahead.cost.high)
-    ]
+    cost = [format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.least, ahead.cost.high)]
     late = format_duration(soonest - (bag.spec.deadline or 0.0))
     end = format_instant(soonest)
     enough = rounded_up(millionths(max(ahead.cost.high, 1e-6), "a cost"))

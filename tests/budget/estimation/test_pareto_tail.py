@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.pareto_tail import SHAPES, Tail, likely_tails
+from adaptor.budget.estimation.pareto_tail import SHAPES, Censored, Tail, evidence_ratio, likely_tails
 
 tails = st.builds(Tail, st.sampled_from(SHAPES), st.floats(0.01, 1e4))
 
@@ -19,12 +19,12 @@ def sumprod(values: list[float], weights: list[float]) -> float:
 
 
 def mean_shape(excesses: list[float], threshold: float = 10.0) -> float:
-    found, weights = likely_tails(excesses, [], threshold, 0)
+    found, weights = likely_tails(excesses, Censored([], 0), threshold)
     return sumprod([tail.shape for tail in found], weights) / sum(weights)
 
 
 def mean_excess(excesses: list[float], censored: list[float]) -> float:
-    found, weights = likely_tails(excesses, censored, 10.0, len(censored))
+    found, weights = likely_tails(excesses, Censored(censored, len(censored)), 10.0)
     means = [tail.scale / (1 - tail.shape) for tail in found]
     return sumprod(means, weights) / sum(weights)
 
@@ -63,22 +63,32 @@ def test_tasks_that_still_run_make_the_tail_longer() -> None:
 
 
 def test_some_running_tasks_may_stand_for_many() -> None:
-    few = likely_tails([1.0, 3.0, 5.0], [4.0, 9.0], 10.0, 6)
-    many = likely_tails([1.0, 3.0, 5.0], [4.0, 9.0] * 3, 10.0, 6)
+    few = likely_tails([1.0, 3.0, 5.0], Censored([4.0, 9.0], 6), 10.0)
+    many = likely_tails([1.0, 3.0, 5.0], Censored([4.0, 9.0] * 3, 6), 10.0)
     assert few[0] == many[0]
     assert few[1] == pytest.approx(many[1])
 
 
 @given(st.lists(st.floats(0.0, 1e5), min_size=1, max_size=15), st.lists(st.floats(0.0, 1e5), max_size=5))
 def test_no_giants_where_the_long_are_hardly_longer(excesses: list[float], censored: list[float]) -> None:
-    found, weights = likely_tails(excesses, censored, 1000.0, len(censored))
+    found, weights = likely_tails(excesses, Censored(censored, len(censored)), 1000.0)
     assert all(tail.shape * 1000.0 <= tail.scale for tail in found if tail.scale)
     assert max(weights) == 1.0
     assert all(weight >= 0 for weight in weights)
 
 
 def test_nothing_beyond() -> None:
-    assert likely_tails([0.0, 0.0], [], 100.0, 0) == ([Tail(0.0, 0.0)], [1.0])
-    assert likely_tails([], [50.0], 100.0, 1) == ([Tail(0.0, 0.0)], [1.0])
+    assert likely_tails([0.0, 0.0], Censored([], 0), 100.0) == ([Tail(0.0, 0.0)], [1.0])
+    assert likely_tails([], Censored([50.0], 1), 100.0) == ([Tail(0.0, 0.0)], [1.0])
     assert Tail(0.0, 0.0).excess(0.01) == 0
     assert Tail(0.0, 0.0).survival(0.0) == 0
+
+
+def test_having_run_on_speaks_the_more_against_tails_that_end() -> None:
+    excesses = [1.0, 2.0, 3.0, 4.0]
+    tails, _ = likely_tails(excesses, Censored([20.0] * 3, 3), 10.0)
+    before = Censored([4.0] * 3, 3)
+    far, near = (evidence_ratio(tails, excesses, Censored([ran] * 3, 3), before) for ran in (20.0, 5.0))
+    assert 0 < far < near < 1
+    assert evidence_ratio(tails, excesses, before, before) == pytest.approx(1)
+    assert Censored([20.0, 2.0], 2).until(4.0) == Censored([4.0, 2.0], 2)
