@@ -32,6 +32,11 @@ def _two_kinds(draw: _Draw) -> Seconds:
     return np.maximum(1.0, np.where(long, draw.normal(400, 60, 300), draw.normal(60, 10, 300)))
 
 
+def _rare_long(draw: _Draw) -> Seconds:
+    long = draw.random(300) < 0.1
+    return np.maximum(1.0, np.where(long, draw.normal(600, 60, 300), draw.normal(60, 10, 300)))
+
+
 def _many_kinds(draw: _Draw) -> Seconds:
     means = draw.choice([18.0, 60.0, 120.0, 300.0], size=600, p=[0.35, 0.35, 0.2, 0.1])
     return np.maximum(3.0, draw.normal(means, 0.1 * means))
@@ -51,6 +56,11 @@ DRAWN: dict[str, tuple[str, str, Callable[[_Draw], Seconds]]] = {
         "two kinds",
         "300 tasks: four fifths of N(60 s, 10 s), a fifth of N(400 s, 60 s)",
         _two_kinds,
+    ),
+    "rare-long": (
+        "a tenth ten times as long",
+        "300 tasks: nine tenths of N(60 s, 10 s), a tenth of N(600 s, 60 s)",
+        _rare_long,
     ),
     "many-kinds": ("multi-modal", "600 tasks around 18, 60, 120 and 300 s, as in `replay bats`", _many_kinds),
     "levy": ("Lévy", "600 tasks: Lévy with a scale of 36 s, cut at 540 s, as in `replay bats`", _levy),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from adaptor.budget.estimation.forecast import forecast
-from adaptor.experiments.forecasts.design import Cell, Row, Settings, bag_of, cells, moments, site
+from adaptor.experiments.forecasts.design import BAG, Row, Settings, bag_of, moments, way_of
 from adaptor.experiments.forecasts.site_run import run_bag
 from adaptor.experiments.parallel import in_processes
 
@@ -17,20 +17,20 @@ _AT_ONCE = 10
 
 
 class Piece(msgspec.Struct, frozen=True):
-    cell: Cell
+    bag: str
     settings: Settings
     orders: range
 
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """All forecasts, in the order of the cells; `done` is told how many bags have been run.
+    """All forecasts, in the order of the bags; `done` is told how many bags have been run.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.
     """
     pieces = [
-        Piece(cell, settings, range(first, min(first + _AT_ONCE, settings.orders)))
-        for cell in cells()
+        Piece(bag, settings, range(first, min(first + _AT_ONCE, settings.orders)))
+        for bag in settings.bags
         for first in range(0, settings.orders, _AT_ONCE)
     ]
     rows: list[Row] = []
@@ -41,23 +41,23 @@ def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> 
 
 
 def run_piece(piece: Piece) -> list[Row]:
-    return [row for order in piece.orders for row in run_order(piece.cell, piece.settings, order)]
+    return [row for order in piece.orders for row in run_order(piece.bag, piece.settings, order)]
 
 
-def run_order(cell: Cell, settings: Settings, order: int) -> list[Row]:
+def run_order(key: str, settings: Settings, order: int) -> list[Row]:
     """The forecasts of one bag, by the very function that `adaptor status` prints."""
-    bag = bag_of(cell, settings, order)
+    bag, way = bag_of(key, settings, order), way_of(order)
     names = moments(len(bag))
-    outcome = run_bag(bag, site(cell.unit), cell.prefer, list(names))
+    outcome = run_bag(bag, way.site, way.prefer, list(names), number=order + 1, order=BAG[key].order)
     rows = []
     for known, moment in zip(outcome.told, names.values(), strict=False):
         found = forecast(known)
         end = found.end
         rows.append(
             Row(
-                bag=cell.bag,
-                prefer=cell.prefer or "budget",
-                unit=cell.unit,
+                bag=key,
+                prefer=way.preference,
+                unit=way.unit,
                 order=order,
                 moment=moment,
                 cost=outcome.cost,

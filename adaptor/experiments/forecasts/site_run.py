@@ -7,6 +7,7 @@ the daemon.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -27,7 +28,6 @@ from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
 
 SITE = "site"
-_BAG = 1
 _LONGEST = 10**9
 """Seconds; no bag takes so long."""
 
@@ -75,22 +75,30 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_bag(
-    runtimes: Sequence[float], site: PaidSite, prefer: Preference | None, moments: Sequence[int]
+    runtimes: Sequence[float],
+    site: PaidSite,
+    prefer: Preference | None,
+    moments: Sequence[int],
+    *,
+    number: int = 1,
+    order: Literal["random", "file"] | None = "file",
 ) -> Outcome:
     """Run a bag to its end.
 
     Args:
-        runtimes: seconds, in the order in which tasks are taken.
+        runtimes: seconds, by the places of the tasks in the file.
         moments: numbers of finished tasks at which to keep what is known then.
+        number: of the bag, which its random order follows from.
+        order: the option of the bag; None: its user has not named one.
     """
-    driver, world, bag = submitted(runtimes, site, prefer=prefer)
+    driver, world, bag = submitted(runtimes, site, prefer=prefer, number=number, order=order)
     left, told = sorted(moments), []
     while not bag.ended or driver.ledger.open_pilots:
         world.go_on(_LONGEST)
         while left and bag.count(TaskState.DONE) >= left[0] and not bag.ended:
             left.pop(0)
             told.append(_knowledge(driver, bag, float(world.now)))
-    cost = driver.ledger.of_bag(_BAG).used / 1e6
+    cost = driver.ledger.of_bag(number).used / 1e6
     return Outcome(cost=cost, end=max(each.at for each in world.ended), told=tuple(told))
 
 
@@ -100,15 +108,19 @@ def submitted(
     *,
     prefer: Preference | None = None,
     deadline: float | None = None,
+    number: int = 1,
+    order: Literal["random", "file"] | None = "file",
 ) -> tuple[SimulatedDriver, World, Bag]:
-    """A bag that was submitted at the site just now, who decides for it, and the world."""
+    """A bag that was submitted at the site just now, who decides for it, and the world; see `run_bag`."""
     cluster = SimulatedSite(site.place)
     driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
     world = World({SITE: cluster}, driver)
-    spec = BagSpec(name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline)
-    bag = Bag(_BAG, spec, len(runtimes))
+    spec = BagSpec(
+        name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, order=order
+    ).with_order(budget=True)
+    bag = Bag(number, spec, len(runtimes))
     bag.fill()
-    driver.broker.keep_apart(_BAG)
+    driver.broker.keep_apart(number)
     world.add_bag(bag, lambda key, _site: Attempt(runtimes[key.task]))
     return driver, world, bag
 

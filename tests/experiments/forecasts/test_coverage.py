@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from adaptor.experiments.forecasts import coverage
-from adaptor.experiments.forecasts.coverage import promises
-from adaptor.experiments.forecasts.design import IMAGE, MOMENTS, NORMAL, Row
+from adaptor.experiments.forecasts.coverage import coverage, promises
+from adaptor.experiments.forecasts.design import MOMENTS, Row
 
 
-@pytest.fixture(autouse=True)
-def two_kinds(monkeypatch):
-    monkeypatch.setattr(coverage, "BAGS", (IMAGE, NORMAL))
-
-
-def rows(kind, orders, missed):
+def rows(bag, orders, missed):
     """Forecasts at three moments; in the first orders none of them holds the cost."""
     return [
         Row(
-            bag=kind.key, prefer="cheap", unit=60, order=order, moment=moment, cost=1.0,
+            bag=bag, prefer="cheap", unit=60, order=order, moment=moment, cost=1.0,
             cost_low=2.0 if order < missed else 0.5, cost_value=1.0, cost_high=2.0,
             end=10.0, end_low=5.0, end_value=10.0, end_high=15.0,
         )
@@ -28,7 +23,7 @@ def rows(kind, orders, missed):
 
 
 def verdicts(orders, missed):
-    found = promises(rows(IMAGE, orders, missed) + rows(NORMAL, orders, 0))
+    found = promises(rows("sorted", orders, missed) + rows("normal", orders, 0))
     return [each.verdict for each in found]
 
 
@@ -44,7 +39,29 @@ def test_what_chance_does_not_explain_is_not_kept():
 
 
 def test_the_worst_kind_is_named_with_its_interval():
-    cost, end = promises(rows(IMAGE, 10, 3) + rows(NORMAL, 10, 0))
-    assert cost.found.startswith("85.0% of all, the least 70.0% [36%, 91%] (image rendering); median width")
+    cost, end = promises(rows("sorted", 10, 3) + rows("normal", 10, 0))
+    assert cost.found.startswith("85.0% of all, the least 70.0% [33%, 92%] (sorted); median width")
     assert "100.0% of all" in end.found
     assert end.found.endswith("width 100% of the end")
+
+
+def test_of_a_sorted_bag_in_the_order_of_its_file_nothing_is_promised():
+    found = promises(rows("sorted-file", 40, 40) + rows("normal", 40, 0))
+    assert [each.verdict for each in found] == ["kept", "kept"]
+    assert "100.0% of all" in found[0].found
+    assert promises(rows("sorted-file", 40, 40)) == []
+
+
+def test_the_width_is_a_share_of_what_came():
+    some = rows("normal", 10, 1)
+    cost, end = (coverage(some, what) for what in ("cost", "end"))
+    assert cost.width == pytest.approx(1.5)
+    assert end.width == end.wide == pytest.approx(1.0)
+    assert cost.share.value == pytest.approx(0.9)
+
+
+def test_the_wide_ones_are_told():
+    some = rows("normal", 10, 0)
+    wide = [msgspec.structs.replace(row, cost_high=8.5) for row in some[:6]]
+    found = coverage(wide + some[6:], "cost")
+    assert (found.width, found.wide) == (pytest.approx(1.5), pytest.approx(8.0))
