@@ -19,10 +19,23 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
-from adaptor.experiments.a2ha.bags import DEMO, IMAGE, LONG, NORMAL, TESTING, WHOLE_HOUR, Kind
+from adaptor.experiments.a2ha.bags import (
+    DEMO,
+    IMAGE,
+    IMAGE_LISTS,
+    LONG,
+    NORMAL,
+    TESTING,
+    TESTING_LISTS,
+    WHOLE_HOUR,
+    Kind,
+)
 
 Bought = Literal["as published", "daemon"]
 """How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
+
+HALF_FILLED = msgspec.structs.replace(CONSERVATIVE, name="conservative, half filled", beyond_half="fill")
+AS_THE_TABLE = msgspec.structs.replace(HALF_FILLED, name="conservative, as the table", beside_hint=True)
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
@@ -41,7 +54,7 @@ class Scheme(msgspec.Struct, frozen=True, kw_only=True):
     """One bag with one estimator."""
 
     experiment: str
-    """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets` or `long` (Table 2)."""
+    """`grid-2011` (Figs 9 to 11), `grid-2008` (its Figs 5 and 6), `presets`, `lists` or `long` (Table 2)."""
     bag: str
     preset: Preset
     terms: HostTerms
@@ -76,7 +89,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schemes() -> list[Scheme]:
-    return [*_grid_2011(), *_grid_2008(), *presets(), *_long()]
+    return [*_grid_2011(), *_grid_2008(), *presets(), *_lists(), *_long()]
 
 
 def presets() -> list[Scheme]:
@@ -92,6 +105,15 @@ def presets() -> list[Scheme]:
             terms = WHOLE_HOUR if each.published == 2008 and kind is not DEMO else kind.terms
             found.append(Scheme(experiment="presets", bag=kind.key, preset=each, terms=terms, bought=bought))
     return found
+
+
+def _lists() -> list[Scheme]:
+    """Lists that the published statistics allow as well."""
+    kinds = (*IMAGE_LISTS, *TESTING_LISTS)
+    return [
+        Scheme(experiment="lists", bag=kind.key, preset=preset, terms=kind.terms)
+        for kind, preset in itertools.product(kinds, (CONSERVATIVE, AGGRESSIVE, FRUGAL))
+    ]
 
 
 def _each(bought: Bought, presets: Iterable[Preset]) -> list[tuple[Bought, Preset]]:
@@ -122,9 +144,8 @@ def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 201
 def _long() -> list[Scheme]:
     """Table 2: as the text has it (no new hosts beyond half of all tasks), with hosts that fill the half, and
     as the table has it (half of what is left beside the first hosts)."""
-    fill = msgspec.structs.replace(CONSERVATIVE, name="conservative, half filled", beyond_half="fill")
-    table = msgspec.structs.replace(fill, name="conservative, as the table", beside_hint=True)
+    presets = (CONSERVATIVE, HALF_FILLED, AS_THE_TABLE, FRUGAL)
     return [
         Scheme(experiment="long", bag=LONG.key, preset=preset, terms=LONG.terms, initial=initial)
-        for preset, initial in itertools.product((CONSERVATIVE, fill, table, FRUGAL), (256, 100, 50, 1))
+        for preset, initial in itertools.product(presets, (256, 100, 50, 1))
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptor.experiments.a2ha.bag_figures import figure_8, figure_2008_1
 from adaptor.experiments.a2ha.bags import IMAGE, KINDS, optimal_hosts, runtimes
 from adaptor.experiments.a2ha.design import CREATION, INCREASE, Row, Settings
 from adaptor.experiments.a2ha.growth import bought_with, predicted
@@ -27,6 +28,7 @@ def draw_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
     old = groups(rows, "grid-2008")
     presets = [each for each in groups(rows, "presets") if each.first.bought == "as published"]
     return [
+        figure_8(settings, folder),
         _figure_4(settings, folder),
         _figure_6(settings, folder),
         *(
@@ -34,6 +36,7 @@ def draw_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
             for i, bag in enumerate(_SHORT_BAGS[:3])
         ),
         _grid("figure-demo", "As Figs 9 to 11, the demo's measured parts", grid, "demo", folder),
+        figure_2008_1(folder),
         *(
             _grid(f"figure-2008-{5 + i}", f"2008, Fig. {5 + i}", old, bag, folder)
             for i, bag in enumerate(("image", "normal"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from adaptor.experiments.a2ha.comparison import comparison
 from adaptor.experiments.a2ha.design import Row, Settings
 from adaptor.experiments.a2ha.figures import draw_figures
 from adaptor.experiments.a2ha.tables import conclusion, tables
@@ -18,7 +19,7 @@ def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[
     Raises:
         ReplayError: something cannot be written.
     """
-    made = tables(rows)
+    made = [comparison(rows, settings), *tables(rows)]
     setting = (
         f"{settings.orders} random orders of each bag, of seed {settings.seed}; means and standard deviations"
         " between the orders. The estimator is the one of adaptor.budget, asked as the daemon would ask it."

@@ -58,3 +58,8 @@ def pick(found: Sequence[Group], bag: str, preset: str) -> Group:
     """The runs of a preset, as published."""
     wanted = (bag, preset, "as published")
     return next(each for each in found if (each.first.bag, each.first.preset, each.first.bought) == wanted)
+
+
+def published(rows: Iterable[Row], bag: str, preset: str) -> Group:
+    """The same, of all runs."""
+    return pick(groups(rows, "presets"), bag, preset)

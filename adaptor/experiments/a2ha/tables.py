@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.experiments.a2ha.bags import KINDS
+import msgspec
+
+from adaptor.experiments.a2ha import paper
+from adaptor.experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
 from adaptor.experiments.a2ha.design import Row
-from adaptor.experiments.a2ha.remarks import GRIDS, HOSTS, TABLE_1, TABLE_2
-from adaptor.experiments.a2ha.summary import Group, groups
+from adaptor.experiments.a2ha.remarks import GRIDS, HOSTS, LISTS, OMITTED, TABLE_1, TABLE_2
+from adaptor.experiments.a2ha.summary import Group, groups, pick
 from adaptor.figures.exhibits import Exhibit
 
 _HOUR = 3600.0
-
-
-_PAPER_EXCESS = {("grid-2011", "image"): "20 %", ("grid-2011", "testing"): "35 %",
-                ("grid-2008", "image"): "≤ 12 %", ("grid-2008", "normal"): "≤ 12 %"}  # fmt: skip
-_PAPER_TABLE_1 = {"image": ("19 h", "4", "25 m", "3"), "normal": ("14 h", "3", "7 m", "1"),
-                 "testing": ("38 h", "8", "12 m", "8")}  # fmt: skip
-_PAPER_TABLE_2 = {256: ("256", "2.43", "158", "512"), 100: ("179", "3.70", "104", "463"),
-                 50: ("154", "3.90", "99", "452"), 1: ("129", "4.14", "93", "450")}  # fmt: skip
 
 
 def tables(rows: Sequence[Row]) -> list[Exhibit]:
@@ -54,6 +49,19 @@ def tables(rows: Sequence[Row]) -> list[Exhibit]:
             remarks=TABLE_2,
         ),
         Exhibit(
+            name="lists",
+            title="What the choice of a list decides: others with the published statistics",
+            headings=_LISTS,
+            rows=_lists(rows),
+            remarks=LISTS,
+        ),
+        Exhibit(
+            name="omitted",
+            title="Figures that are not drawn",
+            headings=("figure", "what it shows", "why it is omitted"),
+            rows=[list(each) for each in OMITTED],
+        ),
+        Exhibit(
             name="bags",
             title="The bags",
             headings=("bag", "where it comes from"),
@@ -84,8 +92,8 @@ def _above_optimal(presets: Sequence[Group], bag: str) -> str:
         return ", ".join(f"{name} {found[name]:+.0%}" for name in _CONCLUDED[bought] if name in found)
 
     optimal = next(each.first.optimal for each in presets if each.first.bag == bag)
-    paper = _PAPER_EXCESS.get(("grid-2011", bag))
-    said = f" (the paper of 2011: {paper} with suitable ratios)" if paper else ""
+    printed = paper.EXCESS.get(("grid-2011", bag))
+    said = f" (the paper of 2011: {printed} with suitable ratios)" if printed else ""
     return (
         f"{KINDS[bag].title}, optimal {optimal} hosts: as published, the presets buy {asked('as published')}"
         f"{said}; as the daemon asks, {asked('daemon')}."
@@ -133,7 +141,7 @@ def _ratios(rows: Sequence[Row]) -> list[list[str]]:
                     KINDS[bag].title,
                     experiment[-4:],
                     str(here[0].first.optimal),
-                    _PAPER_EXCESS.get((experiment, bag), "-"),
+                    paper.EXCESS.get((experiment, bag), "-"),
                     f"{min(excesses):+.0%}",
                     f"{middle.excess:+.0%}",
                     f"{max(excesses):+.0%}",
@@ -142,13 +150,27 @@ def _ratios(rows: Sequence[Row]) -> list[list[str]]:
     return lines
 
 
+_LISTS = ("list", "preset", "optimal", "hosts", "above", "charged units", "above", "time")
+
+
+def _lists(rows: Sequence[Row]) -> list[list[str]]:
+    found = [*groups(rows, "presets"), *groups(rows, "lists")]
+    kinds = (IMAGE, *IMAGE_LISTS, TESTING, *TESTING_LISTS)
+    return [
+        [KINDS[group.first.bag].title, group.first.preset, *_hosts(group)[3:9]]
+        for kind in kinds
+        for preset in _CONCLUDED["as published"]
+        for group in [pick(found, kind.key, preset)]
+    ]
+
+
 _TABLE_1 = ("bag", "", "charged", "interrupted tasks", "wasted", "continued hosts")
 
 
 def _table_1(presets: Sequence[Group]) -> list[list[str]]:
     lines = []
-    for bag, paper in _PAPER_TABLE_1.items():
-        lines.append([KINDS[bag].title, "paper", *paper])
+    for bag, (hours, cut, wasted, continued) in paper.TABLE_1.items():
+        lines.append([KINDS[bag].title, "paper", f"{hours} h", str(cut), f"{wasted} m", str(continued)])
         here = [each for each in presets if each.first.bag == bag and "2008" not in each.first.preset]
         lines += [["", each.first.preset, *_ends(each)] for each in here]
     return lines
@@ -173,16 +195,21 @@ def _table_2(rows: Sequence[Row]) -> list[list[str]]:
     least = found[0].mean(lambda row: row.wall / _HOUR).shown(2)
     fastest = found[0].mean(lambda row: row.speedup).shown()
     lines = [
-        ["serial", "paper", "1", "384", "1", "384"],
+        ["serial", "paper", *_printed(paper.SERIAL)],
         ["", "ours", "1", serial, "1", serial],
-        ["optimal", "paper", "159", "2.43", "158", "384"],
+        ["optimal", "paper", *_printed(paper.OPTIMAL)],
         ["", "ours", fastest, least, fastest, serial],
     ]
-    for initial, paper in _PAPER_TABLE_2.items():
-        lines.append([f"{initial} (one per task)" if initial == 256 else str(initial), "paper", *paper])
+    for initial, printed in paper.TABLE_2.items():
+        first = f"{initial} (one per task)" if initial == max(paper.TABLE_2) else str(initial)
+        lines.append([first, "paper", *_printed(printed)])
         here = [each for each in found if each.first.initial == initial]
         lines += [["", each.first.preset, *_long_run(each)] for each in here]
     return lines
+
+
+def _printed(line: paper.Long) -> list[str]:
+    return [f"{mean:g} ± {deviation:g}" for mean, deviation in msgspec.structs.astuple(line)]
 
 
 def _long_run(group: Group) -> list[str]:

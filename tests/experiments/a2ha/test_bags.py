@@ -20,21 +20,6 @@ from adaptor.experiments.a2ha.bags import (
 from adaptor.simulation.errors import ReplayError
 
 
-def test_the_image_rendering():
-    tasks = bags.image()
-    assert len(tasks) == 256
-    assert (tasks.mean(), tasks.std()) == (pytest.approx(220, abs=0.5), pytest.approx(125, abs=0.5))
-    assert tasks.min() > 0
-
-
-def test_the_software_testing():
-    tasks = bags.testing()
-    assert len(tasks) == 1480
-    assert tasks.mean() == pytest.approx(64.5)
-    assert np.median(tasks) < 30
-    assert 1 <= (tasks > 900).sum() <= 20
-
-
 @pytest.mark.parametrize(("kind", "mean", "deviation"), [(NORMAL, 150, 30), (LONG, 5400, 1200)])
 def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
     drawn = np.array([runtimes(kind, 1, order) for order in range(40)])
@@ -44,7 +29,7 @@ def test_the_normal_ones_are_drawn_anew(kind, mean, deviation):
     assert (drawn[0] != drawn[1]).any()
 
 
-@pytest.mark.parametrize("kind", [IMAGE, TESTING, DEMO])
+@pytest.mark.parametrize("kind", [IMAGE, *bags.IMAGE_LISTS, TESTING, *bags.TESTING_LISTS, DEMO])
 def test_the_others_are_only_put_into_another_order(kind):
     one, two = (runtimes(kind, 1, order) for order in (0, 1))
     assert (one != two).any()
@@ -64,10 +49,11 @@ def test_bags_of_other_kinds_are_what_they_say(kind):
     assert kind.key == "constant" or (orders[0] != orders[1]).any()
 
 
-@pytest.mark.parametrize("kind", [IMAGE, NORMAL, TESTING])
-def test_the_optimal_numbers_of_the_paper(kind):
+@pytest.mark.parametrize(("kind", "optimal"), [(IMAGE, 18), (NORMAL, 12), (TESTING, 27)])
+def test_the_optimal_numbers(kind, optimal):
+    """As in the paper, but for the software testing, of which it says 29 (see `reasons.OPTIMUM`)."""
     found = [optimal_hosts(runtimes(kind, 1, order).sum(), kind.terms) for order in range(20)]
-    assert np.median(found) == kind.optimal
+    assert np.median(found) == optimal
 
 
 def test_the_demo_was_measured():
