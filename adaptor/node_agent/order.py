@@ -30,13 +30,30 @@ class Order(TypedDict):
     """The runtime folder of this node, for `adaptor reclaim`."""
 
 
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "tag": str,
+    "node": str,
+    "p": int,
+    "tr": int,
+    "grace": (int, float),
+    "worker": list,
+    "environment": dict,
+    "directory": str,
+    "runtime": str,
+}
+
+
 def read_order(path: Path) -> Order:
     """Raises OSError, or ValueError: the file holds no order."""
     content = read_note(path)
-    missing = Order.__annotations__.keys() - (content.keys() if isinstance(content, dict) else set())
-    if missing:
-        raise ValueError(f"{path}: no order: {', '.join(sorted(missing))} missing")
+    given = content if isinstance(content, dict) else {}
+    wrong = [name for name, kind in _KINDS.items() if not isinstance(given.get(name), kind)]
+    if wrong:
+        raise ValueError(f"{path}: no order: {', '.join(sorted(wrong))} missing, or of another type")
     order: Order = content
+    words = [*order["worker"], *order["environment"].values()]
+    if not all(isinstance(word, str) for word in words):
+        raise ValueError(f"{path}: no order: words and variables of the worker must be strings")
     check_name(order["node"])
     check_name(order["tag"])
     return order
