@@ -98,7 +98,7 @@ class _Step:
 
     def _use_donated(self) -> None:
         """Use and leave donated nodes; they reserve their cost before the formal requests do."""
-        if self._snapshot.here.donation is not None:
+        if self._snapshot.here.donation is not None and self._snapshot.bags:
             self._compare_places()
         for action in use_and_leave(self._snapshot, self._memory, self._ledger):
             self._actions.append(action)
@@ -137,10 +137,9 @@ class _Step:
     def _part(self, demands: Sequence[Demand]) -> SitePart | None:
         """What formal requests here are to have of the waiting tasks; by cost and time for bags with a budget
         or an aim. None: all of them, for there is no other place."""
-        alone = len(self._snapshot.sites) == 1
-        if not alone or self._snapshot.here.donation is not None:
+        if len(self._snapshot.sites) > 1:
             self._compare_places()
-        if alone and not self._memory.shares:
+        elif not (self._statuses and self._memory.shares):
             return None
         return part_of(self._snapshot, self._memory, self._statuses, demands)
 

@@ -13,10 +13,11 @@ from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.questions import donated_nodes
+from adaptor.decisions.requests import known_shortest
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import slots_on
-from adaptor.donation.situation import DonationDemand, DonationState, LeaveNodes, NodeView, UseNodes
+from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeView, UseNodes
 from adaptor.scheduling.facts import BagFacts
 
 
@@ -49,12 +50,11 @@ def donated_offer(
 
 
 def _wanted(bag: BagFacts, site: SiteFacts, demand: Demand) -> DonationDemand:
-    known = bag.learned[site.name].learned
     return DonationDemand(
         waiting=demand.waiting,
         processors_per_task=demand.processors_per_task,
         memory_per_task=demand.memory_per_task,
-        needs=demand.shortest if known.finished or known.cut else 0.0,
+        needs=known_shortest(site, bag, demand),
     )
 
 
@@ -64,10 +64,7 @@ def _nodes(
     """Those that the bag keeps, and those that it would be given if it were alone."""
     by_name = {node.name: node for node in donation.nodes or ()}
     names = {pilot.node for pilot in site.donated if pilot.bag == bag.id and not pilot.leaving}
-    state = DonationState(
-        now=now, nodes=donation.nodes, rules=donation.rules, demands=(wanted,), midnight=donation.midnight
-    )
-    for decision in decide(state, donation.hazard):
+    for decision in decide(donation.state(now, [wanted]), donation.hazard):
         match decision:
             case UseNodes(nodes=nodes):
                 names.update(nodes)

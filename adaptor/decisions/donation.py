@@ -16,7 +16,7 @@ from adaptor.decisions.shares import why_not_donated
 from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import demanded_probability, room, slots_on
-from adaptor.donation.situation import DonationState, LeaveNodes, NodeView, UseNodes, UseNoMore
+from adaptor.donation.situation import LeaveNodes, NodeView, UseNodes, UseNoMore
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request, RunningJob
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.units import format_duration, round_down, round_up
@@ -45,7 +45,8 @@ def use_and_leave(snapshot: Snapshot, memory: Memory, ledger: Ledger) -> Iterato
     choice = _Choice(snapshot, memory, donation, ledger)
     reason = snapshot.here.unusable or _why_none(donation, snapshot.now)
     may_use = not reason
-    for decision in decide(_view(snapshot, donation), donation.hazard):
+    state = donation.state(snapshot.now, (demand.wanted for demand in snapshot.donation_demands))
+    for decision in decide(state, donation.hazard):
         match decision:
             case LeaveNodes():
                 yield from _leave(snapshot, donation, decision)
@@ -98,16 +99,6 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
         for each in coming
     ]
     return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
-
-
-def _view(snapshot: Snapshot, donation: DonationFacts) -> DonationState:
-    return DonationState(
-        now=snapshot.now,
-        nodes=donation.nodes,
-        rules=donation.rules,
-        demands=tuple(demand.wanted for demand in snapshot.donation_demands),
-        midnight=donation.midnight,
-    )
 
 
 def _why_none(donation: DonationFacts, now: float) -> str:

@@ -94,21 +94,15 @@ def _question(
 ) -> Question | None:
     """None: there is no choice of places, or none that can take a task of it."""
     at = {name: demand for name, demand in group.at.items() if name in snapshot.sites}
+    times = {name: task_time(bag, name, snapshot.now) for name in at}
     donated = [
-        donated_offer(
-            snapshot.ledger,
-            snapshot.sites[name],
-            bag,
-            demand,
-            task_time(bag, name, snapshot.now),
-            snapshot.now,
-        )
+        donated_offer(snapshot.ledger, snapshot.sites[name], bag, demand, times[name], snapshot.now)
         for name, demand in at.items()
     ]
     offers = {
         name: found
         for name, demand in at.items()
-        if (found := _offers(snapshot, statuses[name], bag, name, demand))
+        if (found := _offers(snapshot, statuses[name], bag, snapshot.sites[name], demand, times[name]))
     }
     offers |= {each.name: (each,) for each in donated if each is not None}
     if not offers or (len(group.at) < 2 and not any(donated)):
@@ -156,25 +150,27 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
 
 
 def _offers(
-    snapshot: Snapshot, status: SiteStatus, bag: BagFacts, name: str, demand: Demand
+    snapshot: Snapshot, status: SiteStatus, bag: BagFacts, site: SiteFacts, demand: Demand, task: TaskTime
 ) -> tuple[SiteOffer, ...]:
     """What new requests could buy at a site, within its limits and beside its queue."""
-    site, now = snapshot.sites[name], snapshot.now
+    now = snapshot.now
     if not _holds_a_request(snapshot.ledger, site, bag, demand, now):
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
-    tariff = snapshot.ledger.tariff(name)
+    tariff = snapshot.ledger.tariff(site.name)
     whole = SiteOffer(
-        name=name,
+        name=site.name,
         price=in_credits(tariff.price("explicit")) * bag.spec.cpus,
         processors=0,
-        task=task_time(bag, name, now),
+        task=task,
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,
     )
     return tuple(
-        msgspec.structs.replace(whole, name=f"{name} {number}", processors=slots, wait=max(0.0, start - now))
+        msgspec.structs.replace(
+            whole, name=f"{site.name} {number}", processors=slots, wait=max(0.0, start - now)
+        )
         for number, (start, slots) in enumerate(_merged(openings), 1)
     )
 

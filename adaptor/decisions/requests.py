@@ -27,6 +27,12 @@ def smallest(shape: RequestShape, demand: Demand) -> Request:
     return Request(shape.unit, min(needed, round_up(rules.limits.max_tr, rules.time_resolution)))
 
 
+def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
+    """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
+    known = bag.learned[site.name].learned
+    return demand.shortest if known.finished or known.cut else 0.0
+
+
 def slots_of(site: SiteFacts, pilot: PilotFacts, bag: BagFacts) -> int:
     """Tasks of a bag that a pilot can run at the same time."""
     return task_slots(pilot.request.p, bag.spec.cpus, site.rules.granularity)

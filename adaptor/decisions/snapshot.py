@@ -6,7 +6,7 @@ Times are epoch seconds (in the simulation: of the trace), durations seconds, am
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -19,7 +19,7 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.donation.idleness import Hazard
-from adaptor.donation.situation import DonationRules, NodeView
+from adaptor.donation.situation import DonationDemand, DonationRules, DonationState, NodeView
 from adaptor.model import QueueState
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.facts import BagFacts
@@ -78,6 +78,12 @@ class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Donated nodes in a row that could not be used."""
     reason: str
     """Why no more nodes were used, as last told."""
+
+    def state(self, now: float, demands: Iterable[DonationDemand]) -> DonationState:
+        """What one step of the donation decides on, for these waiting tasks."""
+        return DonationState(
+            now=now, nodes=self.nodes, rules=self.rules, demands=tuple(demands), midnight=self.midnight
+        )
 
 
 class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):

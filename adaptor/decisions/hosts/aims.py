@@ -23,7 +23,7 @@ from adaptor.decisions.hosts.host_terms import (
 )
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
-from adaptor.decisions.requests import most_slots, shape_of, slots_there, staying
+from adaptor.decisions.requests import known_shortest, most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
@@ -66,8 +66,7 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
     if bag.spec.slots:
         return Aimed(_as_chosen(site, memory, bag, demand), memory)
-    known = bag.learned[site.name].learned
-    course = course_of(snapshot, bag, demand.shortest if known.finished or known.cut else 0.0)
+    course = course_of(snapshot, bag, known_shortest(site, bag, demand))
     paced = advise(course, memory.paces.get(bag.id))
     hosts = _within_share(memory, site, bag, paced.advice.hosts)
     limited = msgspec.structs.replace(
