@@ -6,7 +6,7 @@ The slides give no bounds for "fine", "worth" or "bad". Those here are ours and 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -97,7 +97,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     bound: float = 0.0
 
     def judge(self, cell: Cell) -> Verdict:
-        found = self.measure(cell)
+        return self.verdict(self.measure(cell))
+
+    def verdict(self, found: Interval) -> Verdict:
+        """By what was measured."""
         if not found.known or found.low < self.bound <= found.high:
             return "open"
         return "holds" if found.value < self.bound else "does not hold"
@@ -167,7 +170,7 @@ def findings(runs: Sequence[Run]) -> Exhibit:
 
 def verdicts(runs: Sequence[Run]) -> tuple[str, ...]:
     """In sentences: where each finding holds."""
-    return tuple(f"“{each.sentence}”: {_tally(each, _cells(runs))}." for each in FINDINGS)
+    return tuple(f"“{each.sentence}”: {_tally(list(map(each.judge, _cells(runs))))}." for each in FINDINGS)
 
 
 def _cells(runs: Sequence[Run]) -> list[Cell]:
@@ -175,16 +178,15 @@ def _cells(runs: Sequence[Run]) -> list[Cell]:
 
 
 def _row(finding: Finding, cells: Sequence[Cell]) -> list[str]:
+    measured = [finding.measure(cell) for cell in cells]
     return [
         finding.sentence,
         finding.figure,
-        *(str(finding.measure(cell)) for cell in cells),
-        _tally(finding, cells),
+        *map(str, measured),
+        _tally([finding.verdict(each) for each in measured]),
     ]
 
 
-def _tally(finding: Finding, cells: Sequence[Cell]) -> str:
-    found = [finding.judge(cell) for cell in cells]
-    several: tuple[Verdict, ...] = ("holds", "open", "does not hold")
-    parts = [f"{each} in {found.count(each)}" for each in several if each in found]
-    return f"{', '.join(parts)} of {len(cells)}"
+def _tally(found: Sequence[Verdict]) -> str:
+    parts = [f"{each} in {found.count(each)}" for each in get_args(Verdict) if each in found]
+    return f"{', '.join(parts)} of {len(found)}"

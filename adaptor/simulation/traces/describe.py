@@ -79,7 +79,7 @@ def describe(trace: Trace, processors: int | None = None, choices: Choices | Non
         "time between submissions": _spread(between if len(between) else np.zeros(1)),
     }
     period = int(jobs.submit[-1] - jobs.submit[0])
-    load = jobs.area / (size * period) if size and period else None
+    load = jobs.offered_load(size) if size and period else None
     return _info(trace, size, source, repairs, spreads, load)
 
 
