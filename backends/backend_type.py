@@ -8,7 +8,7 @@ backend only in the methods that need it.
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from backends.findings import Finding
     from backends.hooks import Hooks, Wanted
     from backends.machines.base import Machine
+
+
+WHERE_KEYS = ("constraint", "exclude", "nodelist", "gres", "licenses")
+"""Keys of a site of which each type says itself whether it knows them."""
 
 
 class BackendType(abc.ABC):
@@ -31,12 +35,16 @@ class BackendType(abc.ABC):
     """See `backends.base.Backend`: what holds before a scheduler was asked, and in simulations."""
     poll_interval: float = 15.0
     """Between two looks at the queue, where a site does not say."""
+    max_submissions: int | None = 60
+    """Requests that a site is sent in any hour, where it does not say; None: no bound."""
     pause: float = 1.0
     """At least between two steps of a site."""
     on_this_machine: bool = False
     """Whether all its workers run on the daemon's own machine."""
     over_ssh: bool = True
     """Whether a site may have its scheduler on another machine, reached over ssh."""
+    has_partitions: bool = False
+    """Whether its sites may have `partitions`, among which each request chooses."""
     donation_modes: Collection[str] = ()
     """The modes of `donation` that its sites may have: `preemptible`, `agent`."""
     dialects: Collection[str] = ()
@@ -56,6 +64,29 @@ class BackendType(abc.ABC):
         Raises:
             AdaptorError: the backend cannot be made.
         """
+
+    def make_each(
+        self,
+        name: str,
+        sites: Mapping[str, SiteConfig],
+        state: Path,
+        machine: Machine,
+    ) -> dict[str, Backend]:
+        """The backends of a site's partitions, by the names of these. They may share what they read.
+
+        Args:
+            sites: by partition, the configuration of a site that has only this one.
+
+        Raises:
+            AdaptorError: a backend cannot be made.
+        """
+        return {partition: self.make(name, site, state, machine) for partition, site in sites.items()}
+
+    def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:
+        """Keys that say where requests run, and what is wrong with them: this type does not know them."""
+        for key in WHERE_KEYS:
+            if getattr(site, key) is not None:
+                yield key, f"is not known to {self.title}; write what its submit command takes as extra_args"
 
     def overrun(self, site: SiteConfig) -> float:  # noqa: ARG002
         """Seconds that a job may run beyond its limit: schedulers look every 30 s or so, and give a job some

@@ -12,12 +12,20 @@ from typing import Protocol
 import msgspec
 
 from adaptor.errors import AdaptorError
-from adaptor.model import Limits, QueueState, Request
+from adaptor.model import EndedJob, Limits, QueueState, Request
 from adaptor.reports import JobReport, NodeReport
+from adaptor.resources import TaskSize
+
+TAG_START = "adaptor-"
+"""What the tags of pilots begin with, of whatever daemon."""
 
 
 class SchedulerError(AdaptorError):
     """The scheduler did not answer, or not in words we know; nothing may be concluded from that."""
+
+
+class PartitionClosed(SchedulerError):
+    """The scheduler answers, and a partition starts no jobs at the moment, or does not exist."""
 
 
 class SubmitRefused(SchedulerError):
@@ -34,10 +42,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     """The job's name, unique for ever: it finds the job again after a crash in the middle of a submit."""
     request: Request
-    processors_per_task: int
-    """Processors that must lie on one node; `request.p` is a multiple of it, or of whole nodes."""
-    memory_per_task: int | None
-    """Bytes, or None."""
+    task: TaskSize
+    """Whose parts must lie on one node; `request.p` is a multiple of its processors, or of whole nodes."""
     directory: Path
     """The pilot's own folder (exists, 0700): script, scheduler's log, worker logs."""
     worker: tuple[str, ...]
@@ -46,17 +52,23 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Variables for the worker; nothing secret is among them."""
     node: str = ""
     """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
+    partition: str = ""
+    """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
 
 
 class Backend(Protocol):
     """One site's scheduler. Every method may raise SchedulerError."""
 
-    time_resolution: int
-    """Seconds to which the scheduler rounds `tr` up."""
-    slot_margin: int
-    """Seconds by which a request must be shorter than a free slot to be started in it."""
     can_release: bool
     """Whether `release` gives nodes of a running pilot back."""
+
+    @property
+    def time_resolution(self) -> int:
+        """Seconds to which the scheduler rounds `tr` up."""
+
+    @property
+    def slot_margin(self) -> int:
+        """Seconds by which a request must be shorter than a free slot to be started in it."""
 
     def queue_state(self) -> QueueState:
         """Running and pending jobs of everyone, and the processors in service."""
@@ -87,6 +99,12 @@ class Backend(Protocol):
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """Give these nodes of a running pilot back (only where `can_release`)."""
+
+    def ended_jobs(self) -> list[EndedJob]:
+        """Jobs of everyone but ours that ended lately, the oldest first, as far as we may read the records.
+
+        It may take as long as one command may, and other calls go on beside it.
+        """
 
     def advertised_limits(self) -> Limits:
         """The limits that the scheduler itself tells, for what the configuration leaves out."""

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from adaptor.model import Limits
 
 POLITE = 4
 """Requests in the system where nothing else is configured: sites allow far more than is neighbourly."""
+SHARE = 0.5
+"""Of a site's processors that all its requests together hold where nothing is configured: a request that
+starts in a free slot delays no job that is planned, but it can keep one waiting that comes later."""
+FEWEST = 16
+"""Processors of a request at least, where the scheduler allows it: smaller ones are of little use."""
 LONGEST = 86_400
 """Seconds of a request where there is no limit: schedulers plan no further ahead than a day or so."""
 
@@ -26,12 +33,40 @@ class Ceilings(msgspec.Struct, frozen=True, kw_only=True):
     """`math.inf` where the scheduler sets none."""
     processors: Bound
     seconds: Bound
+    whole: int
+    """Processors of the nodes on which the site's requests run."""
+    node: int
+    """Of the largest of them."""
 
 
-def limits_of(known: Ceilings) -> Limits:
-    """Limits that keep within the ceilings, and are polite where there are none."""
+def limits_of(known: Ceilings, requests: int | None = None) -> Limits:
+    """Limits that keep within the ceilings, and are polite where there are none.
+
+    Args:
+        requests: `max_pending_requests`, where it is configured.
+    """
+    pending = int(min(known.requests.value, requests or POLITE))
     return Limits(
-        max_pending_requests=int(min(known.requests.value, POLITE)),
-        max_proc=int(known.processors.value),
+        max_pending_requests=pending,
+        max_proc=int(polite_processors(known, pending).value),
         max_tr=int(min(known.seconds.value, LONGEST)),
     )
+
+
+def polite_processors(known: Ceilings, requests: int) -> Bound:
+    """What one of so many requests may hold: they share half of the site, in whole nodes.
+
+    Never less than the largest node, so that a task that fits a node fits a request, nor than 16
+    processors; never more than the scheduler allows.
+    """
+    node = max(1, known.node)
+    share = math.ceil(SHARE * known.whole / max(1, requests) / node) * node
+    polite = max(share, node, FEWEST)
+    if polite >= known.processors.value:
+        return known.processors
+    why = f"{requests} such requests hold half of {known.whole} processors"
+    if polite > share:
+        why = f"{FEWEST} processors at least" if polite == FEWEST else "one node"
+    elif known.whole < polite * requests / SHARE:
+        why += ", in whole nodes"
+    return Bound(polite, why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 
 from backends.base import SchedulerError
@@ -12,6 +13,27 @@ __all__ = ["Answer", "CommandHung", "Commands"]
 
 _NOT_RUNNABLE = (126, 127)
 """How `env` ends where it cannot execute, or cannot find, the program."""
+
+
+class _Tally:
+    """Counts from several threads."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def add(self) -> None:
+        with self._lock:
+            self.count += 1
+
+
+_run = _Tally()
+
+
+def commands_run() -> int:
+    """Commands that this process has run for schedulers, here and over ssh."""
+    return _run.count
+
 
 Choice = Callable[[Mapping[str, str]], Mapping[str, str]]
 """Of all variables of a machine, those with which commands run, and perhaps more."""
@@ -38,6 +60,7 @@ class Commands:
     def run(self, program: str, *arguments: str) -> Answer:
         """The answer, whatever its exit status."""
         variables = self._choose(self._machine.variables())
+        _run.add()
         answer = self._machine.run([program, *arguments], variables, self._timeout)
         if answer.status in _NOT_RUNNABLE:
             raise SchedulerError(f"{program}: cannot be run {self._machine.where}: {answer.complaint}")

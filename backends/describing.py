@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import yaml
 
@@ -11,18 +12,39 @@ from adaptor.units import clock_duration, format_duration, parse_duration
 from backends.ceilings import Bound
 
 
-def source(bound: Bound, ours: int, scheduler: str) -> str:
+def source(bound: Bound, ours: int, scheduler: str, why: str = "") -> str:
     """Where a limit comes from: the scheduler, or where that allows more than is neighbourly, ourselves."""
     if bound.value <= ours:
         return bound.source
     allows = "" if math.isinf(bound.value) else f" ({bound.value:g})"
-    return f"our own choice; {scheduler}: {bound.source}{allows}"
+    chosen = f"our own choice, {why}" if why else "our own choice"
+    return f"{chosen}; {scheduler}: {bound.source}{allows}"
 
 
 def duration(seconds: int) -> str:
     """As short as can be read back exactly."""
     text = format_duration(seconds)
     return text if parse_duration(text) == seconds else f"'{clock_duration(seconds)}'"
+
+
+def partition_lines(names: Sequence[str], word: str) -> list[str]:
+    """How several partitions would be one site, as a comment below its first key; nothing of one.
+
+    Args:
+        word: what the scheduler calls them, for instance `partitions`.
+    """
+    if len(names) < 2:
+        return []
+    listed = ", ".join(map(_entry, names))
+    return [
+        f"    # To have each request choose among several {word}, write instead of `partition` and `limits`:",
+        f"    # partitions: {{{listed}}}",
+    ]
+
+
+def _entry(partition: str) -> str:
+    name = site_name(partition, "other")
+    return f"{scalar(name)}: {{{'' if name == partition else f'partition: {scalar(partition)}'}}}"
 
 
 def site_name(queue: str, otherwise: str) -> str:

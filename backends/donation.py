@@ -28,6 +28,8 @@ def donation_terms(site: SiteConfig) -> SiteConfig:
         partition=donation.partition or site.partition,
         account=donation.account or site.account,
         qos=donation.qos,
+        gres=None,
+        licenses=None,
         extra_args=donation.extra_args,
     )
 

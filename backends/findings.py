@@ -10,7 +10,7 @@ import msgspec
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import format_duration
-from backends.ceilings import Bound, Ceilings
+from backends.ceilings import Bound, Ceilings, limits_of
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -35,7 +35,8 @@ def error(text: str) -> Finding:
 def check_limits(site: SiteConfig, known: Ceilings, scheduler: str) -> Iterator[Finding]:
     """That no request within the configured limits is beyond the scheduler's."""
     yield _within("max_pending_requests", site.limits.max_pending_requests, known.requests, scheduler)
-    yield _within("max_proc", site.limits.max_proc, known.processors, scheduler)
+    polite = limits_of(known, site.limits.max_pending_requests).max_proc
+    yield _within("max_proc", site.limits.max_proc, known.processors, scheduler, otherwise=polite)
     yield _within("max_tr", site.limits.max_tr, known.seconds, scheduler, duration=True)
 
 
@@ -54,7 +55,13 @@ def check_sizes(site: SiteConfig, sizes: Collection[int], usual: int) -> Iterato
 
 
 def _within(
-    key: str, configured: float | None, bound: Bound, scheduler: str, *, duration: bool = False
+    key: str,
+    configured: float | None,
+    bound: Bound,
+    scheduler: str,
+    *,
+    duration: bool = False,
+    otherwise: float = math.inf,
 ) -> Finding:
     def words(value: float) -> str:
         return format_duration(value) if duration else f"{value:g}"
@@ -63,7 +70,8 @@ def _within(
     if math.isinf(bound.value):
         allowed = f"{scheduler} sets no limit"
     if configured is None:
-        return ok(f"limits.{key} is not set; {allowed}")
+        chosen = f", {otherwise:g} is our choice" if otherwise < bound.value else ""
+        return ok(f"limits.{key} is not set{chosen}; {allowed}")
     if configured > bound.value:
         return error(
             f"limits.{key} is {words(configured)}, but {allowed}: larger requests are refused or never "

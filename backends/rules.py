@@ -7,6 +7,7 @@ from typing import Protocol
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
+from backends.registry import backend_type
 
 
 class Margins(Protocol):
@@ -26,4 +27,6 @@ def site_rules(config: SiteConfig, margins: Margins, limits: Limits, pad: float)
         slot_margin=margins.slot_margin,
         pad=pad,
         granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
+        max_submissions=config.max_submissions or backend_type(config.backend).max_submissions,
+        may_withdraw=config.withdraw,
     )

@@ -1,4 +1,4 @@
-"""One look at the scheduler that serves two questions of the same moment."""
+"""One look at the scheduler that serves several questions of the same moment."""
 
 from __future__ import annotations
 
@@ -13,23 +13,28 @@ FRESH = 2.0
 
 
 class SharedLook(Generic[T]):
-    """`queue_state` and `nodes` need the same answers, often one right after the other."""
+    """`queue_state` and `nodes` need the same answers, often one right after the other; so do the partitions
+    of a site."""
 
     def __init__(self, look: Callable[[], T]) -> None:
         self._look = look
-        self._latest: tuple[float, str, T] | None = None
+        self._latest: tuple[float, T] | None = None
+        self._served: set[str] = set()
+        """Who has been told of it."""
 
     def take(self, asker: str) -> T:
-        """What another asker saw just now, once; else, as for an asker that asks again, a new look.
+        """What another asker saw just now; for an asker that asks again, a new look.
 
         Whatever the look raises passes.
         """
         latest, self._latest = self._latest, None
         now = time.monotonic()
-        if latest is not None and latest[1] != asker and now - latest[0] < FRESH:
-            return latest[2]
+        if latest is not None and asker not in self._served and now - latest[0] < FRESH:
+            self._latest = latest
+            self._served.add(asker)
+            return latest[1]
         seen = self._look()
-        self._latest = (now, asker, seen)
+        self._latest, self._served = (now, seen), {asker}
         return seen
 
     def forget(self) -> None:

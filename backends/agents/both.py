@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
 from backends.agents.agents import Agents
 from backends.agents.reports import is_agent
@@ -50,6 +50,9 @@ class WithAgents:
         if is_agent(id):
             raise SchedulerError(f"{id}: an agent holds one node and gives it back when it ends")
         self._scheduler.release(id, nodes)
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return self._scheduler.ended_jobs()
 
     def advertised_limits(self) -> Limits:
         return self._scheduler.advertised_limits()

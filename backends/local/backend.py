@@ -11,16 +11,16 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.processes.identity import is_alive
 from adaptor.processes.notes import JOB, START
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.base import PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
-from backends.local.admission import Share, admit, this_machine
+from backends.local.admission import Admission, admit, this_machine
 from backends.local.prologue import with_prologue
-from backends.local.queue import queue_state, report
+from backends.local.queue import free_devices, queue_state, report
 from backends.local.records import Entry, Job, Start
 from backends.local.store import Store
 from backends.local.supervision import end_lost, launch
@@ -33,7 +33,7 @@ _KEPT_SECONDS = 24 * 3600.0
 
 
 class LocalBackend:
-    """This machine's processors as a space-shared cluster (see `backends.base.Backend`).
+    """This machine's processors, memory and GPUs as a space-shared cluster (see `backends.base.Backend`).
 
     All state is in `directory`; several processes may use it at once.
     """
@@ -51,7 +51,7 @@ class LocalBackend:
         self._site = site
         self._directory = directory.absolute()
         self._kill_wait = float(site.grace_time if kill_wait is None else kill_wait)
-        self._machine = this_machine(site.processors)
+        self._machine = this_machine(site.processors, site.gpus)
         self._store = Store(self._directory, site.command_timeout)
 
     def queue_state(self) -> QueueState:
@@ -65,10 +65,10 @@ class LocalBackend:
 
     def submit(self, order: PilotOrder) -> str:
         """Besides SubmitRefused, any SchedulerError means here that the request is not in the queue."""
-        share = admit(order, self._machine)
+        admission = admit(order, self._machine)
         with self._store.locked() as lock:
             id = self._store.next_id()
-            self._store.write(id, JOB, self._job(id, order, share))
+            self._store.write(id, JOB, self._job(id, order, admission))
             try:
                 self._advance(lock)
                 self._forget_old()
@@ -100,10 +100,14 @@ class LocalBackend:
             f"local job {id}: a single machine has no nodes to give back ({', '.join(nodes)})"
         )
 
+    def ended_jobs(self) -> list[EndedJob]:
+        """None: nobody else has jobs here."""
+        return []
+
     def advertised_limits(self) -> Limits:
         return Limits(max_pending_requests=POLITE, max_proc=self._machine.processors, max_tr=LONGEST)
 
-    def _job(self, id: int, order: PilotOrder, share: Share) -> Job:
+    def _job(self, id: int, order: PilotOrder, admission: Admission) -> Job:
         try:
             worker, environment = with_prologue(order, self._site.prologue)
         except OSError as error:
@@ -115,8 +119,8 @@ class LocalBackend:
             tag=order.tag,
             p=order.request.p,
             tr=order.request.tr,
-            held=share.held,
-            memory=share.memory,
+            holds=admission.holds,
+            memory=admission.memory,
             submitted=time.time(),
             directory=str(order.directory.absolute()),
             worker=worker,
@@ -141,9 +145,11 @@ class LocalBackend:
             entries = self._entries()
         state = queue_state(entries, self._machine, time.time())
         startable = {job.id for job in state.pending if job.planned_start == state.now}
-        for entry in entries:
-            if str(entry.job.id) in startable:
-                launch(entry.job, self._store.note(entry.job.id, JOB), lock, self._site.command_timeout)
+        idle = free_devices(entries, self._machine)
+        for job in (entry.job for entry in entries if str(entry.job.id) in startable):
+            held = [idle.pop(0) for _ in range(job.holds.gpus)]
+            note = self._store.note(job.id, JOB)
+            launch(job, note, lock, self._site.command_timeout, held if self._machine.devices else None)
         return self._entries() if startable else entries
 
     def _cancel(self, entry: Entry) -> None:

@@ -33,6 +33,7 @@ class LocalType(BackendType):
     slot_margin = 0
     poll_interval = 1.0
     pause = 0.2
+    max_submissions = None
     on_this_machine = True
     over_ssh = False
     discovery_order = 1000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from adaptor.config.schema import SiteConfig
+from adaptor.units import counted
 from backends.findings import Finding, error, ok, warning
 from backends.local.admission import usable_processors
+from backends.local.devices import devices
 
 
 def check_site(site: SiteConfig) -> list[Finding]:
@@ -15,6 +17,9 @@ def check_site(site: SiteConfig) -> list[Finding]:
         found = [warning(f"processors is {processors}, but this machine gives {here}")]
     else:
         found = [ok(f"{processors} of this machine's {here} processors")]
+    gpus = devices(site.gpus)
+    if gpus:
+        found.append(ok(f"{counted(len(gpus), 'GPU')}: {', '.join(gpus)}; tasks without `gpus` see none"))
     max_proc = site.limits.max_proc
     if max_proc is not None and max_proc > processors:
         found.append(

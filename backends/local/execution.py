@@ -10,10 +10,15 @@ from typing import Any
 from adaptor.processes import supervisor as execution
 from adaptor.processes.environment import MARKER
 from adaptor.processes.supervisor import TOLD, WALLTIME
+from backends.local.devices import of_worker
 
 
-def run(job: dict[str, Any], started: float) -> dict[str, Any]:
-    """Run the worker of a job note to its end or its time limit; returns the content of its end note."""
+def run(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, Any]:
+    """Run the worker of a job note to its end or its time limit; returns the content of its end note.
+
+    Args:
+        devices: the GPUs that it holds; None: the site has none.
+    """
     deadline = time.monotonic() + job["tr"]
     output = Path(job["directory"], f"local-{job['id']}.out")
     try:
@@ -21,7 +26,11 @@ def run(job: dict[str, Any], started: float) -> dict[str, Any]:
     except OSError as error:
         return _end("failed", None, f"its folder cannot be written: {error}")
     code, cause = execution.run(
-        job["worker"], _environment(job, started), job["directory"], deadline=deadline, grace=job["grace"]
+        job["worker"],
+        _environment(job, started, devices),
+        job["directory"],
+        deadline=deadline,
+        grace=job["grace"],
     )
     if cause == WALLTIME:
         return _end("walltime", code, f"its time limit of {job['tr']} s")
@@ -37,10 +46,10 @@ def _end(state: str, exit_code: int | None, reason: str) -> dict[str, Any]:
     return {"ended": time.time(), "state": state, "exit_code": exit_code, "reason": reason}
 
 
-def _environment(job: dict[str, Any], started: float) -> dict[str, str]:
+def _environment(job: dict[str, Any], started: float, devices: list[str] | None) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADAPTOR_")}
     return {
-        **inherited,
+        **of_worker(devices, inherited),
         **job["environment"],
         "ADAPTOR_PILOT_END": repr(started + job["tr"]),
         "ADAPTOR_PROCESSORS": str(job["p"]),

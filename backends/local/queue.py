@@ -1,22 +1,18 @@
-"""Who starts when on the local site: first come, first served, with conservative backfilling. Pure.
-
-Each waiting job, in order, is planned at the first instant at which its processors are free for its
-whole time limit, running jobs being thought to hold theirs until their limits (Mu'alem and Feitelson
-2001, "conservative backfilling"). So a later job may overtake an earlier one, but never delays it.
-"""
+"""The local site's queue: who runs, and who starts when (`backends.local.planning`). Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from adaptor.crafting.availability import schedule
-from adaptor.model import NodeSize, PendingJob, QueueState, RunningJob
+from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import Gpus, Node, Part
 from backends.local.admission import Machine
+from backends.local.planning import Share, starts
 from backends.local.records import Entry
 
+NODE = "local"
+"""The name of the only node."""
 _OVERDUE = 1.0
 """Seconds for which a job is thought to go on that is past its limit and being ended."""
 
@@ -26,32 +22,48 @@ def queue_state(entries: Iterable[Entry], machine: Machine, now: float) -> Queue
 
     `entries` are in order of their ids. A waiting job that is larger than the site is left out.
     """
-    running: list[RunningJob] = []
-    pending: list[PendingJob] = []
-    for entry in entries:
-        job = entry.job
-        if entry.state is JobState.RUNNING:
-            running.append(RunningJob(str(job.id), job.held, max(entry.limit, now + _OVERDUE)))
-        elif entry.state is JobState.QUEUED and job.held <= machine.processors:
-            pending.append(PendingJob(str(job.id), job.held, job.tr))
-    queue = QueueState(
+    known = list(entries)
+    running = [
+        (entry, max(entry.limit, now + _OVERDUE)) for entry in known if entry.state is JobState.RUNNING
+    ]
+    waiting = [entry.job for entry in known if _waits(entry) and entry.job.holds.fits(machine.share)]
+    planned = starts(
+        now,
+        machine.share,
+        [(end, entry.job.holds) for entry, end in running],
+        [(float(job.tr), job.holds) for job in waiting],
+    )
+    return QueueState(
         now=now,
         processors=machine.processors,
-        running=tuple(running),
-        pending=tuple(pending),
-        nodes=(NodeSize(1, machine.processors, machine.memory),),
+        running=tuple(
+            RunningJob(str(entry.job.id), entry.job.p, end, _parts(entry.job.holds)) for entry, end in running
+        ),
+        pending=tuple(
+            PendingJob(str(job.id), job.p, job.tr, start, _parts(job.holds))
+            for job, start in zip(waiting, planned, strict=True)
+        ),
+        nodes=(
+            Node(
+                name=NODE,
+                processors=machine.processors,
+                memory=machine.memory,
+                gpus=_gpus(len(machine.devices)),
+            ),
+        ),
     )
-    starts = schedule(queue).starts
-    planned = tuple(PendingJob(job.id, job.processors, job.tr, starts[job.id]) for job in pending)
-    return msgspec.structs.replace(queue, pending=planned)
+
+
+def free_devices(entries: Iterable[Entry], machine: Machine) -> list[str]:
+    """Those that no running job holds."""
+    running = (entry.start for entry in entries if entry.state is JobState.RUNNING)
+    held = {id for start in running if start is not None for id in start.devices or ()}
+    return [id for id in machine.devices if id not in held]
 
 
 def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobReport:
     """`planned_start`: epoch seconds; None for a job that does not wait or can never start."""
     job = entry.job
-    never = ""
-    if entry.state is JobState.QUEUED and job.held > machine.processors:
-        never = f"it needs {job.held} processors, and the local site has only {machine.processors} now"
     return JobReport(
         id=str(job.id),
         tag=job.tag,
@@ -61,5 +73,31 @@ def report(entry: Entry, planned_start: float | None, machine: Machine) -> JobRe
         planned_start=planned_start,
         nodes=entry.nodes,
         reason=entry.reason,
-        never=never,
+        never=_never(job.holds, machine) if _waits(entry) else "",
     )
+
+
+def _waits(entry: Entry) -> bool:
+    return entry.state is JobState.QUEUED
+
+
+def _never(needs: Share, machine: Machine) -> str:
+    """Why a job can never start on a site that was made smaller; empty where it can."""
+    has = machine.share
+    if needs.fits(has):
+        return ""
+    for what, need, there in (
+        ("processors", needs.processors, has.processors),
+        ("GPUs", needs.gpus, has.gpus),
+    ):
+        if need > there:
+            return f"it needs {need} {what}, and the local site has only {there} now"
+    return "it needs more memory than this machine has now"
+
+
+def _parts(share: Share) -> tuple[Part, ...]:
+    return (Part(node=NODE, processors=share.processors, memory=share.memory, gpus=_gpus(share.gpus)),)
+
+
+def _gpus(count: int) -> Gpus:
+    return (("", count),) if count else ()

@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.processes.identity import Identity
 from adaptor.reports import JobState
+from backends.local.planning import Share
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,8 +19,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     tag: str
     p: int
     tr: int
-    held: int
-    """Processors that it takes from the site: p, or more where its memory needs a larger share."""
+    holds: Share
+    """What it takes from the site."""
     memory: int
     """Bytes that its worker may use."""
     submitted: float
@@ -39,6 +40,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     started: float
     supervisor: Identity | None
     """None: it was cancelled before it started."""
+    devices: tuple[str, ...] | None = None
+    """The GPUs that it holds, by their ids; None: the site has none."""
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):

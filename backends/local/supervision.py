@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import backends
@@ -21,15 +22,19 @@ from backends.local.store import Store
 _CODE = Path(backends.__file__).parents[1]
 
 
-def launch(job: Job, note: Path, lock: int, patience: float) -> None:
+def launch(job: Job, note: Path, lock: int, patience: float, devices: Sequence[str] | None = None) -> None:
     """Return when the supervisor has claimed the job.
 
-    `lock` is the file descriptor of the site's lock, `patience` the seconds this may take.
+    Args:
+        lock: the file descriptor of the site's lock.
+        patience: the seconds that this may take.
+        devices: the GPUs that the job holds; None: the site has none.
 
     Raises:
         SchedulerError: it has not been claimed; it stays in the queue.
     """
-    command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock)]
+    held = [] if devices is None else [",".join(devices)]
+    command = [sys.executable, "-m", "backends.local.supervisor", str(note), str(lock), *held]
     try:
         done = subprocess.run(
             with_usual_limit(command),

@@ -1,9 +1,10 @@
-"""Claims, times and ends one job of the local site: `python -m backends.local.supervisor NOTE LOCK`.
+"""Claims, times and ends one job of a local site: `python -m backends.local.supervisor NOTE LOCK [DEVICES]`.
 
 It is a process of its own in a session of its own, so that `(p, tr)` is enforced whatever becomes of
 the daemon. The standard library only, so that it starts quickly. `NOTE` is the job's note. `LOCK` is
 the file descriptor of the site's lock, which so stays held until the job is claimed, even if whoever
-wanted it started is killed meanwhile. The command returns when the job is claimed (0) or could not be (1).
+wanted it started is killed meanwhile. `DEVICES` are the ids of the GPUs that the job holds, with commas;
+it is left out where the site has none. The command returns when the job is claimed (0) or could not be (1).
 """
 
 from __future__ import annotations
@@ -23,28 +24,29 @@ from backends.local.execution import run
 _CLAIMED = "claimed"
 
 
-def main(note: Path, lock: int) -> int:
+def main(note: Path, lock: int, devices: list[str] | None) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    answer = in_background(lambda answer: _supervise(note, lock, answer))
+    answer = in_background(lambda answer: _supervise(note, lock, devices, answer))
     if answer == _CLAIMED:
         return 0
     sys.stderr.write(answer or "the supervisor died before it claimed the job")
     return 1
 
 
-def _supervise(note: Path, lock: int, answer: Answer) -> None:
+def _supervise(note: Path, lock: int, devices: list[str] | None, answer: Answer) -> None:
     started = time.time()
     try:
         job = read_note(note)
-        claim = {"started": started, "supervisor": own_identity()}
+        claim = {"started": started, "supervisor": own_identity(), "devices": devices}
         write_once(note_path(note.parent, job["id"], START), claim)
     except (OSError, ValueError) as error:
         answer(str(error))
         return
     answer(_CLAIMED)
     os.close(lock)
-    write_patiently(note_path(note.parent, job["id"], END), run(job, started))
+    write_patiently(note_path(note.parent, job["id"], END), run(job, started, devices))
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2])))
+    given = [[word for word in ids.split(",") if word] for ids in sys.argv[3:]]
+    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), given[0] if given else None))

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Collection
 
+import msgspec
+
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import (
+    TAG_START,
+    PartitionClosed,
+    PilotOrder,
+    SchedulerError,
+    SubmitRefused,
+    SubmitUncertain,
+)
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung, Commands
@@ -19,21 +27,20 @@ from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.pbs.choosing import choose
+from backends.pbs.constraints import site_traits
 from backends.pbs.dialect import Dialect
 from backends.pbs.donation import NodesSeen, donatable, node_reports
-from backends.pbs.environment import asking_environment, submitting_environment
 from backends.pbs.jobs import report_of, was_put_back_to_yield
 from backends.pbs.limits import ceilings, refusal
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
-from backends.pbs.nodes import execution_queues, find_queue
-from backends.pbs.queue import Observation, queue_state
-from backends.pbs.reserving import kept
+from backends.pbs.reading import Server
 from backends.pbs.rows import PbsQueue
 from backends.pbs.shape import Shape, shape_of
-from backends.pbs.sizes import misfit
+from backends.pbs.state.nodes import execution_queues, find_queue
+from backends.pbs.state.queue import Observation, queue_state
+from backends.pbs.state.reserving import kept
+from backends.pbs.state.sizes import misfit
 from backends.pbs.terms import Terms, ask_terms
 from backends.scripts import render
-from backends.sharing import SharedLook
 
 
 class PbsBackend:
@@ -46,25 +53,33 @@ class PbsBackend:
         site: SiteConfig,
         machine: Machine = HERE,
         choose: Callable[[SiteConfig, Commands], Dialect] = choose,
+        server: Server | None = None,
     ) -> None:
         """Asks PBS nothing yet.
 
         Args:
             machine: where PBS's commands are run and the scripts lie.
             choose: finds the dialect with the first question; raises SchedulerError where no PBS answers.
+            server: shared with the backends of the site's other queues.
         """
-        self._choose = choose
         self._site = site
         self._machine = machine
-        self._commands = Commands(asking_environment, site.command_timeout, machine)
-        self._submitting = Commands(submitting_environment, site.command_timeout, machine)
-        self._chosen: Dialect | None = None
+        self._server = server or Server(site, machine, choose)
+        self._dialect = self._server.dialect
+        self._look = self._server.look
+        self._asker = f"queue of {site.partition} {site.account} {site.qos}"
         self._second_look = SecondLook()
         self._terms: Terms | None = None
-        self._look = SharedLook(self._observe)
-        # Until the dialect is known.
-        self.time_resolution = TIME_RESOLUTION
-        self.slot_margin = SLOT_MARGIN
+
+    @property
+    def time_resolution(self) -> int:
+        """See `backends.base.Backend`."""
+        return self._server.time_resolution
+
+    @property
+    def slot_margin(self) -> int:
+        """See `backends.base.Backend`."""
+        return self._server.slot_margin
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -72,7 +87,7 @@ class PbsBackend:
         Raises:
             SchedulerError: no answer, no such queue, or no job starts from it at the moment.
         """
-        return self._second_look.state(lambda: queue_state(self._look.take("queue")))
+        return self._second_look.state(lambda: queue_state(self._observe(self._asker)))
 
     def nodes(self, donated: Collection[str]) -> list[NodeReport]:
         """See `backends.base.Backend`.
@@ -81,7 +96,7 @@ class PbsBackend:
             SchedulerError: no answer, no such queue (the site's or that of `donation`), or no job starts
                 from it at the moment.
         """
-        seen = self._look.take("nodes")
+        seen = self._observe("nodes")
         nodes = donatable(self._known_terms(), donation_terms(self._site).partition)
         return node_reports(
             NodesSeen(
@@ -104,7 +119,9 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        shape = shape_of(order, self._processors_of_whole_nodes())
+        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
+        if not order.node:
+            shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
         self._refuse_what_never_fits(order, shape)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
@@ -117,12 +134,14 @@ class PbsBackend:
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
-            memory="" if shape.memory is None else str(shape.memory // shape.processors),
+            chunk=str(shape.processors),
+            memory="" if shape.memory is None else str(shape.memory),
+            gpus=str(shape.gpus or ""),
         )
         self._machine.write_private(script, text.encode())
         self._look.forget()
         try:
-            answer = self._submitting.run("qsub", *command)
+            answer = self._server.submitting.run("qsub", *command)
         except CommandHung as error:
             raise SubmitUncertain(str(error)) from error
         return dialect.accepted_id(answer)
@@ -141,47 +160,55 @@ class PbsBackend:
         dialect = self._dialect()
         self._look.forget()
         for part in chunks(ids):
-            answer = self._commands.run("qdel", *part)
+            answer = self._server.commands.run("qdel", *part)
             if answer.status and not dialect.is_over(answer):
                 raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise SchedulerError(f"job {id}: a pilot on PBS keeps its nodes ({', '.join(nodes)}) until it ends")
 
+    def ended_jobs(self) -> list[EndedJob]:
+        """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
+        return [
+            EndedJob(job.owner, job.limit, job.used)
+            for job in self._dialect().ended_jobs()
+            if job.used and 0 < job.limit < math.inf and not job.tag.startswith(TAG_START)
+        ]
+
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
-        terms = ask_terms(self._dialect(), self._site)
-        return limits_of(ceilings(terms))
+        return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
 
-    def _dialect(self) -> Dialect:
-        """Raises SchedulerError: no PBS answers."""
-        if self._chosen is None:
-            self._chosen = self._choose(self._site, self._commands)
-            self.time_resolution = self._chosen.time_resolution
-            self.slot_margin = self._chosen.slot_margin
-        return self._chosen
-
-    def _observe(self) -> Observation:
-        dialect, now = self._dialect(), time.time()
-        self._terms = terms = ask_terms(dialect, self._site)
+    def _observe(self, asker: str) -> Observation:
+        seen = self._look.take(asker)
+        self._terms = terms = seen.answers.terms(self._site, self._traits())
         standstill = terms.standstill
         if standstill:
-            raise SchedulerError(f"{standstill}: no job starts at the moment")
+            raise PartitionClosed(f"{standstill}: no job starts at the moment")
         whole_nodes = self._site.whole_nodes or terms.site.exclusive
         others = (held for held in terms.reservations if held.queue != terms.site.queue.name)
         return Observation(
-            now=now,
+            now=seen.now,
             site=terms.site,
-            jobs=dialect.queue(terms.nodes),
+            jobs=seen.jobs,
             queues=terms.queues,
             reservations=[kept(held, terms.nodes, whole_nodes=whole_nodes) for held in others],
             whole_nodes=whole_nodes,
+            default_limit=terms.default_limit,
+            loses_age=terms.server.loses_age,
         )
+
+    def _ask_terms(self) -> Terms:
+        return ask_terms(self._dialect(), self._site, self._traits())
+
+    def _traits(self) -> dict[str, str]:
+        """Raises SchedulerError: PBS cannot be asked for such nodes."""
+        return site_traits(self._dialect().name, self._site)
 
     def _known_terms(self) -> Terms:
         """As they were when the queue was last read."""
         if self._terms is None:
-            self._terms = ask_terms(self._dialect(), self._site)
+            self._terms = self._ask_terms()
         return self._terms
 
     def _refuse_what_never_fits(self, order: PilotOrder, shape: Shape) -> None:

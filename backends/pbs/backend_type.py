@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ class PbsType(BackendType):
     title = "PBS"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
+    has_partitions = True
     donation_modes = ("preemptible", "agent")
     dialects = ("openpbs", "torque")
     discovery_order = 20
@@ -28,6 +30,26 @@ class PbsType(BackendType):
         from backends.pbs.backend import PbsBackend
 
         return PbsBackend(site, machine)
+
+    def make_each(
+        self,
+        name: str,  # noqa: ARG002
+        sites: Mapping[str, SiteConfig],
+        state: Path,  # noqa: ARG002
+        machine: Machine,
+    ) -> dict[str, Backend]:
+        """They share one reading of the server."""
+        from backends.pbs.backend import PbsBackend
+        from backends.pbs.choosing import choose
+        from backends.pbs.reading import Server
+
+        server = Server(next(iter(sites.values())), machine, choose)
+        return {queue: PbsBackend(site, machine, server=server) for queue, site in sites.items()}
+
+    def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:
+        from backends.pbs.constraints import key_problems
+
+        return key_problems(site)
 
     def describe_sites(self) -> str:
         from backends.pbs import discover

@@ -10,9 +10,9 @@ from backends.base import SchedulerError
 from backends.donation import donation_terms
 from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.pbs.donation import donatable
-from backends.pbs.nodes import SiteNodes, execution_queues, find_queue
 from backends.pbs.openpbs.submitting import CANNOT_YIELD
 from backends.pbs.rows import PbsQueue, Preemption
+from backends.pbs.state.nodes import SiteNodes, execution_queues, find_queue
 from backends.pbs.terms import Terms
 
 _SHORT_MEMORY = 3600.0
@@ -88,6 +88,19 @@ def check_server(terms: Terms) -> Iterator[Finding]:
         )
     else:
         yield ok(f"PBS remembers ended jobs for {terms.server.history / 3600:g} h")
+
+
+def check_ordering(terms: Terms) -> Iterator[Finding]:
+    """What withdrawing costs."""
+    server = terms.server
+    if not server.formula:
+        how = "jobs wait in the order of their submission, as far as PBS tells (it shows no job_sort_formula)"
+    elif server.loses_age:
+        how = f"waiting raises a job's place (eligible_time in job_sort_formula {server.formula})"
+    else:
+        how = f"waiting gains a job nothing (job_sort_formula {server.formula})"
+    cost = "loses that" if server.loses_age else "loses no place"
+    yield ok(f"{how}: a request that is withdrawn and made anew {cost}")
 
 
 def check_donation(site: SiteConfig, terms: Terms, preemption: Preemption | None) -> Iterator[Finding]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.units import format_size
-from backends.ceilings import LONGEST, POLITE, limits_of
-from backends.describing import duration, scalar, site_name, source
+from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
+from backends.describing import duration, partition_lines, scalar, site_name, source
 from backends.pbs.limits import ceilings
+from backends.pbs.state.sizes import size_in_words
 from backends.pbs.terms import Terms
 
 _HEAD = """\
@@ -23,7 +23,8 @@ def describe_server(dialect: str, sites: Iterable[Terms]) -> str:
     """The text of a configuration: the first queue as a site, the others as comments."""
     first, *others = sites
     text = _HEAD.format(server=first.server.name, dialect=dialect, version=first.server.version)
-    text += "\n".join(_site_lines(first)) + "\n"
+    names = [terms.site.queue.name for terms in (first, *others)]
+    text += "\n".join([*_site_lines(first), *partition_lines(names, "queues")]) + "\n"
     for terms in others:
         text += "\n" + "\n".join(f"# {line}" for line in _site_lines(terms)) + "\n"
     return text
@@ -33,6 +34,8 @@ def _site_lines(terms: Terms) -> list[str]:
     known = ceilings(terms)
     limits = limits_of(known)
     requests = source(known.requests, POLITE, "PBS")
+    polite = polite_processors(known, limits.max_pending_requests)
+    processors = source(known.processors, limits.max_proc, "PBS", polite.source)
     queue = terms.site.queue.name
     lines = [
         f"  {site_name(queue, 'pbs')}:",
@@ -41,7 +44,7 @@ def _site_lines(terms: Terms) -> list[str]:
         f"    partition: {scalar(queue)}  # the queue",
         "    limits:",
         f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
-        f"      max_proc: {limits.max_proc}  # {known.processors.source}",
+        f"      max_proc: {limits.max_proc}  # {processors}",
         f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'PBS')}",
         f"    processors_per_node: {terms.site.usual_size}",
     ]
@@ -52,11 +55,9 @@ def _site_lines(terms: Terms) -> list[str]:
 
 def _portrait(terms: Terms) -> str:
     site = terms.site
-    sizes = sorted({(size, site.memory_of(host)) for host, size in site.sizes.items()})
-    kinds = " or ".join(
-        f"{size} processors" + (f" and {format_size(memory)} of memory" if memory else "")
-        for size, memory in sizes
-    )
+    serving = [node for node in site.machines if node.ours and node.in_service]
+    sizes = sorted({(node.processors, node.memory or 0, node.gpus) for node in serving})
+    kinds = " or ".join(size_in_words(size, memory or None, gpus) for size, memory, gpus in sizes)
     default = "; the default queue" if site.queue.name == terms.server.default_queue else ""
     routes = f"; leads to {', '.join(site.queue.routes_to)}" if site.queue.routes_to else ""
     state = f"; {terms.standstill}" if terms.standstill else ""

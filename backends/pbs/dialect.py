@@ -44,6 +44,9 @@ class Dialect(Protocol):
         Unknown ids are left out. Nothing that others have written may get into the answer.
         """
 
+    def ended_jobs(self) -> list[PbsJob]:
+        """Everyone's jobs that have ended and that the server remembers, the oldest first."""
+
     def nodes(self) -> list[PbsNode]: ...
 
     def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:

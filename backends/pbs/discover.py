@@ -10,14 +10,22 @@ from backends.commands import Commands
 from backends.findings import Finding, check_limits, error, ok
 from backends.machines.base import Machine
 from backends.machines.here import HERE
-from backends.pbs.checking import check_donation, check_nodes, check_queue, check_server, check_settings
+from backends.pbs.checking import (
+    check_donation,
+    check_nodes,
+    check_ordering,
+    check_queue,
+    check_server,
+    check_settings,
+)
 from backends.pbs.choosing import choose
+from backends.pbs.constraints import site_traits
 from backends.pbs.describing import describe_server
 from backends.pbs.dialect import Dialect
 from backends.pbs.environment import asking_environment
 from backends.pbs.limits import ceilings
-from backends.pbs.nodes import execution_queues
 from backends.pbs.rows import PbsQueue
+from backends.pbs.state.nodes import execution_queues
 from backends.pbs.terms import Terms, ask_terms, terms_of
 
 __all__ = ["Finding", "check_site", "describe_sites"]
@@ -52,7 +60,7 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work. Submits nothing."""
     try:
         dialect = choose(site, Commands(asking_environment, site.command_timeout, machine))
-        return list(_findings(site, dialect, ask_terms(dialect, site)))
+        return list(_findings(site, dialect, ask_terms(dialect, site, site_traits(dialect.name, site))))
     except SchedulerError as problem:
         return [error(str(problem))]
 
@@ -64,5 +72,6 @@ def _findings(site: SiteConfig, dialect: Dialect, terms: Terms) -> Iterator[Find
     yield from check_limits(site, ceilings(terms), "PBS")
     yield from check_nodes(site, terms.site)
     yield from check_server(terms)
+    yield from check_ordering(terms)
     preempts = site.donation is not None and site.donation.mode == "preemptible"
     yield from check_donation(site, terms, dialect.preemption() if preempts else None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -16,10 +16,10 @@ from adaptor.reports import NodeReport
 from backends.base import SchedulerError
 from backends.donation import SOON
 from backends.pbs.fields import number_of
-from backends.pbs.nodes import find_queue, in_service, used_by
-from backends.pbs.queue import fresh_plan
 from backends.pbs.reasons import is_considered
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.state.nodes import find_queue, used_by
+from backends.pbs.state.queue import fresh_plan
 from backends.pbs.terms import Terms
 
 _HOLDING = frozenset("RESU")
@@ -123,7 +123,7 @@ class _Look:
         )
 
     def _use(self, host: str, nodes: Sequence[PbsNode]) -> NodeUse:
-        if host in self._closed or not all(map(in_service, nodes)):
+        if host in self._closed or not all(node.in_service for node in nodes):
             return NodeUse.AWAY
         starts = self._planned.get(host, math.inf)
         if host in self._taken or starts <= self._now + SOON or self._is_held(host, nodes):
@@ -143,6 +143,6 @@ class _Look:
         """The machines of nodes, or of vnodes; one that is not known stands for itself."""
         return {self._hosts.get(name, name) for name in names}
 
-    def _plan(self, names: Mapping[str, int], start: float) -> None:
+    def _plan(self, names: Iterable[str], start: float) -> None:
         for host in self._machines(names):
             self._planned[host] = min(start, self._planned.get(host, math.inf))

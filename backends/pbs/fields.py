@@ -5,9 +5,10 @@ from __future__ import annotations
 import calendar
 import re
 import time
-from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from backends.numbers import finite, whole
+from backends.pbs.rows import NOTHING, Amounts
 
 _CTIME = "%a %b %d %H:%M:%S %Y"
 _SIZE = re.compile(r"(\d+)([kmgtp]?)([bw]?)", re.IGNORECASE)
@@ -25,6 +26,12 @@ def parse_time(text: str) -> float:
     if text.isdecimal():
         return float(whole(text))
     return float(calendar.timegm(time.strptime(text, _CTIME)))
+
+
+def default_seconds(values: Mapping[str, str]) -> float | None:
+    """Of a job that names no walltime, by the attributes of a queue or server; None: these do not say."""
+    given = values.get("resources_default.walltime")
+    return None if given is None else parse_duration(given)
 
 
 def parse_duration(text: str) -> float:
@@ -57,20 +64,33 @@ def number_of(id: str) -> str:
     return id.partition(".")[0]
 
 
-def parse_vnodes(text: str) -> dict[str, int]:
-    """Processors by vnode of an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ncpus=2)`.
+def parse_vnodes(text: str) -> dict[str, Amounts]:
+    """What is held by vnode, of an exec_vnode: `(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ngpus=1)`.
 
-    A vnode that serves several chunks is counted once, with the sum.
+    A vnode that serves several chunks is counted once, with the sum; one that is only kept from others, as on
+    an exclusive machine, with nothing.
 
     Raises:
-        ValueError: a number of processors is no number.
+        ValueError: a number is no number.
     """
-    found: Counter[str] = Counter()
+    found: dict[str, Amounts] = {}
     for part in text.replace("(", "").replace(")", "").split("+"):
         name, *resources = part.split(":")
         if name:
-            found[name] += sum(whole(each[6:]) for each in resources if each.startswith("ncpus="))
-    return dict(found)
+            found[name] = found.get(name, NOTHING) + parse_amounts(resources)
+    return found
+
+
+def parse_amounts(resources: Iterable[str]) -> Amounts:
+    """Of `ncpus=2`, `mem=1gb`, `ngpus=1` and others, which do not count here.
+
+    Raises:
+        ValueError: a number is no number.
+    """
+    values = dict(each.partition("=")[::2] for each in resources)
+    return Amounts(
+        whole(values.get("ncpus", "0")), parse_size(values.get("mem", "0")), whole(values.get("ngpus", "0"))
+    )
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:

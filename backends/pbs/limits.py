@@ -6,8 +6,8 @@ import math
 
 from adaptor.model import Request
 from backends.ceilings import Bound, Ceilings
-from backends.pbs.nodes import execution_queues
 from backends.pbs.rows import PbsQueue, PbsServer
+from backends.pbs.state.nodes import execution_queues
 from backends.pbs.terms import Terms
 
 _KINDS = {
@@ -30,6 +30,8 @@ def ceilings(terms: Terms) -> Ceilings:
         requests=min(known["requests"], default=Bound(math.inf, "no limit")),
         processors=min([everything, *known["processors"], *nodes]),
         seconds=min(known["seconds"], default=Bound(math.inf, "no limit")),
+        whole=site.total,
+        node=max(site.sizes.values(), default=size),
     )
 
 

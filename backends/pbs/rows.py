@@ -3,11 +3,54 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import msgspec
 
 WAITING = frozenset("QHWT")
 """States of jobs that have not started, or wait to run again."""
+
+
+class Amounts(msgspec.Struct, frozen=True):
+    """What a job holds of one vnode, or what one has."""
+
+    processors: int = 0
+    memory: int = 0
+    """Bytes."""
+    gpus: int = 0
+
+    def __bool__(self) -> bool:
+        return self != NOTHING
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(self.processors + other.processors, self.memory + other.memory, self.gpus + other.gpus)
+
+    def __mul__(self, count: int) -> Amounts:
+        return Amounts(self.processors * count, self.memory * count, self.gpus * count)
+
+    def beyond(self, other: Amounts) -> Amounts:
+        """What of this is more than the other."""
+        return Amounts(
+            max(0, self.processors - other.processors),
+            max(0, self.memory - other.memory),
+            max(0, self.gpus - other.gpus),
+        )
+
+    def within(self, other: Amounts) -> Amounts:
+        """This, but nowhere more than the other."""
+        return self.beyond(self.beyond(other))
+
+
+NOTHING = Amounts()
+
+
+class PbsChunk(msgspec.Struct, frozen=True, kw_only=True):
+    """Equal parts of a job, each of which lies on one machine."""
+
+    count: int = 1
+    each: Amounts
+    traits: tuple[tuple[str, str], ...] = ()
+    """What its nodes must have, beside numbers: resource and value (see `PbsNode.traits`)."""
 
 
 class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +72,12 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """Chunks that it asked for."""
     exclusive: bool = False
     """Whether it takes whole nodes."""
+    machines: bool = False
+    """Whether it takes all vnodes of its machines."""
+    chunks: tuple[PbsChunk, ...] = ()
+    """What it asked for; empty: not told."""
+    placing: Literal["free", "pack", "scatter"] = "free"
+    """Chunks go anywhere, all to one machine, or each to a machine of its own."""
     limit: float = math.inf
     """Seconds of its walltime; `math.inf` where it has none."""
     used: float | None = None
@@ -43,9 +92,9 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """As the scheduler planned it when it last planned; may be stale."""
     hosts: tuple[str, ...] = ()
     """The machines it holds something of (or held)."""
-    nodes: dict[str, int] = {}
-    """The processors it holds (or held) by node, or vnode where nodes are split."""
-    planned_nodes: dict[str, int] = {}
+    nodes: dict[str, Amounts] = {}
+    """What it holds (or held) by node, or vnode where nodes are split."""
+    planned_nodes: dict[str, Amounts] = {}
     """The same of a job that waits, where the scheduler plans to start it."""
     elements: int = 1
     """Of an array, how many of its jobs still wait; 1 of any other job."""
@@ -60,6 +109,26 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """The scheduler's own words: why it waits, how it ended."""
 
 
+_OUT = frozenset(
+    {
+        "busy",
+        "down",
+        "initializing",
+        "maintenance",
+        "offline",
+        "provisioning",
+        "resume-pending",
+        "sleep",
+        "stale",
+        "state-unknown",
+        "unknown",
+        "unresolvable",
+        "wait-provisioning",
+    }
+)
+"""States of nodes that take no new work, whether or not jobs still run there (pbs_node_attributes(7B))."""
+
+
 class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     """One node, or one vnode where nodes are split."""
 
@@ -69,10 +138,13 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     states: frozenset[str]
     """In lower case: `free`, `job-busy`, `job-exclusive`, `down`, `offline`, …; often several."""
     processors: int
-    assigned: int
-    """Processors that jobs hold."""
+    assigned: Amounts = NOTHING
+    """What jobs hold, and reservations that are on."""
     memory: int | None = None
     """Bytes; None where it is not told."""
+    gpus: int = 0
+    gpu_type: str = ""
+    """Empty: not told."""
     jobs: tuple[str, ...] = ()
     """Ids of the jobs that hold something of it, each once."""
     queue: str | None = None
@@ -86,6 +158,15 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     reservations: tuple[str, ...] = ()
     """Ids of the reservations that hold something of it, now or later."""
 
+    @property
+    def has(self) -> Amounts:
+        return Amounts(self.processors, self.memory or 0, self.gpus)
+
+    @property
+    def in_service(self) -> bool:
+        """Whether it takes new work."""
+        return not self.states & _OUT
+
 
 class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
     """Processors set aside for a time; jobs of its own queue run on them."""
@@ -94,8 +175,8 @@ class PbsReservation(msgspec.Struct, frozen=True, kw_only=True):
     queue: str
     start: float
     end: float
-    nodes: dict[str, int]
-    """Processors by node."""
+    nodes: dict[str, Amounts]
+    """By node, or vnode."""
     exclusive: bool = False
     """Whether it has its nodes whole, however little of them it asked for."""
     machines: bool = False
@@ -125,6 +206,8 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     min_processors: float = 0
     """Of one job; as the limit of seconds that follows."""
     min_seconds: float = 0
+    default_seconds: float | None = None
+    """Of a job that names none; None: as the server says."""
     max_processors: float = math.inf
     """Of one job; as all limits named `max_` that follow."""
     max_nodes: float = math.inf
@@ -156,6 +239,18 @@ class PbsServer(msgspec.Struct, frozen=True, kw_only=True):
     """Whether we see the jobs of other users."""
     history: float = 0.0
     """Seconds for which ended jobs are remembered; 0: not at all."""
+    default_seconds: float | None = None
+    """Of a job that names none, where its queue says nothing; None: PBS does not say."""
+    formula: str = ""
+    """By which waiting jobs are ordered; empty: not told, and most often in the order of submission."""
+    counts_eligible_time: bool = False
+    """Whether the server counts for how long jobs could have run."""
+
+    @property
+    def loses_age(self) -> bool:
+        """Whether a request that is withdrawn and made anew loses its place."""
+        return not self.formula or ("eligible_time" in self.formula and self.counts_eligible_time)
+
     max_processors: float = math.inf
     max_nodes: float = math.inf
     max_seconds: float = math.inf

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import msgspec
 
-from adaptor.model import Request
+from adaptor.crafting.placing import tasks_on
+from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 
 
@@ -16,29 +18,79 @@ class Shape(msgspec.Struct, frozen=True):
     chunks: int
     processors: int
     """Of each chunk."""
-    memory: int | None
+    memory: int | None = None
     """Bytes of each chunk, or None."""
-    whole_nodes: bool
+    whole_nodes: bool = False
     """Whether each chunk gets a node of its own, and all of it."""
     node: str = ""
     """The very node of the only chunk, where one is named."""
+    gpus: int = 0
+    """Of each chunk."""
+    gpu_type: str = ""
+    """Empty: any."""
+    traits: tuple[tuple[str, str], ...] = ()
+    """What the node of each chunk must have besides (`backends.pbs.constraints`)."""
+
+    @property
+    def size(self) -> TaskSize:
+        """Of a chunk."""
+        return TaskSize(
+            processors=self.processors, memory=self.memory, gpus=self.gpus, gpu_type=self.gpu_type
+        )
 
 
-def shape_of(order: PilotOrder, processors_per_node: int | None) -> Shape:
+def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Collection[Node]) -> Shape:
     """The donated node, whole nodes, or one chunk per task that runs at a time.
 
-    Small chunks fit into every gap.
+    Small chunks fit into every gap. Tasks that share a GPU are one chunk.
 
     Args:
         processors_per_node: given where only whole nodes are asked for.
+        machines: of the site.
     """
+    task, p = order.task, order.request.p
+    kind = task.gpu_type if task.gpus else ""
     if order.node:
-        return Shape(1, order.request.p, None, True, order.node)
+        return Shape(1, p, None, True, order.node, _gpus_of(order, machines), kind)
+    if task.nodes > 1:
+        size = _usual_size(task, machines)
+        return _of_tasks(1, math.ceil(p / size), size, task, whole_nodes=True)
     if processors_per_node is not None:
-        return Shape(_nodes(order.request, processors_per_node), processors_per_node, None, True)
-    per_task = order.processors_per_task
-    return Shape(order.request.p // per_task, per_task, order.memory_per_task, False)
+        tasks = _together(task, processors_per_node, machines)
+        chunks = math.ceil(p / processors_per_node)
+        return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
+    together = min(task.tasks_per_gpu, max(1, p // task.processors))
+    each = task.processors * together
+    return _of_tasks(together, p // each, each, task, whole_nodes=False)
 
 
-def _nodes(request: Request, processors_per_node: int) -> int:
-    return math.ceil(request.p / processors_per_node)
+def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole_nodes: bool) -> Shape:
+    """Chunks each of which holds so many tasks."""
+    return Shape(
+        chunks,
+        processors,
+        None if task.memory is None else tasks * task.memory,
+        whole_nodes,
+        gpus=task.gpus_for(tasks) if task.gpus else 0,
+        gpu_type=task.gpu_type if task.gpus else "",
+    )
+
+
+def _usual_size(task: TaskSize, machines: Collection[Node]) -> int:
+    """Processors of most of the machines that may be one of a task's; as `adaptor.crafting.placing.width`."""
+    sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
+    return max(sizes, key=sizes.count, default=task.processors)
+
+
+def _together(task: TaskSize, processors: int, machines: Collection[Node]) -> int:
+    """Tasks on one whole node: as many as fit on the least of those that hold any, for PBS may give that."""
+    by_processors = processors // task.processors
+    held = [tasks_on(node, task) for node in machines if node.ours]
+    return max(1, min([by_processors, *(tasks for tasks in held if tasks)]))
+
+
+def _gpus_of(order: PilotOrder, machines: Collection[Node]) -> int:
+    """All of a donated node that its tasks can use."""
+    if not order.task.gpus:
+        return 0
+    return sum(node.gpus_of(order.task.gpu_type) for node in machines if node.name == order.node)

@@ -3,37 +3,45 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
-from backends.commands import CommandHung, Commands
+from backends.commands import CommandHung
 from backends.donation import donation_terms, shortened
 from backends.hidden import SecondLook
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.scripts import render
-from backends.sharing import SharedLook
+from backends.slurm.cluster import Cluster
 from backends.slurm.donation import NodesSeen, donatable, node_reports
-from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.margin import TIME_RESOLUTION, slot_margin
-from backends.slurm.nodes import SiteNodes, check_started, find_site
-from backends.slurm.questions import Questions, read
+from backends.slurm.margin import TIME_RESOLUTION
+from backends.slurm.nodes import Look, SiteNodes, check_started, find_site
+from backends.slurm.ordering import ordering
+from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
+from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
+from backends.slurm.placing.shape import misfit, shape_of
+from backends.slurm.questions import Reading
 from backends.slurm.queue import Observation, queue_state
-from backends.slurm.rows import Partition, find_partition
-from backends.slurm.submitting import accepted_id, arguments_of, minutes_of, own_reservation
+from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
+from backends.slurm.submitting import (
+    accepted_id,
+    arguments_of,
+    donated_options,
+    minutes_of,
+    own_reservation,
+    where_options,
+)
 
 TEMPLATE = Path(__file__).with_name("pilot.template")
-_SETTINGS_KEPT = 600.0
-"""Seconds for which Slurm's own configuration is taken to stay as it is."""
 
 
 class SlurmBackend:
@@ -42,19 +50,27 @@ class SlurmBackend:
     time_resolution = TIME_RESOLUTION
     can_release = True
 
-    def __init__(self, site: SiteConfig, machine: Machine = HERE) -> None:
-        """`machine`: where Slurm's commands are run and the scripts lie."""
+    def __init__(self, site: SiteConfig, machine: Machine = HERE, cluster: Cluster | None = None) -> None:
+        """
+        Args:
+            machine: where Slurm's commands are run and the scripts lie.
+            cluster: shared with the backends of the site's other partitions.
+        """
         self._site = site
         self._machine = machine
-        self._commands = Commands(asking_environment, site.command_timeout, machine)
-        self._submitting = Commands(submitting_environment, site.command_timeout, machine)
-        self._questions = Questions(self._commands)
-        self._look = SharedLook(lambda: read(self._questions))
+        self._cluster = cluster or Cluster(site, machine)
+        self._questions = self._cluster.questions
+        self._look = self._cluster.look
+        self._asker = f"queue of {site.partition} {site.account} {site.qos}"
         self._own_jobs = OwnJobs(self._questions)
         self._second_look = SecondLook()
-        self._known_partitions: dict[str, Partition] = {}
-        self._settings_until = 0.0
-        self.slot_margin = slot_margin({})
+        self._restriction = restriction_of(site)
+        self._latest: SiteNodes | None = None
+
+    @property
+    def slot_margin(self) -> int:
+        """See `backends.base.Backend`."""
+        return self._cluster.slot_margin
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -75,7 +91,7 @@ class SlurmBackend:
         return node_reports(
             NodesSeen(
                 now=seen.now,
-                nodes=donatable(seen.nodes, self._site),
+                nodes=self._allowed(donatable(seen.nodes, self._site), seen),
                 jobs=seen.jobs,
                 donated=frozenset(donated),
                 reservations=seen.other_reservations(own_reservation(donation_terms(self._site))),
@@ -92,7 +108,6 @@ class SlurmBackend:
         """
         if order.node:
             order = shortened(order, self._longest_donation())
-        self._refuse_what_never_fits(order)
         script = order.directory / "pilot.sh"
         command = [*self._arguments(order), str(script)]
         text = render(
@@ -107,7 +122,7 @@ class SlurmBackend:
         self._machine.write_private(script, text.encode())
         self._look.forget()
         try:
-            answer = self._submitting.run("sbatch", *command)
+            answer = self._cluster.submitting.run("sbatch", *command)
         except CommandHung as error:
             raise SubmitUncertain(str(error)) from error
         return accepted_id(answer)
@@ -120,7 +135,7 @@ class SlurmBackend:
         """See `backends.base.Backend`. Slurm tells running workers first and waits `KillWait` for them."""
         self._look.forget()
         for part in chunks(ids):
-            answer = self._commands.run("scancel", *part)
+            answer = self._cluster.commands.run("scancel", *part)
             if answer.status and not _is_over(answer.errors):
                 raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
 
@@ -134,47 +149,67 @@ class SlurmBackend:
         """
         remaining = remaining_nodes(self._questions.own_jobs(), id, nodes)
         self._look.forget()
-        self._commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+        self._cluster.commands.ask("scontrol", "update", f"JobId={id}", f"NodeList={','.join(remaining)}")
+
+    def ended_jobs(self) -> list[EndedJob]:
+        """See `backends.base.Backend`: from sacct."""
+        return self._questions.ended_jobs(self._site.partition)
 
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; `backends.slurm.limits` says where each comes from."""
         site = self._site_nodes()
-        return limits_of(ceilings(ask_terms(self._questions), self._site, site))
+        return limits_of(
+            ceilings(ask_terms(self._questions), self._site, site), self._site.limits.max_pending_requests
+        )
 
     def _observe(self) -> Observation:
-        seen = self._look.take("queue")
-        site = find_site(seen.nodes, self._site.partition)
+        seen = self._look.take(self._asker)
+        site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.partition, site.available)
+        partitions = self._cluster.partitions()
         return Observation(
             now=seen.now,
             site=site,
             jobs=seen.jobs,
             reservations=seen.other_reservations(own_reservation(self._site)),
-            tiers={partition.name: partition.tier for partition in self._partitions().values()},
-            whole_nodes=self._site.whole_nodes or site.exclusive,
+            tiers={partition.name: partition.tier for partition in partitions.values()},
+            default_limit=default_limit(partitions.get(site.partition)),
+            whole_nodes=self._site.whole_nodes or site.exclusive or gives_whole_nodes(self._cluster.settings),
+            details=seen.job_details,
+            wanted_licenses=self._cluster.licenses,
+            licenses=seen.licenses,
+            ordering=ordering(self._cluster.settings),
+            user=self._cluster.commands.user(),
         )
 
+    def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> SiteNodes:
+        partitions = self._cluster.partitions()
+        look = Look(
+            details=details,
+            restriction=self._restriction,
+            memory=memory_terms(self._cluster.settings, partitions, self._site.partition),
+        )
+        self._latest = find_site(rows, self._site.partition, look)
+        return self._latest
+
     def _site_nodes(self) -> SiteNodes:
-        return find_site(self._questions.nodes(), self._site.partition)
+        return self._site_of(self._questions.nodes(), self._questions.node_details())
 
-    def _partitions(self) -> dict[str, Partition]:
-        if time.monotonic() >= self._settings_until:
-            self.slot_margin = slot_margin(self._questions.settings())
-            self._known_partitions = {each.name: each for each in self._questions.partitions()}
-            self._settings_until = time.monotonic() + _SETTINGS_KEPT
-        return self._known_partitions
+    def _known_site(self) -> SiteNodes:
+        """As it was seen last."""
+        return self._latest or self._site_nodes()
 
-    def _refuse_what_never_fits(self, order: PilotOrder) -> None:
-        """Slurm itself may take a request for more than there is, and let it wait for ever."""
-        chosen = self._partition(self._site.partition)
-        if chosen is not None and order.request.p > chosen.processors:
-            raise SubmitRefused(
-                f"{order.request.p} processors were asked for, but partition {chosen.name} has only "
-                f"{chosen.processors}: lower `limits.max_proc` of this site"
-            )
+    def _allowed(self, rows: list[NodeRow], seen: Reading) -> list[NodeRow]:
+        """Those on which the keys of the site let pilots on donated nodes run."""
+        restriction = restriction_of(donation_terms(self._site))
+        if restriction == EVERYWHERE:
+            return rows
+        look = Look(details=seen.node_details, restriction=restriction)
+        ours = find_site(seen.nodes, self._site.partition, look).ours
+        return [row for row in rows if row.node in ours]
 
     def _partition(self, name: str | None) -> Partition | None:
-        return find_partition(self._partitions().values(), name)
+        return find_partition(self._cluster.partitions().values(), name)
 
     def _longest_donation(self) -> float:
         """Seconds."""
@@ -182,15 +217,26 @@ class SlurmBackend:
         return partition.max_time if partition is not None else math.inf
 
     def _arguments(self, order: PilotOrder) -> list[str]:
+        """Raises SubmitRefused: Slurm would let it wait for ever. It may itself take what never fits."""
         if order.node:
-            return arguments_of(order, donation_terms(self._site), None)
-        return arguments_of(order, self._site, self._processors_of_whole_nodes())
+            return arguments_of(
+                order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
+            )
+        site = self._known_site()
+        per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
+        shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
+        reason = misfit(shape, order.task, site.machines, site.partition)
+        if reason:
+            raise SubmitRefused(reason)
+        names = [node.name for node in site.machines]
+        return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
 
-    def _processors_of_whole_nodes(self) -> int | None:
-        """Processors of a node where only whole nodes are asked for, else None."""
-        if not self._site.whole_nodes:
-            return None
-        return self._site.processors_per_node or self._site_nodes().usual_size
+    def _gpus_on(self, order: PilotOrder) -> int:
+        """Of the donated node, where the tasks want any."""
+        if not order.task.gpus:
+            return 0
+        there = [node for node in self._known_site().machines if node.name == order.node]
+        return sum(node.gpus_of(order.task.gpu_type) for node in there)
 
 
 def _is_over(complaints: str) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backends.backend_type import BackendType
+from backends.backend_type import WHERE_KEYS, BackendType
 from backends.slurm.margin import TIME_RESOLUTION, slot_margin
 
 if TYPE_CHECKING:
@@ -20,13 +21,35 @@ class SlurmType(BackendType):
     title = "Slurm"
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})
+    has_partitions = True
     donation_modes = ("preemptible", "agent")
     discovery_order = 10
+
+    def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]:
+        if all(getattr(site, key) is None for key in WHERE_KEYS):
+            return ()  # without an import that every command would wait for
+        from backends.slurm.placing.restriction import key_problems
+
+        return key_problems(site)
 
     def make(self, name: str, site: SiteConfig, state: Path, machine: Machine) -> Backend:  # noqa: ARG002
         from backends.slurm.backend import SlurmBackend
 
         return SlurmBackend(site, machine)
+
+    def make_each(
+        self,
+        name: str,  # noqa: ARG002
+        sites: Mapping[str, SiteConfig],
+        state: Path,  # noqa: ARG002
+        machine: Machine,
+    ) -> dict[str, Backend]:
+        """They share one reading of the cluster."""
+        from backends.slurm.backend import SlurmBackend
+        from backends.slurm.cluster import Cluster
+
+        cluster = Cluster(next(iter(sites.values())), machine)
+        return {partition: SlurmBackend(site, machine, cluster) for partition, site in sites.items()}
 
     def describe_sites(self) -> str:
         from backends.slurm import discover

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
+from adaptor.units import counted
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.gres import total
+from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
 from backends.slurm.questions import Questions
+from backends.slurm.submitting import where_options
 
 
 def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
@@ -18,9 +22,10 @@ def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
     if nodes.available != "up":
         yield warning(f"partition {nodes.partition} is {nodes.available} at the moment: no job starts")
     if nodes.nodes:
-        yield ok(
-            f"partition {nodes.partition}: {len(nodes.nodes)} nodes in service, {nodes.processors} processors"
-        )
+        gpus = total(node.machine.gpus for node in nodes.nodes.values())
+        words = [f"{len(nodes.nodes)} nodes in service", f"{nodes.processors} processors"]
+        words += [counted(count, f"{type} GPU".strip()) for type, count in gpus]
+        yield ok(f"partition {nodes.partition}: {', '.join(words)}")
     else:
         yield warning(f"partition {nodes.partition} has no node in service at the moment")
 
@@ -33,6 +38,57 @@ def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
             f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
         )
     yield from check_sizes(site, {node.processors for node in nodes.nodes.values()}, nodes.usual_size)
+
+
+def check_where(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+    """That the site's keys leave nodes, and what of its arguments free slots do not know."""
+    restriction = restriction_of(site)
+    there = {node.name for node in nodes.machines}
+    for key, names in (("exclude", restriction.excluded), ("nodelist", restriction.only or frozenset())):
+        strange = sorted(names - there)
+        if strange:
+            yield warning(f"{key}: partition {nodes.partition} has no {', '.join(strange[:5])}")
+    left = len(nodes.ours)
+    if left == 0:
+        yield error(
+            f"constraint, exclude, nodelist and gres leave none of the nodes of partition {nodes.partition}; "
+            f"they have {_features(nodes)}"
+        )
+    elif left < len(nodes.machines):
+        yield ok(f"requests run on {left} of the {len(nodes.machines)} nodes of partition {nodes.partition}")
+    if restriction.constraint is not None and restriction.constraint.same:
+        yield warning(
+            "constraint: all nodes of a request must be alike, or so many of each; free slots count them "
+            "all, so a request may wait where a slot is shown"
+        )
+    if restriction.gres:
+        yield warning(
+            "gres: each request takes it on each of its nodes; free slots count the nodes that have it, in "
+            "use or not. For GPUs, submit bags with --gpus instead"
+        )
+    for option, problem in odd_arguments(site.extra_args):
+        yield warning(f"extra_args: {option}: {problem}")
+
+
+def check_licenses(site: SiteConfig, questions: Questions) -> Iterator[Finding]:
+    """That Slurm has the licences that each request takes."""
+    wanted = licenses_of(site)
+    there = questions.licenses() if wanted else {}
+    for name, count in wanted.items():
+        most = there[name].total if name in there else 0
+        if most < count:
+            known = ", ".join(f"{each}:{license.total}" for each, license in there.items()) or "none"
+            yield error(f"licenses: {count} of {name} are asked for, and Slurm has {most} (it has {known})")
+        else:
+            yield ok(f"licenses: at most {most // count} requests at a time, by {name}:{count}")
+
+
+def _features(nodes: SiteNodes) -> str:
+    features = sorted(frozenset().union(*nodes.features.values()))
+    gpus = sorted(
+        {f"gpu:{type}:{count}".replace("::", ":") for node in nodes.machines for type, count in node.gpus}
+    )
+    return f"features {', '.join(features) or 'none'}; gres {', '.join(gpus) or 'none'}"
 
 
 def check_accounting(site: SiteConfig, terms: Terms, nodes: SiteNodes) -> Iterator[Finding]:
@@ -78,11 +134,12 @@ def check_record(questions: Questions) -> Iterator[Finding]:
         yield ok("sacct answers")
 
 
-def check_submit(commands: Commands, site: SiteConfig) -> Iterator[Finding]:
+def check_submit(commands: Commands, site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
     """That Slurm would take the smallest request; nothing is submitted."""
     options = ["--test-only", "--ntasks=1", "--time=1", "--wrap=true"]
     for key, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
         options += [f"--{key}={value}"] if value is not None else []
+    options += where_options(site, (node.name for node in nodes.machines))
     try:
         answer = commands.run("sbatch", *options, *site.extra_args)
     except SchedulerError as problem:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from adaptor.config.schema import SiteConfig
-from adaptor.units import format_size
-from backends.ceilings import LONGEST, POLITE, limits_of
-from backends.describing import duration, scalar, site_name, source
+from adaptor.resources import Node
+from adaptor.units import counted, format_size
+from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
+from backends.describing import duration, partition_lines, scalar, site_name, source
 from backends.slurm.limits import Terms, ceilings
-from backends.slurm.nodes import SiteNodes
+from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.rows import Partition
+
+_MOST = 12
+"""Features that are named."""
 
 _HEAD = """\
 # Written by `adaptor site init` for the Slurm cluster {cluster} (version {version}).
@@ -27,7 +32,15 @@ def describe_cluster(settings: Mapping[str, str], partitions: Iterable[SiteNodes
     text = _HEAD.format(
         cluster=settings.get("ClusterName", "?"), version=settings.get("SLURM_VERSION", "unknown")
     )
-    text += "\n".join([*_site_lines(first, terms), *(_donation_lines(first, terms) if yields else ())]) + "\n"
+    own = terms.partitions[first.partition]
+    named = (terms.partitions[each.partition] for each in others)
+    choices = [own.name, *(each.name for each in named if not (yields and _makes_room(each, own)))]
+    lines = [
+        *_site_lines(first, terms),
+        *partition_lines(choices, "partitions"),
+        *(_donation_lines(first, terms) if yields else ()),
+    ]
+    text += "\n".join(lines) + "\n"
     for nodes in others:
         text += "\n" + "\n".join(f"# {line}" for line in _site_lines(nodes, terms)) + "\n"
     return text
@@ -38,15 +51,18 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     known = ceilings(terms, site, nodes)
     limits = limits_of(known)
     requests = source(known.requests, POLITE, "Slurm")
+    polite = polite_processors(known, limits.max_pending_requests)
+    processors = source(known.processors, limits.max_proc, "Slurm", polite.source)
     lines = [
         f"  {site_name(nodes.partition, 'slurm')}:",
         f"    # {_portrait(nodes, terms)}",
         "    backend: slurm",
         f"    partition: {scalar(nodes.partition)}",
+        *_feature_lines(nodes),
         *_account_lines(terms),
         "    limits:",
         f"      max_pending_requests: {limits.max_pending_requests}  # {requests}",
-        f"      max_proc: {limits.max_proc}  # {known.processors.source}",
+        f"      max_proc: {limits.max_proc}  # {processors}",
         f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'Slurm')}",
         f"    processors_per_node: {nodes.usual_size}",
     ]
@@ -55,14 +71,16 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     return lines
 
 
+def _makes_room(partition: Partition, other: Partition) -> bool:
+    """Whether jobs of a partition are ended for those of another, on the nodes that both have."""
+    return partition.tier < other.tier and partition.preempt_mode in ("CANCEL", "REQUEUE")
+
+
 def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
     """How idle nodes could be donated, where jobs of another partition make room for those of this one."""
     own = terms.partitions[nodes.partition]
-    yielding = [
-        each.name
-        for each in terms.partitions.values()
-        if each.name in nodes.related and each.tier < own.tier and each.preempt_mode in ("CANCEL", "REQUEUE")
-    ]
+    there = [each for each in terms.partitions.values() if each.name in nodes.related]
+    yielding = [each.name for each in there if _makes_room(each, own)]
     if not yielding:
         return []
     return [
@@ -72,13 +90,33 @@ def _donation_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
 
 
 def _portrait(nodes: SiteNodes, terms: Terms) -> str:
-    sizes = sorted({(node.processors, node.memory) for node in nodes.nodes.values()})
-    kinds = " or ".join(
-        f"{cpus} processors and {format_size(memory * 2**20)} of memory" for cpus, memory in sizes
-    )
+    kinds = " or ".join(dict.fromkeys(_kind(node.machine) for node in _by_size(nodes)))
     default = "; the default partition" if terms.partitions[nodes.partition].default else ""
     state = "" if nodes.available == "up" else f"; {nodes.available} at the moment"
     return f"{len(nodes.nodes)} nodes in service with {kinds or 'nothing'} each{default}{state}"
+
+
+def _by_size(nodes: SiteNodes) -> list[SiteNode]:
+    return sorted(
+        nodes.nodes.values(), key=lambda node: (node.processors, node.memory or 0, node.machine.gpus)
+    )
+
+
+def _kind(node: Node) -> str:
+    words = [f"{node.processors} processors"]
+    if node.memory is not None:
+        words.append(f"{format_size(node.memory)} of memory")
+    words += [counted(count, f"{type} GPU".strip()) for type, count in node.gpus]
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
+
+
+def _feature_lines(nodes: SiteNodes) -> list[str]:
+    """By which features nodes may be chosen, where they differ in any."""
+    there = [nodes.features.get(node.name, frozenset()) for node in nodes.machines]
+    telling = sorted(frozenset().union(*there) - frozenset.intersection(*there)) if there else []
+    if not telling:
+        return []
+    return [f"    # constraint: {telling[0]}  # features that some nodes have: {', '.join(telling[:_MOST])}"]
 
 
 def _account_lines(terms: Terms) -> list[str]:

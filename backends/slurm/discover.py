@@ -12,17 +12,21 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.checking import (
     check_accounting,
+    check_licenses,
     check_nodes,
     check_partition,
     check_record,
     check_scheduler,
     check_submit,
+    check_where,
 )
 from backends.slurm.checking_donation import check_donation
 from backends.slurm.describing import describe_cluster
 from backends.slurm.environment import asking_environment, submitting_environment
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.nodes import find_site
+from backends.slurm.nodes import Look, find_site
+from backends.slurm.ordering import check_ordering
+from backends.slurm.placing.restriction import restriction_of
 from backends.slurm.questions import Questions
 
 __all__ = ["Finding", "check_site", "describe_sites"]
@@ -38,11 +42,12 @@ def describe_sites(timeout: float = 30.0) -> str:
     """
     questions = Questions(Commands(asking_environment, timeout))
     settings, rows, terms = questions.settings(), questions.nodes(), ask_terms(questions)
+    look = Look(details=questions.node_details())
     names = dict.fromkeys(row.partition for row in rows if row.partition in terms.partitions)
     if not names:
         raise SchedulerError("Slurm answers, but has no partition with nodes for you")
     ordered = sorted(names, key=lambda name: not terms.partitions[name].default)
-    return describe_cluster(settings, [find_site(rows, name) for name in ordered], terms)
+    return describe_cluster(settings, [find_site(rows, name, look) for name in ordered], terms)
 
 
 def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
@@ -61,13 +66,17 @@ def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> I
         f"Slurm {settings.get('SLURM_VERSION', '')} answers (cluster {settings.get('ClusterName', '?')})"
     )
     rows = questions.nodes()
-    nodes = find_site(rows, site.partition)
+    look = Look(details=questions.node_details(), restriction=restriction_of(site))
+    nodes = find_site(rows, site.partition, look)
     yield from check_partition(nodes)
+    yield from check_where(site, nodes)
+    yield from check_licenses(site, questions)
     terms = ask_terms(questions)
     yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
     yield from check_nodes(site, nodes)
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
+    yield from check_ordering(settings, site.limits.max_pending_requests)
     yield from check_donation(site, rows, terms.partitions, settings)
     yield from check_record(questions)
-    yield from check_submit(submitting, site)
+    yield from check_submit(submitting, site, nodes)

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import time
+from collections.abc import Iterable
 
 from backends.numbers import finite, whole
 
@@ -113,3 +114,33 @@ def _numbers(ranges: str) -> list[str]:
             raise ValueError(f"{item[:40]!r} names more than {MOST_NAMES:,} hosts")
         numbers += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
     return numbers
+
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,9})")
+
+
+def fold(names: Iterable[str]) -> str:
+    """The list of hosts that `expand` takes apart again, in order: `n[1-3],x`."""
+    groups: dict[tuple[str, int], set[int]] = {}
+    plain = set()
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            plain.add(name)
+        else:
+            groups.setdefault((match[1], len(match[2])), set()).add(int(match[2]))
+    folded = [_folded(prefix, width, sorted(numbers)) for (prefix, width), numbers in sorted(groups.items())]
+    return ",".join([*folded, *sorted(plain)])
+
+
+def _folded(prefix: str, width: int, numbers: list[int]) -> str:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    words = [
+        f"{first:0{width}}" if first == last else f"{first:0{width}}-{last:0{width}}" for first, last in runs
+    ]
+    return f"{prefix}{words[0]}" if len(numbers) == 1 else f"{prefix}[{','.join(words)}]"

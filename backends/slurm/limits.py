@@ -43,8 +43,10 @@ def ceilings(terms: Terms, site: SiteConfig, nodes: SiteNodes) -> Ceilings:
     size = partition.processors // max(1, partition.nodes) or nodes.usual_size
     return Ceilings(
         requests=min(_bounds(allowances, "submitted"), default=Bound(math.inf, "no limit")),
-        processors=min(_processor_bounds(partition, allowances, size)),
+        processors=min([*_processor_bounds(partition, allowances, size), *_of_own_nodes(nodes)]),
         seconds=min([_partition_time(partition), *_bounds(allowances, "seconds")]),
+        whole=min([partition.processors, *(int(bound.value) for bound in _of_own_nodes(nodes))]),
+        node=max((node.processors for node in nodes.machines if node.ours), default=size),
     )
 
 
@@ -55,6 +57,15 @@ def _processor_bounds(partition: Partition, allowances: Iterable[Allowance], siz
         bounds.append(Bound(partition.max_nodes * size, f"MaxNodes of {name}"))
     per_node = [Bound(each.value * size, each.source) for each in _bounds(allowances, "nodes")]
     return [*bounds, *_bounds(allowances, "processors"), *per_node]
+
+
+def _of_own_nodes(nodes: SiteNodes) -> list[Bound]:
+    """Where the site's keys leave fewer than the partition has."""
+    ours = [node for node in nodes.machines if node.ours]
+    if len(ours) == len(nodes.machines):
+        return []
+    processors = sum(node.processors for node in ours)
+    return [Bound(processors, f"the nodes of partition {nodes.partition} on which this site's requests run")]
 
 
 def _partition_time(partition: Partition) -> Bound:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from adaptor.model import NodeSize
-from backends.base import SchedulerError
+from adaptor.resources import Gpus, Node
+from backends.base import PartitionClosed
+from backends.slurm.placing.memory import MemoryTerms
+from backends.slurm.placing.node_details import NodeDetail
+from backends.slurm.placing.restriction import EVERYWHERE, Restriction
 from backends.slurm.rows import NodeRow
 
 _OUT = frozenset(
@@ -44,11 +47,25 @@ _STANDSTILLS = {"down": "down", "drain": "drained", "inact": "inactive"}
 class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node in service."""
 
-    name: str
-    processors: int
+    machine: Node
     allocated: int
-    memory: int
-    """MiB."""
+    """Processors in use."""
+    used_memory: int = 0
+    """Bytes that jobs were given."""
+    used_gpus: Gpus = ()
+
+    @property
+    def name(self) -> str:
+        return self.machine.name
+
+    @property
+    def processors(self) -> int:
+        return self.machine.processors
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes."""
+        return self.machine.memory
 
 
 class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,10 +77,35 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     exclusive: bool
     """Whether the partition only gives whole nodes."""
     nodes: dict[str, SiteNode]
-    related: frozenset[str]
-    """The partitions whose jobs may run on these nodes, this one included."""
-    sizes: tuple[NodeSize, ...]
-    """Of all nodes of the partition, those out of service included."""
+    """Those on which the site's requests may run."""
+    others: dict[str, SiteNode]
+    """Those that the site's own keys keep its requests away from."""
+    members: dict[str, frozenset[str]]
+    """Of the partitions whose jobs may run on these nodes, this one included: which of them."""
+    machines: tuple[Node, ...]
+    """All nodes of the partition in the order in which Slurm fills them, those out of service included."""
+    features: dict[str, frozenset[str]]
+    memory: MemoryTerms
+
+    @property
+    def related(self) -> frozenset[str]:
+        """The partitions whose jobs may run on these nodes, this one included."""
+        return frozenset(self.members)
+
+    @property
+    def memory_counted(self) -> bool:
+        """Whether memory is given to jobs as processors are."""
+        return self.memory.counted
+
+    @property
+    def default_memory(self) -> int | None:
+        """Bytes for each processor of a request that names none; None: memory is not counted."""
+        return self.memory.default_on(node for node in self.machines if node.ours)
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """The nodes on which the site's requests may run, in service or not."""
+        return frozenset(node.name for node in self.machines if node.ours)
 
     @property
     def processors(self) -> int:
@@ -76,24 +118,52 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
         return sizes.most_common(1)[0][0] if sizes else 1
 
     def among(self, names: Iterable[str]) -> list[SiteNode]:
+        """Those on which the site's requests may run."""
         return [self.nodes[name] for name in names if name in self.nodes]
 
+    def present(self, names: Iterable[str]) -> list[SiteNode]:
+        """Those in service."""
+        found = (self.nodes.get(name) or self.others.get(name) for name in names)
+        return [node for node in found if node is not None]
 
-def find_site(rows: Collection[NodeRow], partition: str | None) -> SiteNodes:
+    def all_present(self) -> list[SiteNode]:
+        return [*self.nodes.values(), *self.others.values()]
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the nodes beside their rows, and of the site."""
+
+    details: Mapping[str, NodeDetail] = {}
+    restriction: Restriction = EVERYWHERE
+    memory: MemoryTerms = MemoryTerms()
+
+
+def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | None = None) -> SiteNodes:
     """The nodes of a partition, or of the default one where none is named.
 
     Raises:
-        SchedulerError: there is no such partition, or it has no nodes.
+        PartitionClosed: there is no such partition, or it has no nodes.
     """
+    look = look or Look()
     own = rows_of(rows, partition)
     members = {row.node for row in own}
+    sharing: dict[str, set[str]] = {}
+    for row in rows:
+        if row.node in members:
+            sharing.setdefault(row.partition, set()).add(row.node)
+    machines = _machines(own, look)
+    ours = {machine.name: machine.ours for machine in machines}
+    present = {row.node: _node(row, look) for row in own if in_service(row)}
     return SiteNodes(
         partition=own[0].partition,
         available=own[0].available,
         exclusive=own[0].exclusive,
-        nodes={row.node: _node(row) for row in own if in_service(row)},
-        related=frozenset(row.partition for row in rows if row.node in members),
-        sizes=_sizes(own),
+        nodes={name: node for name, node in present.items() if ours[name]},
+        others={name: node for name, node in present.items() if not ours[name]},
+        members={name: frozenset(nodes) for name, nodes in sharing.items()},
+        machines=machines,
+        features={name: look.details[name].features for name in members if name in look.details},
+        memory=look.memory,
     )
 
 
@@ -101,22 +171,22 @@ def rows_of(rows: Collection[NodeRow], partition: str | None) -> list[NodeRow]:
     """Those of a partition, or of the default one where none is named: one at least.
 
     Raises:
-        SchedulerError: there is no such partition, or it has no nodes.
+        PartitionClosed: there is no such partition, or it has no nodes.
     """
     named = partition or next((row.partition for row in rows if row.default), None)
     if named is None:
-        raise SchedulerError("Slurm has no default partition: set `partition` for this site")
+        raise PartitionClosed("Slurm has no default partition: set `partition` for this site")
     own = [row for row in rows if row.partition == named]
     if not own:
         there = ", ".join(sorted({row.partition for row in rows})) or "none at all"
-        raise SchedulerError(f"Slurm has no partition {named} with nodes; there are: {there}")
+        raise PartitionClosed(f"Slurm has no partition {named} with nodes; there are: {there}")
     return own
 
 
 def check_started(partition: str, available: str) -> None:
-    """Raises SchedulerError: the partition starts no jobs at the moment."""
+    """Raises PartitionClosed: the partition starts no jobs at the moment."""
     if available != "up":
-        raise SchedulerError(
+        raise PartitionClosed(
             f"partition {partition} is {_STANDSTILLS.get(available, available)}: "
             "it starts no jobs at the moment"
         )
@@ -127,22 +197,37 @@ def in_service(row: NodeRow) -> bool:
     return row.state not in _OUT and not _OUT_FLAGS.intersection(row.flags)
 
 
-def _sizes(rows: Iterable[NodeRow]) -> tuple[NodeSize, ...]:
-    alike = Counter((_processors(row), row.memory) for row in {row.node: row for row in rows}.values())
-    return tuple(
-        NodeSize(count, processors, memory * 2**20 if memory > _UNCOUNTED else None)
-        for (processors, memory), count in alike.items()
+def _machines(rows: Iterable[NodeRow], look: Look) -> tuple[Node, ...]:
+    found = [_machine(row, look) for row in {row.node: row for row in rows}.values()]
+    return tuple(sorted(found, key=lambda node: _turn(look.details.get(node.name))))
+
+
+def _turn(detail: NodeDetail | None) -> tuple[int, int]:
+    return (detail.weight, detail.place) if detail else (1, 0)
+
+
+def _machine(row: NodeRow, look: Look) -> Node:
+    detail = look.details.get(row.node)
+    configured = row.memory > _UNCOUNTED
+    memory = row.memory * 2**20 if detail is None else detail.memory
+    allows = look.restriction
+    ours = allows.names(row.node) and (detail is None or allows.like(detail.features, detail.gres))
+    return Node(
+        name=row.node,
+        processors=row.allocated + row.idle + row.other,
+        memory=memory if configured else None,
+        gpus=detail.gpus if detail else (),
+        in_service=in_service(row),
+        ours=ours,
     )
 
 
-def _processors(row: NodeRow) -> int:
-    return row.allocated + row.idle + row.other
-
-
-def _node(row: NodeRow) -> SiteNode:
+def _node(row: NodeRow, look: Look) -> SiteNode:
+    machine, detail = _machine(row, look), look.details.get(row.node)
+    counted = look.memory.counted and machine.memory is not None
     return SiteNode(
-        name=row.node,
-        processors=_processors(row),
+        machine=machine,
         allocated=row.allocated,
-        memory=row.memory,
+        used_memory=detail.allocated_memory if detail and counted else 0,
+        used_gpus=detail.gpus_used if detail else (),
     )

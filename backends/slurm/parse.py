@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
@@ -28,6 +29,11 @@ NODE_FORMAT = "%P|%a|%N|%T|%C|%m|%h"
 ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
 
+RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"
+"""`sacct -a -X -n -P -o`, with a `--delimiter` that no job can know."""
+
+_ALONE = frozenset({"NO", "USER", "MCS"})
+"""Kinds of sharing under which nobody else's job comes to a job's nodes."""
 _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
 
@@ -58,6 +64,16 @@ def parse_accounting(text: str, delimiter: str = "|") -> list[AccountingRow]:
     """`sacct -X -n -P` with ACCOUNTING_FIELDS and this delimiter; of a job's name, the first line."""
     lines = _first_lines("sacct", text, lambda line: delimiter in line)
     return _rows("sacct", lines, lambda line: _accounting_row(line, delimiter))
+
+
+def parse_records(text: str, delimiter: str, most: int) -> list[tuple[EndedJob, str]]:
+    """`sacct -a -X -n -P` with RECORD_FIELDS: the last jobs that ran with a time limit, and their names."""
+    found = []
+    for line in text.split("\n"):
+        user, limit, ran, name = (line.split(delimiter, 3) + [""] * 4)[:4]
+        if limit.isdigit() and ran.isdigit() and whole(limit) and whole(ran):
+            found.append((EndedJob(user, 60.0 * whole(limit), float(whole(ran))), name))
+    return found[-most:]
 
 
 def parse_reservations(text: str) -> list[Reservation]:
@@ -129,7 +145,7 @@ def _queue_row(line: str) -> QueueRow:
         planned_nodes=tuple(expand(planned)),
         reason=reason,
         priority=whole(priority),
-        exclusive=sharing == "NO",
+        exclusive=sharing in _ALONE,
         name=name,
     )
 
@@ -194,6 +210,7 @@ def _partition(line: str) -> Partition:
         default=values["Default"] == "YES",
         state=values["State"],
         max_time=parse_limit(values["MaxTime"]),
+        default_time=parse_limit(values.get("DefaultTime", "NONE")),
         max_nodes=None if most == "UNLIMITED" else parse_count(most),
         processors=parse_count(values["TotalCPUs"]),
         nodes=parse_count(values["TotalNodes"]),
@@ -202,4 +219,6 @@ def _partition(line: str) -> Partition:
         qos="" if qos in ("N/A", "(null)") else qos,
         preempt_mode=values.get("PreemptMode", "OFF"),
         grace=finite(values.get("GraceTime", "0")),
+        default_memory=values.get("DefMemPerCPU", ""),
+        most_memory=values.get("MaxMemPerCPU", ""),
     )

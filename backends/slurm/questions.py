@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-from backends.base import SchedulerError
+from adaptor.model import EndedJob
+from backends.base import TAG_START, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Commands
 from backends.slurm import parse
@@ -25,12 +26,19 @@ from backends.slurm.accounting import (
     parse_associations,
     parse_qos,
 )
+from backends.slurm.placing.job_details import JobDetail, parse_job_details
+from backends.slurm.placing.licenses import License, parse_license_rows
+from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
 T = TypeVar("T")
 
 IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
 """States of jobs that wait for processors or hold some, as squeue's `-t` takes them."""
+
+
+MOST_RECORDS = 5000
+"""Ended jobs that are learned from, at most."""
 
 
 class Questions:
@@ -58,6 +66,18 @@ class Questions:
 
     def nodes(self) -> list[NodeRow]:
         return parse.parse_nodes(self._commands.ask("sinfo", "-h", "-a", "-N", "-o", parse.NODE_FORMAT))
+
+    def node_details(self) -> dict[str, NodeDetail]:
+        """By the nodes' names."""
+        return parse_node_details(self._commands.ask("scontrol", "show", "node", "-a", "-d", "-o"))
+
+    def job_details(self) -> dict[str, JobDetail]:
+        """Everyone's, by `backends.slurm.placing.job_details.key_of` their ids."""
+        return parse_job_details(self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o"))
+
+    def licenses(self) -> dict[str, License]:
+        """By name."""
+        return parse_license_rows(self._commands.ask("scontrol", "show", "license", "-o"))
 
     def reservations(self) -> list[Reservation]:
         answer = self._commands.run("scontrol", "show", "reservation", "-o")
@@ -91,6 +111,16 @@ class Questions:
         """What sacct knows of our user's jobs since `start`, in sacct's own words (`now-7days`)."""
         return self._sacct("-S", start)
 
+    def ended_jobs(self, partition: str | None) -> list[EndedJob]:
+        """What sacct shows of the jobs of others that ended in the last two days, the oldest first."""
+        delimiter = _unknown_to_jobs()
+        options = ["-a", "-X", "-n", "-P", f"--delimiter={delimiter}", "-o", parse.RECORD_FIELDS]
+        options += ["-S", "now-2days", "-E", "now", "-s", "CD,F,TO,OOM,CA"]
+        if partition is not None:
+            options += ["-r", partition]
+        found = parse.parse_records(self._commands.ask("sacct", *options), delimiter, MOST_RECORDS)
+        return [job for job, name in found if not name.startswith(TAG_START)]
+
     def _sacct(self, *selection: str) -> list[AccountingRow]:
         delimiter = _unknown_to_jobs()
         options = ("-X", "-n", "-P", f"--delimiter={delimiter}", "-o", parse.ACCOUNTING_FIELDS)
@@ -115,18 +145,28 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     nodes: list[NodeRow]
     jobs: list[QueueRow]
     reservations: list[Reservation]
+    node_details: dict[str, NodeDetail]
+    job_details: dict[str, JobDetail]
+    licenses: dict[str, License] = {}
 
     def other_reservations(self, own: str | None) -> list[Reservation]:
         """All but the one of this name."""
         return [held for held in self.reservations if held.name != own]
 
 
-def read(questions: Questions) -> Reading:
-    """Raises SchedulerError: no answer, or one that we do not understand."""
+def read(questions: Questions, *, licenses: bool = False) -> Reading:
+    """The nodes before the jobs: what starts in between is then not taken for a hidden job.
+
+    Raises:
+        SchedulerError: no answer, or one that we do not understand.
+    """
     now = time.time()
     return Reading(
         now=now,
         nodes=questions.nodes(),
+        node_details=questions.node_details(),
         jobs=questions.queue(),
+        job_details=questions.job_details(),
         reservations=questions.reservations(),
+        licenses=questions.licenses() if licenses else {},
     )

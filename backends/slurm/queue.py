@@ -12,8 +12,22 @@ import msgspec
 
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobState
-from backends.hidden import HIDDEN, with_hidden
-from backends.slurm.nodes import SiteNode, SiteNodes
+from adaptor.resources import Part
+from backends.hidden import HIDDEN
+from backends.slurm.nodes import SiteNodes
+from backends.slurm.ordering import Ordering
+from backends.slurm.placing.holding import (
+    held_parts,
+    hidden_job,
+    rest,
+    suspended_parts,
+    usable_processors,
+    whole,
+)
+from backends.slurm.placing.job_details import JobDetail, key_of
+from backends.slurm.placing.licenses import License, free_from
+from backends.slurm.placing.needs import NOWHERE, Needs
+from backends.slurm.placing.restriction import parse_licenses
 from backends.slurm.reasons import is_considered
 from backends.slurm.rows import QueueRow, Reservation
 from backends.slurm.states import job_state
@@ -32,79 +46,112 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     tiers: Mapping[str, int] = {}
     """Each partition's tier; those with a higher one are considered first."""
     whole_nodes: bool = False
+    default_limit: float | None = None
+    """Seconds of a job that names none."""
+    details: Mapping[str, JobDetail] = {}
+    """Of jobs, by `key_of` their ids."""
+    wanted_licenses: Mapping[str, int] = {}
+    """That every request of the site takes."""
+    licenses: Mapping[str, License] = {}
+    ordering: Ordering = Ordering()
+    user: str = ""
+    """Ours."""
 
 
 def queue_state(seen: Observation) -> QueueState:
     """What a planner needs to know.
 
-    A job that runs on nodes of the site and on others is taken to have the same number of processors
-    on each. Where only whole nodes are given, a node that is partly in use is wholly so.
+    Where only whole nodes are given, a node that is partly in use is wholly so.
     """
     return QueueState(
         now=seen.now,
         processors=seen.site.processors,
-        running=(*_running_jobs(seen), *_active_reservations(seen)),
+        running=(
+            *_running_jobs(seen),
+            *_active_reservations(seen),
+            *_scarce_licenses(seen),
+            *_untested(seen),
+        ),
         pending=(*_coming_reservations(seen), *_pending(seen)),
-        nodes=seen.site.sizes,
+        nodes=seen.site.machines,
+        default_memory=seen.site.default_memory,
+        default_limit=seen.default_limit,
+        memory_step=2**20,
+        loses_age=seen.ordering.loses_age,
+        owners={
+            each: detail.user
+            for row in seen.jobs
+            if (detail := seen.details.get(key_of(row.id))) and detail.user
+            for each in (elements(row.id) if "[" in row.id else (row.id,))
+        },
+        # A job that is past its limit, or was suspended, started at another time than its end tells.
+        limits={
+            row.id: row.limit
+            for row in seen.jobs
+            if row.state == "RUNNING" and row.end is not None and row.end > seen.now
+        },
     )
 
 
 def _running_jobs(seen: Observation) -> list[RunningJob]:
     held = _holders(seen)
-    return _by_node(seen, held) if seen.whole_nodes else _by_job(seen, held)
+    if seen.whole_nodes:
+        return _by_node(seen, held)
+    jobs = [
+        RunningJob(each.id, usable_processors(seen.site, each.parts), each.end, each.parts) for each in held
+    ]
+    return [*jobs, *hidden_job(seen.site, jobs)]
 
 
 class _Holder(msgspec.Struct, frozen=True):
     """A job's part on the nodes of the site."""
 
     id: str
-    processors: int
     end: float
-    nodes: list[SiteNode]
+    parts: tuple[Part, ...]
 
 
 def _holders(seen: Observation) -> list[_Holder]:
     found = []
     for row in seen.jobs:
-        nodes = seen.site.among(row.nodes)
-        if not nodes or row.state == "SUSPENDED" or job_state(row.state) is not JobState.RUNNING:
+        if not row.nodes or job_state(row.state) is not JobState.RUNNING:
             continue
-        share = math.ceil(row.processors * len(nodes) / len(row.nodes))
-        found.append(_Holder(row.id, share, _end(seen, row, nodes), nodes))
+        parts_of = suspended_parts if row.state == "SUSPENDED" else held_parts
+        parts = parts_of(seen.site, row, seen.details.get(key_of(row.id)))
+        if parts:
+            found.append(_Holder(row.id, _end(seen, row, parts), parts))
     return found
 
 
-def _end(seen: Observation, row: QueueRow, nodes: list[SiteNode]) -> float:
+def _end(seen: Observation, row: QueueRow, parts: Iterable[Part]) -> float:
     """When its processors are free for us: by its limit, and not while a reservation has its nodes."""
     if row.state == "COMPLETING":
         end = seen.now + LINGER
-    elif row.end is None:
+    elif row.end is None or row.state == "SUSPENDED":  # it then ends later than it says, by as long
         end = math.inf
     else:
         end = row.end if row.end > seen.now else seen.now + LINGER
-    names = {node.name for node in nodes}
+    names = {part.node for part in parts}
     blocked = [held.end for held in _active(seen) if names.intersection(held.nodes)]
     return max([end, *blocked])
-
-
-def _by_job(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
-    jobs = [RunningJob(holder.id, holder.processors, holder.end) for holder in held]
-    return with_hidden(jobs, sum(node.allocated for node in seen.site.nodes.values()))
 
 
 def _by_node(seen: Observation, held: Iterable[_Holder]) -> list[RunningJob]:
     """Each used node counts whole, with the last of its jobs and until that one ends."""
     last: dict[str, tuple[float, str]] = {
-        name: (math.inf, HIDDEN) for name, node in seen.site.nodes.items() if node.allocated
+        node.name: (math.inf, HIDDEN) for node in seen.site.all_present() if node.allocated
     }
     explained: dict[str, tuple[float, str]] = {}
     for holder in held:
-        for node in holder.nodes:
-            explained[node.name] = max(explained.get(node.name, (0.0, "")), (holder.end, holder.id))
-    sizes: dict[tuple[float, str], int] = defaultdict(int)
-    for name, holding in {**last, **explained}.items():
-        sizes[holding] += seen.site.nodes[name].processors
-    return [RunningJob(id, processors, end) for (end, id), processors in sorted(sizes.items())]
+        for part in holder.parts:
+            explained[part.node] = max(explained.get(part.node, (0.0, "")), (holder.end, holder.id))
+    parts: dict[tuple[float, str], list[Part]] = defaultdict(list)
+    for node in seen.site.present({**last, **explained}):
+        parts[explained.get(node.name) or last[node.name]].append(whole(node.machine))
+    return [
+        RunningJob(id, usable_processors(seen.site, nodes), end, tuple(nodes))
+        for (end, id), nodes in sorted(parts.items())
+    ]
 
 
 def _active(seen: Observation) -> list[Reservation]:
@@ -115,58 +162,110 @@ def _active_reservations(seen: Observation) -> list[RunningJob]:
     """What reservations keep from us now, beside the jobs that run on their nodes."""
     found = []
     for held in _active(seen):
-        idle = sum(_idle(node, seen.whole_nodes) for node in seen.site.among(held.nodes))
-        if idle:
-            found.append(RunningJob(f"reservation {held.name}", idle, held.end))
+        idle = [
+            rest(node) for node in seen.site.present(held.nodes) if not (seen.whole_nodes and node.allocated)
+        ]
+        parts = tuple(part for part in idle if part.processors or part.memory or part.gpus)
+        if parts:
+            processors = usable_processors(seen.site, parts)
+            found.append(RunningJob(f"reservation {held.name}", processors, held.end, parts))
     return found
 
 
-def _idle(node: SiteNode, whole_nodes: bool) -> int:
-    if whole_nodes and node.allocated:
-        return 0
-    return node.processors - node.allocated
+def _scarce_licenses(seen: Observation) -> list[RunningJob]:
+    """Nothing of ours starts before enough are free of each licence that our requests take."""
+    if not seen.wanted_licenses:
+        return []
+    held = [
+        (_end(seen, row, ()), parse_licenses(detail.licenses))
+        for row in seen.jobs
+        if (detail := seen.details.get(key_of(row.id))) and detail.licenses
+    ]
+    parts = tuple(map(rest, seen.site.all_present()))
+    processors = usable_processors(seen.site, parts)
+    waits = free_from(seen.now, seen.wanted_licenses, seen.licenses, held)
+    return [RunningJob(f"licence {name}", processors, end, parts) for name, end in waits.items()]
+
+
+def _untested(seen: Observation) -> list[RunningJob]:
+    """Nothing of ours starts before enough jobs ahead have that backfill looks at it.
+
+    A new request stands behind those of ours that wait, or else behind all jobs.
+    """
+    tested = seen.ordering.tested
+    waiting = _in_order(seen, _considered(seen))
+    if tested is None or len(waiting) < tested:
+        return []
+    own = [place for place, row in enumerate(waiting, 1) if seen.user and _owner(seen, row) == seen.user]
+    ahead = waiting[: max(own, default=len(waiting))]
+    starts = sorted(row.start for row in ahead if row.start is not None)
+    if len(ahead) < tested or not starts:
+        return []
+    until = starts[min(len(ahead) - tested, len(starts) - 1)]
+    parts = _whole_nodes(seen, (node.name for node in seen.site.all_present()))
+    if until <= seen.now or not parts:
+        return []
+    return [RunningJob(f"beyond {tested} jobs", usable_processors(seen.site, parts), until, parts)]
+
+
+def _owner(seen: Observation, row: QueueRow) -> str:
+    detail = seen.details.get(key_of(row.id))
+    return detail.user if detail is not None else ""
+
+
+def _considered(seen: Observation) -> list[QueueRow]:
+    return [
+        row
+        for row in seen.jobs
+        if job_state(row.state) is JobState.QUEUED and is_considered(row.state, row.reason)
+    ]
+
+
+def _in_order(seen: Observation, rows: Iterable[QueueRow]) -> list[QueueRow]:
+    return sorted(rows, key=lambda row: (-_tier(seen, row), -row.priority))
 
 
 def _coming_reservations(seen: Observation) -> list[PendingJob]:
-    coming = [held for held in seen.reservations if held.start > seen.now and seen.site.among(held.nodes)]
-    return [
-        PendingJob(
-            f"reservation {held.name}",
-            sum(node.processors for node in seen.site.among(held.nodes)),
-            held.end - held.start,
-            held.start,
-        )
-        for held in coming
-    ]
+    coming = []
+    for held in seen.reservations:
+        parts = _whole_nodes(seen, held.nodes)
+        if held.start > seen.now and parts:
+            processors = usable_processors(seen.site, parts)
+            name, length = f"reservation {held.name}", held.end - held.start
+            coming.append(PendingJob(name, processors, length, held.start, parts))
+    return coming
+
+
+def _whole_nodes(seen: Observation, names: Iterable[str]) -> tuple[Part, ...]:
+    return tuple(whole(node.machine) for node in seen.site.present(names))
 
 
 def _pending(seen: Observation) -> list[PendingJob]:
-    waiting = [
-        row
-        for row in seen.jobs
-        if job_state(row.state) is JobState.QUEUED
-        and seen.site.related.intersection(row.partitions)
-        and is_considered(row.state, row.reason)
-    ]
-    waiting.sort(key=lambda row: (-_tier(seen, row), -row.priority))
+    waiting = _in_order(
+        seen, (row for row in _considered(seen) if seen.site.related.intersection(row.partitions))
+    )
     size = seen.site.usual_size
-    return [job for row in waiting for job in _pending_jobs(seen, row, size)]
+    needs = Needs(seen.site, whole_nodes=seen.whole_nodes)
+    return [job for row in waiting for job in _pending_jobs(seen, row, size, needs)]
 
 
 def _tier(seen: Observation, row: QueueRow) -> int:
     return max(seen.tiers.get(partition, 1) for partition in row.partitions)
 
 
-def _pending_jobs(seen: Observation, row: QueueRow, size: int) -> list[PendingJob]:
+def _pending_jobs(seen: Observation, row: QueueRow, size: int, needs: Needs) -> list[PendingJob]:
     """One, or of an array as many as it has elements; the plan that Slurm shows is the first one's."""
     processors = _wanted(seen, row, size)
-    if not processors:
-        return []
+    detail = seen.details.get(key_of(row.id))
+    need = needs.of(row, detail.wish if detail else None)
     planned = None if row.start is None else max(row.start, seen.now)
+    parts = () if planned is None else _whole_nodes(seen, row.planned_nodes)
+    if not (processors or parts) or (need is not None and need.nodes == NOWHERE):
+        return []
     first, *others = elements(row.id)
     return [
-        PendingJob(first, processors, row.limit, planned),
-        *(PendingJob(other, processors, row.limit) for other in others),
+        PendingJob(first, processors, row.limit, planned, parts, need),
+        *(PendingJob(other, processors, row.limit, need=need) for other in others),
     ]
 
 

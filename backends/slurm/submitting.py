@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
+from backends.slurm.fields import expand, fold
 from backends.slurm.parse import job_id_of
+from backends.slurm.placing.restriction import options
 
 _NEVER_ARRIVED = ("connect failure", "Connection refused", "Name or service not known")
 """The request did not reach slurmctld."""
@@ -27,15 +30,14 @@ DONATED_WAITS = 2
 """Minutes for which a pilot on a donated node stays in the queue at most."""
 
 
-def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int | None) -> list[str]:
-    """The options of sbatch, without the script.
+def arguments_of(order: PilotOrder, site: SiteConfig, shape: Sequence[str]) -> list[str]:
+    """The arguments of sbatch, without the script.
 
     Args:
         site: for a pilot on a donated node as `backends.donation.donation_terms` says.
-        processors_per_node: given where only whole nodes are asked for.
+        shape: which processors, memory and GPUs are asked for, and where.
     """
-    shape = _donated_node(order) if order.node else _shape(order, processors_per_node)
-    options = [
+    arguments = [
         "--parsable",
         f"--job-name={order.tag}",
         f"--time={minutes_of(order)}",
@@ -47,14 +49,32 @@ def arguments_of(order: PilotOrder, site: SiteConfig, processors_per_node: int |
     ]
     for name, value in (("partition", site.partition), ("account", site.account), ("qos", site.qos)):
         if value is not None:
-            options.append(f"--{name}={value}")
-    return [*options, *site.extra_args]
+            arguments.append(f"--{name}={value}")
+    return [*arguments, *site.extra_args]
+
+
+def where_options(site: SiteConfig, names: Iterable[str]) -> list[str]:
+    """The keys of a site that say where its requests run, and what each takes beside its nodes.
+
+    Slurm gives a request all nodes of `--nodelist`, and others beside them. What the key says is that it gets
+    no others, so all others are excluded; `names` are all nodes of the partition.
+    """
+    excluded = site.exclude
+    if site.nodelist is not None:
+        excluded = fold(set(names).difference(expand(site.nodelist))) or None
+    given = (
+        ("constraint", site.constraint),
+        ("exclude", excluded),
+        ("gres", site.gres),
+        ("licenses", site.licenses),
+    )
+    return [f"--{name}={value}" for name, value in given if value is not None]
 
 
 def own_reservation(site: SiteConfig) -> str | None:
     """The reservation that the site's requests are made in; its nodes are not kept from us."""
-    named = [word for word in site.extra_args if word.startswith("--reservation=")]
-    return named[-1].partition("=")[2] if named else None
+    named = [value for name, value in options(site.extra_args) if name == "reservation"]
+    return named[-1] if named else None
 
 
 def minutes_of(order: PilotOrder) -> int:
@@ -66,29 +86,24 @@ def escaped(path: str) -> str:
     return path.replace("%", "%%")
 
 
-def _shape(order: PilotOrder, processors_per_node: int | None) -> list[str]:
-    request, per_task = order.request, order.processors_per_task
-    if processors_per_node is not None:
-        return [f"--nodes={math.ceil(request.p / processors_per_node)}", "--exclusive", "--mem=0"]
-    options = [f"--ntasks={request.p // per_task}", f"--cpus-per-task={per_task}"]
-    if order.memory_per_task is not None:
-        options.append(f"--mem-per-cpu={math.ceil(order.memory_per_task / per_task / 2**20)}M")
-    return options
-
-
-def _donated_node(order: PilotOrder) -> list[str]:
+def donated_options(order: PilotOrder, gpus: int) -> list[str]:
     """The whole node, so that no job comes beside it: whoever wants any of it has the pilot make room.
 
     One that cannot start soon is of no use. Should nobody withdraw it, Slurm takes it out of the queue
     itself (with the state DEADLINE) once it could no longer end in time.
+
+    Args:
+        gpus: of the node, of the type that the tasks want.
     """
-    return [
+    arguments = [
         "--nodes=1",
         f"--nodelist={order.node}",
         "--exclusive",
         "--mem=0",
         f"--deadline=now+{minutes_of(order) + DONATED_WAITS}minutes",
     ]
+    kind = f"{order.task.gpu_type}:" if order.task.gpu_type else ""
+    return arguments + ([f"--gpus-per-node={kind}{gpus}"] if gpus else [])
 
 
 def accepted_id(answer: Answer) -> str:

@@ -16,6 +16,7 @@ from adaptor.config.ssh import SshConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import TaskSize
 from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
@@ -54,8 +55,7 @@ class Site:
         return PilotOrder(
             tag=tag,
             request=Request(p, tr),
-            processors_per_task=1,
-            memory_per_task=None,
+            task=TaskSize(),
             directory=directory,
             worker=("/bin/sh", "-c", command),
             environment={"ADAPTOR_DIRECTORY": str(directory)},

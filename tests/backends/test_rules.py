@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Limits
+from adaptor.units import HourlyRate
 from backends.registry import backend_type
 from backends.rules import site_rules
 
@@ -14,6 +15,16 @@ def test_margins_are_those_of_the_scheduler() -> None:
     rules = site_rules(SiteConfig(backend="slurm"), backend_type("slurm"), LIMITS, 17.0)
     assert (rules.limits, rules.pad) == (LIMITS, 17.0)
     assert (rules.time_resolution, rules.slot_margin, rules.granularity) == (60, 100, 1)
+
+
+def test_a_scheduler_is_left_in_peace_and_this_machine_needs_none() -> None:
+    for config, hourly in (
+        (SiteConfig(backend="slurm"), 60),
+        (SiteConfig(backend="local"), None),
+        (SiteConfig(backend="local", max_submissions=HourlyRate(5)), 5),
+    ):
+        rules = site_rules(config, backend_type(config.backend), LIMITS, 0.0)
+        assert (rules.max_submissions, rules.may_withdraw) == (hourly, True)
 
 
 def test_requests_are_whole_nodes_only_where_the_site_says_so() -> None:

@@ -11,6 +11,7 @@ from tests.clusters.openpbs import ThrowawayOpenPbs
 from tests.clusters.openpbs import unavailable as openpbs_unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
 from tests.clusters.slurm import ThrowawaySlurm, available
+from tests.clusters.slurm_conf import MIXED
 from tests.clusters.slurm_wrappers import available as wrappers
 from tests.clusters.sshd import ThrowawaySshd
 from tests.clusters.sshd import available as sshd_available
@@ -24,6 +25,24 @@ def slurm_cluster() -> Iterator[ThrowawaySlurm]:
         pytest.skip(reason)
     with ThrowawaySlurm() as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def mixed_slurm_cluster() -> Iterator[ThrowawaySlurm]:
+    """One real Slurm of 4 nodes of different size, with memory counted and GPUs, for the whole test run."""
+    reason = available()
+    if reason:
+        pytest.skip(reason)
+    with ThrowawaySlurm(MIXED) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def mixed_slurm(
+    mixed_slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[ThrowawaySlurm]:
+    """That cluster with an empty queue and all nodes in service, found by $SLURM_CONF."""
+    yield from _at_hand(mixed_slurm_cluster, monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -61,11 +80,11 @@ def slurm_wrappers(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
 
 @pytest.fixture(scope="session")
 def openpbs_cluster() -> Iterator[ThrowawayOpenPbs]:
-    """One real OpenPBS of 4 nodes with 4 processors, one of them in two vnodes, for the whole test run."""
+    """One real OpenPBS of 4 nodes with 4 processors and 2 GPUs, the third in two vnodes, for all tests."""
     reason = openpbs_unavailable()
     if reason:
         pytest.skip(reason)
-    with ThrowawayOpenPbs(ClusterOptions(split=(3,))) as cluster:
+    with ThrowawayOpenPbs(ClusterOptions(split=(3,), gpus=2)) as cluster:
         yield cluster
 
 

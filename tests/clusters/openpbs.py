@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -9,7 +10,7 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -22,6 +23,7 @@ from tests.clusters.openpbs_conf import (
     ClusterOptions,
     halves,
     head_conf,
+    scheduled,
     settings,
 )
 from tests.clusters.openpbs_home import SEARCH_PATH, make_home
@@ -114,6 +116,8 @@ class ThrowawayOpenPbs(Throwaway):
         self.run(["pbsnodes", "-r", *self.nodes], check=False)
         self._delete("qdel", ["-W", "force"], self.run(["qselect"]).split())
         self._until(lambda: not self.run(["qselect"]).split(), "the jobs do not end")
+        kept = self.run(["pbs_rstat", "-B"], check=False).splitlines()
+        self._delete("pbs_rdel", [], [line.split(":")[1].strip() for line in kept if ":" in line])
         self._delete("qdel", ["-x", "-W", "force"], self.run(["qselect", "-x"], check=False).split())
         self.wait_ready()
 
@@ -131,6 +135,17 @@ class ThrowawayOpenPbs(Throwaway):
 
     def thaw_server(self) -> None:
         self._signal_server(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def plans(self) -> Iterator[None]:
+        """The scheduler plans waiting jobs in their order, and keeps the place of the first ones."""
+        config = self.root / "head" / "sched_priv" / "sched_config"
+        before = config.read_text()
+        self._set_scheduler(config, before.replace("strict_ordering: false", "strict_ordering: true"))
+        try:
+            yield
+        finally:
+            self._set_scheduler(config, before)
 
     def start_mom(self, node: str) -> None:
         """It takes up the jobs that still run."""
@@ -162,6 +177,9 @@ class ThrowawayOpenPbs(Throwaway):
                 break
         else:
             raise ClusterError("pbs_habitat does not make a database")
+        if self.options.gpus:
+            config = self.root / "head" / "sched_priv" / "sched_config"
+            config.write_text(scheduled(config.read_text()))
         self._on_head(["qterm", "-t", "quick"], check=False)
         self._until(lambda: not self._server_processes(), "the first server does not end")
 
@@ -193,6 +211,13 @@ class ThrowawayOpenPbs(Throwaway):
     def _signal_server(self, number: signal.Signals) -> None:
         for process in self._server_processes():
             process.send_signal(number)
+
+    def _set_scheduler(self, config: Path, text: str) -> None:
+        """It reads its file again when it is told to."""
+        config.write_text(text)
+        for each in self.network.processes(self.network.head):
+            if each.name() == "pbs_sched":
+                each.send_signal(signal.SIGHUP)
 
     def _delete(self, command: str, options: Sequence[str], ids: Sequence[str]) -> None:
         if ids:

@@ -25,6 +25,8 @@ class ClusterOptions:
     cpus: int = 4
     memory: int = 4
     """GB of a node."""
+    gpus: int = 0
+    """Of a node, as a resource that PBS only counts; more than 0: its type is `gpu_type=a100`."""
     split: tuple[int, ...] = ()
     """The nodes (from 1) of which each is two vnodes with half of it each, as with one per socket."""
     preempt_order: str = "D"
@@ -55,6 +57,11 @@ def node_conf(root: Path, head: str, node: str) -> str:
 def mom_config(head: str) -> str:
     """Polls often, so that tests need not wait; all folders are shared."""
     return f"$clienthost {head}\n$usecp *:/ /\n$min_check_poll 1\n$max_check_poll 2\n"
+
+
+def scheduled(config: str) -> str:
+    """sched_config of a scheduler that counts GPUs, too."""
+    return config.replace('resources: "ncpus,', 'resources: "ngpus, gpu_type, ncpus,')
 
 
 def halves(node: str, options: ClusterOptions) -> str:
@@ -92,8 +99,13 @@ def settings(options: ClusterOptions, nodes: Sequence[str]) -> str:
         lines += [] if name == "workq" else [f"create queue {name} queue_type=Execution"]
         values = (value.partition("=") for value in (*given.split(), "enabled=True", "started=True"))
         lines += [f"set queue {name} {key} = {value}" for key, _, value in values]
+    if options.gpus:
+        lines += ["create resource ngpus type=long, flag=hn", "create resource gpu_type type=string, flag=h"]
     for number, node in enumerate(nodes, start=1):
         lines.append(f"create node {node}")
+        if options.gpus:
+            lines.append(f"set node {node} resources_available.ngpus = {options.gpus}")
+            lines.append(f"set node {node} resources_available.gpu_type = a100")
         if number not in options.split:
             lines.append(f"set node {node} resources_available.ncpus = {options.cpus}")
             lines.append(f"set node {node} resources_available.mem = {options.memory}gb")

@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from tests.clusters.processes import end_all, free_ports, job_processes, kill_all, step_processes
-from tests.clusters.slurm_conf import ClusterOptions, Ports, slurm_conf
+from tests.clusters.slurm_conf import MIXED, ClusterOptions, Ports, slurm_conf
 from tests.clusters.throwaway import ClusterError, Throwaway, play
 
 _SBIN = "/usr/sbin:/sbin:/usr/local/sbin"
@@ -163,6 +163,8 @@ class ThrowawaySlurm(Throwaway):
         ports = free_ports(self.options.nodes + 1)
         text = slurm_conf(self.options, self.root, host, user, Ports(ports[0], tuple(ports[1:])))
         self.conf.write_text(text, encoding="utf-8")
+        if self.options.gres:
+            (self.root / "gres.conf").write_text("\n".join([*self.options.gres, ""]), encoding="utf-8")
         (self.root / "state").mkdir()
         key = self.root / "munge.key"
         key.touch(0o600)
@@ -217,13 +219,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.clusters.slurm", description=__doc__)
     parser.add_argument("--nodes", type=int, default=4)
     parser.add_argument("--cpus", type=int, default=4, help="processors of a node (default 4)")
+    parser.add_argument("--mixed", action="store_true", help="unequal nodes, with memory counted and GPUs")
     chosen = parser.parse_args(arguments)
     reason = available()
     if reason:
         print(reason, file=sys.stderr)
         return 1
-    cluster = ThrowawaySlurm(ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus))
-    told = _HOW_TO.format(conf=cluster.conf, nodes=chosen.nodes, cpus=chosen.cpus)
+    equal = ClusterOptions(nodes=chosen.nodes, cpus=chosen.cpus)
+    cluster = ThrowawaySlurm(MIXED if chosen.mixed else equal)
+    sizes = "4 to 8" if chosen.mixed else chosen.cpus
+    told = _HOW_TO.format(conf=cluster.conf, nodes=cluster.options.nodes, cpus=sizes)
     return play(cluster, told)
 
 

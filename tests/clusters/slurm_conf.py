@@ -39,11 +39,27 @@ class ClusterOptions:
     extra: tuple[str, ...] = ()
     """Lines for the end of slurm.conf."""
     node_settings: dict[str, str] = field(default_factory=dict)
-    """Further settings of single nodes, by name."""
+    """Further settings of single nodes, by name; those of the same key replace what all nodes have."""
+    gres: tuple[str, ...] = ()
+    """Lines of gres.conf."""
 
     @property
     def node_names(self) -> tuple[str, ...]:
         return tuple(f"n{number}" for number in range(1, self.nodes + 1))
+
+
+MIXED = ClusterOptions(
+    select="CR_CPU_Memory",
+    node_settings={
+        "n1": "CPUs=4 RealMemory=4000 Feature=old,slow Weight=4",
+        "n2": "CPUs=6 RealMemory=8000 Feature=old Weight=3",
+        "n3": "CPUs=8 RealMemory=16000 Feature=new Gres=gpu:2 Weight=2",
+        "n4": "CPUs=4 RealMemory=8000 Feature=new,fast Gres=gpu:a100:2 Weight=1",
+    },
+    gres=("NodeName=n3 Name=gpu File=/dev/tty[1-2]", "NodeName=n4 Name=gpu Type=a100 File=/dev/tty[3-4]"),
+    extra=("GresTypes=gpu", "Licenses=matlab:2"),
+)
+"""Four nodes of different size, memory counted, GPUs on two of them."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +119,15 @@ def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, po
 
 def _node_lines(options: ClusterOptions, host: str, ports: tuple[int, ...]) -> list[str]:
     return [
-        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
-        f"CPUs={options.cpus} RealMemory={options.memory} {options.node_settings.get(name, '')}".rstrip()
+        f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {_node_settings(options, name)}"
         for name, port in zip(options.node_names, ports, strict=True)
     ]
+
+
+def _node_settings(options: ClusterOptions, name: str) -> str:
+    common = {"CPUs": str(options.cpus), "RealMemory": str(options.memory)}
+    own = dict(word.split("=", 1) for word in options.node_settings.get(name, "").split())
+    return " ".join(f"{key}={value}" for key, value in (common | own).items())
 
 
 def _partition_line(partition: Partition) -> str:

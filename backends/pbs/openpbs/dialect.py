@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.own import JOB, OwnJobs
+from backends.pbs.openpbs.selecting import GPU_TYPES
 from backends.pbs.openpbs.states import job_state
 from backends.pbs.openpbs.submitting import accepted_id, arguments_of, must_be_rerunnable
 from backends.pbs.records import parse_dsv, parse_long
@@ -22,6 +24,9 @@ from backends.pbs.shape import Shape
 
 _GONE = (153, 35)
 """How qstat and qdel end where a job is unknown or has finished."""
+_RECORDS = 2 * 86_400.0
+"""Seconds for which jobs that have ended are learned from."""
+_MOST_RECORDS = 1000
 _BY_GROUP = "acl_group_enable = True"
 _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress")
 
@@ -38,6 +43,8 @@ class OpenPbs:
         self._own = OwnJobs(commands)
         self._groups: list[str] | None = None
         """Of this user, once a queue has asked for them."""
+        self._type_resource = GPU_TYPES[0]
+        """By which nodes named the type of their GPUs when they were last asked."""
         self._yielding: list[Preemption | None] = []
         """What the scheduler says of preemption, asked once since the last look at the server."""
 
@@ -49,8 +56,20 @@ class OpenPbs:
     def own_jobs(self, ids: Collection[str]) -> list[PbsJob]:
         return self._own.jobs(ids)
 
+    def ended_jobs(self) -> list[PbsJob]:
+        """By qselect and then the newest in chunks: a server remembers two weeks."""
+        since = time.strftime("%Y%m%d%H%M", time.gmtime(time.time() - _RECORDS))
+        answer = self._commands.run("qselect", "-x", "-s", "F", f"-tm.gt.{since}")
+        if answer.status:  # most often: no history is kept
+            return []
+        ids = answer.output.split()[-_MOST_RECORDS:]
+        return [job for part in chunks(ids) for job in self._some(part, "-x") if job.state in ("F", "X")]
+
     def nodes(self) -> list[PbsNode]:
-        return nodes_of(parse_long(self._commands.ask("pbsnodes", "-a", "-v"), ""))
+        found = nodes_of(parse_long(self._commands.ask("pbsnodes", "-a", "-v"), ""))
+        named = (name for name in GPU_TYPES if any(name in node.traits for node in found))
+        self._type_resource = next(named, GPU_TYPES[0])
+        return found
 
     def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:
         if not any(node.reservations for node in nodes):
@@ -83,7 +102,9 @@ class OpenPbs:
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
         rerunnable = must_be_rerunnable(self._how_jobs_yield()) if order.node else False
-        return arguments_of(order, site, shape, script, rerunnable=rerunnable)
+        return arguments_of(
+            order, site, shape, script, type_resource=self._type_resource, rerunnable=rerunnable
+        )
 
     def _how_jobs_yield(self) -> Preemption | None:
         """Asked once for many nodes in a row."""
@@ -105,8 +126,8 @@ class OpenPbs:
         ids = {id for node in nodes for id in node.jobs if "[" in id}
         return [job for part in chunks(sorted(ids)) for job in self._some(part)]
 
-    def _some(self, ids: list[str]) -> list[PbsJob]:
-        answer = self._commands.run("qstat", "-f", "-F", "dsv", *ids)
+    def _some(self, ids: list[str], *options: str) -> list[PbsJob]:
+        answer = self._commands.run("qstat", *options, "-f", "-F", "dsv", *ids)
         if answer.status and answer.status not in _GONE:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return everyones_jobs(parse_dsv(answer.output, JOB))

@@ -13,15 +13,22 @@ from typing import TypeVar
 
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
-from backends.pbs.fields import parse_duration, parse_size, parse_time, parse_user_limit, parse_vnodes
+from backends.pbs.fields import (
+    default_seconds,
+    parse_amounts,
+    parse_duration,
+    parse_size,
+    parse_time,
+    parse_user_limit,
+    parse_vnodes,
+)
 from backends.pbs.openpbs.access import shuts_out, submit_hosts
+from backends.pbs.openpbs.selecting import AMOUNT, gpu_type
 from backends.pbs.records import Record, comma_list
 from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 
 Row = TypeVar("Row")
 
-_AMOUNT = re.compile(r"\d+(\.\d+)?([kmgtp]?[bw])?", re.IGNORECASE)
-"""The value of a resource that is used up; any other names what a node is."""
 _WHOLE = frozenset({"force_excl", "force_exclhost", "default_excl", "default_exclhost"})
 """Values of `sharing` with which jobs get the node whole (pbs_node_attributes(7B))."""
 _DEFAULT_PARTITION = "pbs-default"
@@ -89,8 +96,10 @@ def _node(record: Record) -> PbsNode:
         host=has.get("host", record.id),
         states=frozenset(each.strip() for each in values["state"].lower().split(",")),
         processors=whole(has.get("ncpus", "0")),
-        assigned=whole(values.get("resources_assigned.ncpus", "0")),
+        assigned=parse_amounts(map("=".join, _resources(values, "resources_assigned").items())),
         memory=parse_size(has["mem"]) if "mem" in has else None,
+        gpus=whole(has.get("ngpus", "0")),
+        gpu_type=gpu_type(has),
         jobs=tuple(dict.fromkeys(each for each in jobs if each)),
         queue=values.get("queue"),
         partition=_partition(values),
@@ -111,12 +120,13 @@ def _queue(record: Record, user: str, groups: Collection[str] | None) -> PbsQueu
         started=values.get("started") == "True",
         priority=whole(values.get("Priority", "0")),
         partition=_partition(values),
-        wants={name: value for name, value in chunk.items() if not _AMOUNT.fullmatch(value)},
+        wants={name: value for name, value in chunk.items() if not AMOUNT.fullmatch(value)},
         from_routes_only=values.get("from_route_only") == "True",
         shuts_out=shuts_out(values, user, groups),
         submit_hosts=submit_hosts(values),
         min_processors=finite(least.get("ncpus", "0")),
         min_seconds=parse_duration(least.get("walltime", "0")),
+        default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 
@@ -130,7 +140,10 @@ def _server(record: Record, user: str) -> PbsServer:
         default_queue=values.get("default_queue"),
         scheduling=values.get("scheduling", "True") == "True",
         shows_all_jobs=values.get("query_other_jobs", "False") == "True",
+        formula=values.get("job_sort_formula", ""),
+        counts_eligible_time=values.get("eligible_time_enable") == "True",
         history=parse_duration(values.get("job_history_duration", _HISTORY)) if remembers else 0.0,
+        default_seconds=default_seconds(values),
         **_limits(values, user),
     )
 

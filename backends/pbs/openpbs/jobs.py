@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
+from backends.pbs.openpbs.selecting import parse_select, placing
 from backends.pbs.records import Record, variables
-from backends.pbs.rows import WAITING, PbsJob
+from backends.pbs.rows import WAITING, PbsChunk, PbsJob
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,10 @@ def _job(record: Record) -> PbsJob:
         processors=_int(values, "Resource_List.ncpus") or 0,
         node_count=_int(values, "Resource_List.nodect") or 1,
         exclusive="excl" in values.get("Resource_List.place", ""),
+        machines="exclhost" in values.get("Resource_List.place", ""),
+        # With the defaults of the queue where we may see it.
+        chunks=_chunks(values.get("schedselect", values.get("Resource_List.select", ""))),
+        placing=placing(values.get("Resource_List.place", "")),
         limit=_limit(values, state),
         used=_seconds(values, "resources_used.walltime"),
         submitted=_moment(values, "etime") or _moment(values, "qtime"),
@@ -79,6 +84,15 @@ def _job(record: Record) -> PbsJob:
 
 def _tag(record: Record) -> str:
     return dict(variables(record.values.get("Variable_List", ""))).get(TAG, "")
+
+
+def _chunks(select: str) -> tuple[PbsChunk, ...]:
+    """None where it is not understood: what the job holds counts all the same."""
+    try:
+        return parse_select(select)
+    except ValueError as error:
+        log.debug("the request %.200r is not understood: %s", select, error)
+        return ()
 
 
 def _limit(values: Mapping[str, str], state: str) -> float:

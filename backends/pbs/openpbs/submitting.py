@@ -10,6 +10,7 @@ from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.openpbs.jobs import TAG
+from backends.pbs.openpbs.selecting import GPU_TYPES
 from backends.pbs.rows import Preemption
 from backends.pbs.shape import Shape
 
@@ -42,9 +43,18 @@ CANNOT_YIELD = (
 
 
 def arguments_of(
-    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, *, rerunnable: bool = False
+    order: PilotOrder,
+    site: SiteConfig,
+    shape: Shape,
+    script: Path,
+    *,
+    type_resource: str = GPU_TYPES[0],
+    rerunnable: bool = False,
 ) -> list[str]:
     """All arguments of qsub.
+
+    Args:
+        type_resource: by which the nodes name the type of their GPUs.
 
     bash is the job's program itself, not a script: PBS would hand that to a login shell, which the
     SIGTERM before the end of the job kills, and PBS takes the end of that shell for the end of the job.
@@ -52,7 +62,7 @@ def arguments_of(
     options = ["-f", "-N", order.tag[:LONGEST_NAME], "-v", f"{TAG}={order.tag}"]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         options += [option, value] if value is not None else []
-    for resource in (_select(shape), _place(shape), *_walltime(order, site)):
+    for resource in (_select(shape, type_resource), _place(shape), *_walltime(order, site)):
         options += ["-l", resource]
     options += [
         "-r",
@@ -69,11 +79,19 @@ def arguments_of(
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
 
 
-def _select(shape: Shape) -> str:
+def _select(shape: Shape, type_resource: str) -> str:
     """mpiprocs: the file of nodes gets one line for each processor, as Torque's has."""
-    memory = "" if shape.memory is None else f":mem={math.ceil(shape.memory / 1024)}kb"
-    host = f":host={shape.node}" if shape.node else ""
-    return f"select={shape.chunks}:ncpus={shape.processors}:mpiprocs={shape.processors}{memory}{host}"
+    words = [f"select={shape.chunks}", f"ncpus={shape.processors}", f"mpiprocs={shape.processors}"]
+    if shape.memory is not None:
+        words.append(f"mem={math.ceil(shape.memory / 1024)}kb")
+    if shape.gpus:
+        words.append(f"ngpus={shape.gpus}")
+    if shape.gpus and shape.gpu_type:
+        words.append(f"{type_resource}={shape.gpu_type}")
+    words += [f"{name}={value}" for name, value in shape.traits]
+    if shape.node:
+        words.append(f"host={shape.node}")
+    return ":".join(words)
 
 
 def _place(shape: Shape) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.placing import tasks_on
 from adaptor.reports import JobState
+from adaptor.resources import Node
 from backends.base import PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
@@ -15,6 +17,7 @@ from backends.pbs.fields import number_of
 from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 from backends.pbs.shape import Shape
+from backends.pbs.state.sizes import machines_of
 from backends.pbs.torque import parse, submitting
 from backends.pbs.torque.ends import state_of
 
@@ -34,7 +37,8 @@ class Torque:
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._node_size: int | None = None
+        self._machines: tuple[Node, ...] | None = None
+        """As they were when they were last asked."""
         self._foreign: frozenset[str] = frozenset()
         """Ids of our user's jobs that were seen and that the caller did not care for."""
 
@@ -53,10 +57,13 @@ class Torque:
         self._foreign = frozenset(listed) - {job.id for job in mine}
         return [job for job in mine if job.state != "C" or state_of(job) is not JobState.UNKNOWN]
 
+    def ended_jobs(self) -> list[PbsJob]:
+        """None: Torque remembers ended jobs for minutes, and `tracejob` is for its administrators."""
+        return []
+
     def nodes(self) -> list[PbsNode]:
         found = parse.parse_nodes(self._commands.ask("pbsnodes", "-a"))
-        sizes = Counter(node.processors for node in found if node.processors)
-        self._node_size = sizes.most_common(1)[0][0] if sizes else 1
+        self._machines = machines_of(found)
         return found
 
     def reservations(self, nodes: Collection[PbsNode]) -> list[PbsReservation]:  # noqa: ARG002
@@ -76,7 +83,7 @@ class Torque:
         return state_of(job)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        return submitting.arguments_of(order, site, shape, script, self._usual_node())
+        return submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
 
     def accepted_id(self, answer: Answer) -> str:
         return submitting.accepted_id(answer)
@@ -91,11 +98,12 @@ class Torque:
             raise SchedulerError(f"qstat failed with status {answer.status}: {answer.complaint}")
         return answer.output
 
-    def _usual_node(self) -> int:
-        """Processors of most of the nodes."""
-        if self._node_size is None:
+    def _chunks_per_node(self, shape: Shape) -> int:
+        """As many as most of the nodes hold that hold any."""
+        if self._machines is None:
             self.nodes()
-        return self._node_size or 1
+        held = Counter(tasks for node in self._machines or () if (tasks := tasks_on(node, shape.size)))
+        return held.most_common(1)[0][0] if held else 1
 
 
 def _only_over(answer: Answer) -> bool:

@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections import Counter
 
 from backends.numbers import whole
+from backends.pbs.rows import Amounts, PbsChunk
+
+_PROPERTY = "neednodes"
+"""The resource under which nodes have their properties."""
+_GPU_MODES = frozenset(
+    {"default", "exclusive", "exclusive_process", "exclusive_thread", "reseterr", "shared"}
+)
 
 
 def parse_indices(text: str) -> int:
@@ -42,13 +49,29 @@ def parse_holders(text: str) -> dict[str, int]:
     return dict(held)
 
 
-def parse_wanted(text: str) -> tuple[int, int]:
-    """Nodes and processors of a node specification: `2:ppn=4+1:ppn=3:fast+n7` (pbs_resources(7))."""
-    nodes = processors = 0
+def parse_exec_gpus(text: str) -> dict[str, int]:
+    """GPUs by node: `n1-gpu/0+n1-gpu/1`; several in one as in `exec_host`."""
+    held: Counter[str] = Counter()
     for part in text.split("+"):
-        first, *rest = part.split(":")
-        count = whole(first) if first.isdecimal() else 1
-        each = next((whole(word[4:]) for word in (first, *rest) if word.startswith("ppn=")), 1)
-        nodes += count
-        processors += count * each
-    return nodes, processors
+        node, _, indices = part.strip().rpartition("/")
+        held[node.removesuffix("-gpu")] += parse_indices(indices)
+    return dict(held)
+
+
+def parse_wanted(text: str) -> tuple[PbsChunk, ...]:
+    """The parts of a node specification: `2:ppn=4+1:ppn=3:fast:gpus=1+n7` (pbs_resources(7)).
+
+    Other words are the properties of nodes, or the mode of GPUs.
+    """
+    return tuple(_chunk(*part.split(":")) for part in text.split("+"))
+
+
+def _chunk(first: str, *rest: str) -> PbsChunk:
+    numbers = dict(word.split("=", 1) for word in (first, *rest) if "=" in word)
+    named = () if first.isdecimal() or "=" in first else (("host", first),)
+    wanted = ((_PROPERTY, word) for word in rest if "=" not in word and word not in _GPU_MODES)
+    return PbsChunk(
+        count=whole(first) if first.isdecimal() else 1,
+        each=Amounts(whole(numbers.get("ppn", "1")), 0, whole(numbers.get("gpus", "0"))),
+        traits=(*named, *wanted),
+    )

@@ -14,12 +14,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
-from backends.pbs.fields import parse_duration, parse_size, parse_time
+from backends.pbs.fields import default_seconds, parse_duration, parse_size, parse_time
 from backends.pbs.records import Record, parse_long, variables
-from backends.pbs.rows import WAITING, PbsJob, PbsNode, PbsQueue, PbsServer
-from backends.pbs.torque.fields import parse_exec_host, parse_holders, parse_wanted
+from backends.pbs.rows import WAITING, Amounts, PbsChunk, PbsJob, PbsNode, PbsQueue, PbsServer
+from backends.pbs.torque.fields import parse_exec_gpus, parse_exec_host, parse_holders, parse_wanted
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +74,7 @@ def understood(records: Iterable[Record], make: Callable[[Record], Row]) -> list
 def job(record: Record) -> PbsJob:
     """Raises KeyError, ValueError: not a job of Torque."""
     values = record.values
-    held = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
+    held = _held(values)
     nodes, processors = _wanted(values)
     status = values.get("exit_status")
     waits = values["job_state"] in WAITING
@@ -83,9 +85,10 @@ def job(record: Record) -> PbsJob:
         owner=values["Job_Owner"].partition("@")[0],
         state=values["job_state"],
         queue=values["queue"],
-        processors=sum(held.values()) or processors,
+        processors=sum(each.processors for each in held.values()) or processors,
         node_count=len(held) or nodes,
         exclusive=_exclusive(values),
+        chunks=_chunks(values, processors),
         limit=math.inf if walltime is None else parse_duration(walltime),
         used=_maybe(parse_duration, values.get("resources_used.walltime")),
         submitted=_maybe(parse_time, values.get("etime", values.get("qtime"))),
@@ -108,10 +111,14 @@ def node(record: Record) -> PbsNode:
         host=record.id,
         states=frozenset(word.strip().lower() for word in values["state"].split(",")),
         processors=whole(values["np"]),
-        assigned=sum(held.values()),
+        assigned=Amounts(sum(held.values())),
         memory=_memory(values.get("status", "")),
+        gpus=whole(values.get("gpus", "0")),
         jobs=tuple(held),
-        traits={"neednodes": frozenset(re.split(r"[,\s]+", values.get("properties", "")))},
+        traits={
+            "neednodes": frozenset(re.split(r"[,\s]+", values.get("properties", ""))),
+            "host": frozenset({record.id}),
+        },
     )
 
 
@@ -128,6 +135,7 @@ def queue(record: Record) -> PbsQueue:
         started=values["started"].lower() != "false",
         priority=whole(values.get("Priority", "0")),
         wants={} if needs is None else {"neednodes": needs},
+        default_seconds=default_seconds(values),
         max_processors=bounds.processors,
         max_nodes=bounds.nodes,
         max_seconds=bounds.seconds,
@@ -147,6 +155,7 @@ def server(record: Record) -> PbsServer:
         scheduling=values.get("scheduling", "True").lower() != "false",
         shows_all_jobs=values.get("query_other_jobs", "True").lower() != "false",
         history=finite(values.get("keep_completed", "0")),
+        default_seconds=default_seconds(values),
         max_processors=bounds.processors,
         max_nodes=bounds.nodes,
         max_seconds=bounds.seconds,
@@ -173,14 +182,44 @@ def _least(values: Mapping[str, str], *names: str) -> float:
     return min(numbers, default=math.inf)
 
 
+def _held(values: Mapping[str, str]) -> dict[str, Amounts]:
+    """By node. Torque does not say how a job's memory lies: as its processors do, as schedulers count it."""
+    processors = parse_exec_host(values["exec_host"]) if "exec_host" in values else {}
+    gpus = parse_exec_gpus(values["exec_gpus"]) if "exec_gpus" in values else {}
+    each = _memory_of_processor(values, sum(processors.values()))
+    return {node: Amounts(count, count * each, gpus.get(node, 0)) for node, count in processors.items()}
+
+
+def _memory_of_processor(values: Mapping[str, str], processors: int) -> int:
+    """Bytes; 0 where the job asks for none."""
+    if "Resource_List.pmem" in values:
+        return parse_size(values["Resource_List.pmem"])
+    return parse_size(values.get("Resource_List.mem", "0")) // max(1, processors)
+
+
+def _chunks(values: Mapping[str, str], processors: int) -> tuple[PbsChunk, ...]:
+    """With the memory of each. `procs` and `procct` are processors on any nodes."""
+    memory = _memory_of_processor(values, processors)
+    asked = parse_wanted(values["Resource_List.nodes"]) if "Resource_List.nodes" in values else ()
+    if sum(chunk.count * chunk.each.processors for chunk in asked) < processors:
+        asked = (PbsChunk(count=processors, each=Amounts(1)),)
+    return tuple(_with_memory(chunk, memory) for chunk in asked)
+
+
+def _with_memory(chunk: PbsChunk, of_processor: int) -> PbsChunk:
+    each = msgspec.structs.replace(chunk.each, memory=chunk.each.processors * of_processor)
+    return msgspec.structs.replace(chunk, each=each)
+
+
 def _wanted(values: Mapping[str, str]) -> tuple[int, int]:
     """Nodes and processors that a job asks for."""
-    listed = values.get("Resource_List.nodes", "1")
-    nodes, processors = parse_wanted(listed)
+    listed = parse_wanted(values.get("Resource_List.nodes", "1"))
+    processors = sum(chunk.count * chunk.each.processors for chunk in listed)
     named = [values.get(f"Resource_List.{name}") for name in ("procct", "procs", "ncpus")]
     counts = [whole(count) for count in named if count is not None]
     nodect = values.get("Resource_List.nodect")
-    return nodes if nodect is None else whole(nodect), max([processors, *counts])
+    nodes = sum(chunk.count for chunk in listed) if nodect is None else whole(nodect)
+    return nodes, max([processors, *counts])
 
 
 def _exclusive(values: Mapping[str, str]) -> bool:

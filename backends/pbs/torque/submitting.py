@@ -8,6 +8,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
+from backends.pbs.constraints import HOST
 from backends.pbs.shape import Shape
 from backends.pbs.torque.parse import TAG
 
@@ -20,20 +21,18 @@ _NEVER_ARRIVED = ("cannot connect to server", "Connection refused", "cannot be l
 _SAID_NO = ("submit error", "administratively rejected", "illegal", "usage:", "can not be run as root")
 
 
-def arguments_of(
-    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, node_size: int
-) -> list[str]:
+def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, per_node: int) -> list[str]:
     """All arguments of qsub.
 
     Args:
-        node_size: processors of the usual node.
+        per_node: chunks that the usual node holds.
     """
     options = [
         *("-N", short_name(order.tag)),
         *("-S", "/bin/bash"),  # not whatever the user's login shell is
         *("-r", "n"),  # a pilot that starts anew would hold processors that the planner does not know of
         *("-j", "oe", "-o", str(script.parent / LOG)),
-        *("-l", f"nodes={nodes_wanted(shape, node_size)}"),
+        *("-l", f"nodes={nodes_wanted(shape, per_node)}"),
         *("-l", f"walltime={order.request.tr}"),
         *("-v", f"{TAG}={order.tag}"),
     ]
@@ -47,20 +46,25 @@ def arguments_of(
     return [*options, *site.extra_args, str(script)]
 
 
-def nodes_wanted(shape: Shape, node_size: int) -> str:
+def nodes_wanted(shape: Shape, per_node: int) -> str:
     """The specification for `-l nodes=`: full nodes, and one with the rest.
 
     Whether `nodes=4:ppn=1` may lie on one node is each scheduler's own affair; this form means the same
     to all of them.
     """
     if shape.node:
-        return f"{shape.node}:ppn={shape.processors}"
-    per_node = 1 if shape.whole_nodes else max(1, min(shape.chunks, node_size // shape.processors))
-    full, rest = divmod(shape.chunks, per_node)
-    parts = [f"{full}:ppn={per_node * shape.processors}"]
-    if rest:
-        parts.append(f"1:ppn={rest * shape.processors}")
-    return "+".join(parts)
+        return _part(shape.node, 1, shape)
+    each = 1 if shape.whole_nodes else max(1, min(shape.chunks, per_node))
+    full, rest = divmod(shape.chunks, each)
+    host = dict(shape.traits).get(HOST)
+    return "+".join([_part(host or str(full), each, shape), *([_part("1", rest, shape)] if rest else [])])
+
+
+def _part(nodes: str, chunks: int, shape: Shape) -> str:
+    """Args: chunks: on each of these nodes."""
+    gpus = f":gpus={chunks * shape.gpus}" if shape.gpus else ""
+    properties = "".join(f":{value}" for name, value in shape.traits if name != HOST)
+    return f"{nodes}:ppn={chunks * shape.processors}{gpus}{properties}"
 
 
 def short_name(tag: str) -> str:

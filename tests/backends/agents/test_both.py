@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.donation.situation import NodeUse
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.agents.both import WithAgents
 from backends.base import Backend, PilotOrder, SchedulerError
@@ -48,6 +48,9 @@ class Scheduler:
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         self.asked.append(("release", id, *nodes))
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return []
 
     def advertised_limits(self) -> Limits:
         return LIMITS

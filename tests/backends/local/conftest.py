@@ -16,10 +16,10 @@ def make_site(tmp_path: Path) -> Iterator[Callable[..., LocalSite]]:
     """Makes local sites of so many processors; nothing of them is left after the test."""
     sites: list[LocalSite] = []
 
-    def make(processors: int = 4, prologue: str = "") -> LocalSite:
+    def make(processors: int = 4, prologue: str = "", gpus: tuple[int | str, ...] = ()) -> LocalSite:
         folder = tmp_path / f"local-{len(sites)}"
         folder.mkdir()
-        config = SiteConfig(backend="local", processors=processors, prologue=prologue)
+        config = SiteConfig(backend="local", processors=processors, prologue=prologue, gpus=gpus)
         sites.append(LocalSite(folder, config))
         return sites[-1]
 

@@ -13,6 +13,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 
@@ -55,8 +56,7 @@ class LocalSite:
         return PilotOrder(
             tag=tag or f"test-{self._orders}",
             request=Request(p, tr),
-            processors_per_task=1,
-            memory_per_task=None,
+            task=TaskSize(),
             directory=directory,
             worker=("/bin/sh", "-c", command),
             environment={"ADAPTOR_PILOT": str(self._orders), "ADAPTOR_DIRECTORY": str(directory)},
@@ -73,6 +73,12 @@ class LocalSite:
         """The report on a job once it is in this state."""
         wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
         return self.report(id)
+
+    def wrote(self, name: str, *numbers: int) -> None:
+        """Waits until the workers of these pilots have written a file."""
+        for number in numbers:
+            path = self.directory(number) / name
+            wait_until(lambda path=path: path.exists() and path.read_text().endswith("\n"), str(path))
 
     def supervisor(self, id: str) -> int:
         """The process id of a running job's supervisor."""

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SubmitRefused
 from backends.local.admission import Machine, admit, this_machine
+from backends.local.planning import Share
 
 GIB = 1024**3
 
 
 def order(
-    p: int, tr: int = 60, processors_per_task: int = 1, memory_per_task: int | None = None
+    p: int,
+    tr: int = 60,
+    task: TaskSize = TaskSize(),  # noqa: B008 (it is frozen)
 ) -> PilotOrder:
     return PilotOrder(
         tag="t",
         request=Request(p, tr),
-        processors_per_task=processors_per_task,
-        memory_per_task=memory_per_task,
+        task=task,
         directory=Path("/nowhere"),
         worker=("true",),
         environment={},
@@ -30,27 +34,48 @@ def order(
 
 
 @given(st.integers(1, 64), st.data())
-def test_a_share_is_enough_and_never_more_than_the_machine(processors: int, data: st.DataObject) -> None:
-    machine = Machine(processors, data.draw(st.integers(processors, 64 * GIB)))
+def test_a_job_holds_what_its_tasks_need_and_its_worker_may_use_no_more(
+    processors: int, data: st.DataObject
+) -> None:
+    machine = Machine(processors, data.draw(st.integers(processors, 64 * GIB)), ("0", "1", "2"))
     p = data.draw(st.integers(1, processors))
     memory = data.draw(st.none() | st.integers(0, machine.memory // p))
-    share = admit(order(p, memory_per_task=memory), machine)
-    assert p <= share.held <= processors
-    assert (memory or 0) * p <= share.memory <= machine.memory
+    gpus = data.draw(st.sampled_from([0, 1 / 8, 1]))
+    assume(p * gpus <= 3)
+    admission = admit(order(p, task=TaskSize(memory=memory, gpus=gpus)), machine)
+    assert admission.holds == Share(p, p * (memory or 0), math.ceil(p * gpus))
+    assert admission.holds.memory <= admission.memory <= machine.memory
 
 
-def test_memory_goes_by_processors() -> None:
-    assert admit(order(2), Machine(8, 16 * GIB)).memory == 4 * GIB
+def test_a_job_that_does_not_say_what_memory_it_needs_may_use_what_goes_with_its_processors() -> None:
+    found = admit(order(2), Machine(8, 16 * GIB))
+    assert (found.holds.memory, found.memory) == (0, 4 * GIB)
 
 
-def test_who_needs_much_memory_holds_more_processors() -> None:
-    share = admit(order(4, processors_per_task=2, memory_per_task=5 * GIB), Machine(8, 16 * GIB))
-    assert (share.held, share.memory) == (5, 10 * GIB)
+def test_memory_does_not_take_processors() -> None:
+    found = admit(order(4, task=TaskSize(processors=2, memory=5 * GIB)), Machine(8, 16 * GIB))
+    assert (found.holds, found.memory) == (Share(4, 10 * GIB), 10 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        (TaskSize(gpus=1), r"3 GPUs were asked for, but the local site has 2; .* set `gpus` of the site"),
+        (
+            TaskSize(gpus=0.5, gpu_type="a100"),
+            "a100 GPUs were asked for, but the local site does not know types",
+        ),
+        (TaskSize(nodes=2), "each task needs 2 nodes, and the local site is one machine"),
+    ],
+)
+def test_what_the_machine_never_has_is_refused(task: TaskSize, words: str) -> None:
+    with pytest.raises(SubmitRefused, match=words):
+        admit(order(3, task=task), Machine(4, GIB, ("0", "1")))
 
 
 def test_more_memory_than_there_is_is_refused_with_the_numbers() -> None:
     with pytest.raises(SubmitRefused, match=r"20G of memory .* has 16G"):
-        admit(order(4, memory_per_task=5 * GIB), Machine(8, 16 * GIB))
+        admit(order(4, task=TaskSize(memory=5 * GIB)), Machine(8, 16 * GIB))
 
 
 @pytest.mark.parametrize(("p", "tr"), [(0, 60), (1, 0), (-1, 60)])

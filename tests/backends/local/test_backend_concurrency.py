@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 
@@ -22,7 +23,7 @@ for number in range(6):
     directory = folder / f"{name}-{number}"
     directory.mkdir(mode=0o700)
     backend.submit(PilotOrder(
-        tag=directory.name, request=Request(1 + number % 3, 20), processors_per_task=1, memory_per_task=None,
+        tag=directory.name, request=Request(1 + number % 3, 20), task=TaskSize(),
         directory=directory, worker=("/bin/sh", "-c", 'echo ran >> "$ADAPTOR_DIRECTORY/ran"; sleep 0.1'),
         environment={"ADAPTOR_DIRECTORY": str(directory)},
     ))

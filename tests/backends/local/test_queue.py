@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adaptor.model import PendingJob
 from adaptor.reports import JobState
 from backends.local.admission import Machine
+from backends.local.planning import Share
 from backends.local.queue import queue_state
 from backends.local.records import End, Entry, Job, Start
 
@@ -21,7 +22,7 @@ def job(id: int, held: int, tr: int) -> Job:
         tag=f"t{id}",
         p=held,
         tr=tr,
-        held=held,
+        holds=Share(held),
         memory=1,
         submitted=0.0,
         directory="/nowhere",

@@ -168,7 +168,8 @@ def test_a_connection_that_falls_silent_is_given_up(
     sshd: ThrowawaySshd, proxy: Proxy, tmp_path: Path
 ) -> None:
     options = {**msgspec.convert(sshd.site()["options"], dict[str, str]), "ServerAliveInterval": "1"}
-    machine = reached(sshd, proxy.port, options={**options, "ServerAliveCountMax": "1"})
+    # A second of patience would also give up a connection that a busy machine lets wait.
+    machine = reached(sshd, proxy.port, options={**options, "ServerAliveCountMax": "4"})
     started = tmp_path / "started"
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
     until(started.exists)
@@ -177,6 +178,7 @@ def test_a_connection_that_falls_silent_is_given_up(
     assert isinstance(caught[0], CommandHung)
     proxy.cut()
     proxy.flow()
+    until(lambda: not machine.connection.alive())
     assert says(machine, "echo", "again") == "again\n"
     machine.close()
 

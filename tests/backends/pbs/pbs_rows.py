@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
+from backends.pbs.rows import Amounts, PbsJob, PbsNode, PbsQueue
 
 NOW = 1795241278.0
 QUEUES = {
@@ -14,13 +16,13 @@ QUEUES = {
 }
 
 
-def node(name: str, assigned: int = 0, state: str = "free", **given: object) -> PbsNode:
+def node(name: str, assigned: int | Amounts = 0, state: str = "free", **given: object) -> PbsNode:
     row = PbsNode(
         name=name,
         host=name.partition("[")[0],
         states=frozenset(state.split(",")),
         processors=4,
-        assigned=assigned,
+        assigned=Amounts(assigned) if isinstance(assigned, int) else assigned,
     )
     return msgspec.structs.replace(row, **given)
 
@@ -38,6 +40,11 @@ def job(id: str, processors: int, *nodes: str, **given: object) -> PbsJob:
         limit=600.0,
         submitted=float(id) if id.isdecimal() else None,
         start=NOW - 100 if nodes else None,
-        nodes={name: share + (place < rest) for place, name in enumerate(nodes)},
+        nodes={name: Amounts(share + (place < rest)) for place, name in enumerate(nodes)},
     )
     return msgspec.structs.replace(row, **given)
+
+
+def held(processors: Mapping[str, int]) -> dict[str, Amounts]:
+    """Processors alone, by node."""
+    return {name: Amounts(count) for name, count in processors.items()}

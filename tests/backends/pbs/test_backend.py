@@ -14,6 +14,7 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobState
+from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN
@@ -54,8 +55,7 @@ def order(tmp_path: Path) -> PilotOrder:
     return PilotOrder(
         tag="adaptor-x.hpc.1",
         request=Request(4, 600),
-        processors_per_task=2,
-        memory_per_task=3 * 2**20,
+        task=TaskSize(processors=2, memory=3 * 2**20),
         directory=directory,
         worker=("true",),
         environment={"ADAPTOR_DIRECTORY": str(directory)},
@@ -105,7 +105,7 @@ def test_what_qsub_is_told(order: PilotOrder, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("answering")
 def test_whole_nodes_and_shrinking_to_fit(order: PilotOrder, tmp_path: Path) -> None:
     backend(whole_nodes=True, shrink_to_fit=0.5).submit(
-        msgspec.structs.replace(order, request=Request(8, 601), memory_per_task=None)
+        msgspec.structs.replace(order, request=Request(8, 601), task=TaskSize(processors=2))
     )
     told = (tmp_path / "qsub.arguments").read_text().splitlines()
     resources = [word for option, word in itertools.pairwise(told) if option == "-l"]
@@ -219,7 +219,7 @@ def test_a_request_that_fits_on_no_nodes_is_refused_before_pbs_sees_it(
     order: PilotOrder, tmp_path: Path, p: int, cpus: int, memory: int | None, words: str
 ) -> None:
     wanted = msgspec.structs.replace(
-        order, request=Request(p, 600), processors_per_task=cpus, memory_per_task=memory
+        order, request=Request(p, 600), task=TaskSize(processors=cpus, memory=memory)
     )
     with pytest.raises(SubmitRefused, match=words):
         backend().submit(wanted)
@@ -435,6 +435,23 @@ def test_where_no_history_is_kept_ended_jobs_are_simply_missing(fake: Fake, tmp_
     for _ in range(2):
         (found,) = site.jobs(["21.pbshead"], "adaptor-")
         assert (found.id, found.state) == ("77.pbshead", JobState.RUNNING)
+
+
+@pytest.mark.usefixtures("answering")
+def test_the_history_of_the_server_tells_how_long_jobs_ran(fake: Fake, tmp_path: Path) -> None:
+    row = "Job Id: {}|Job_Name={}|Job_Owner=ann@h|job_state=F|Resource_List.walltime=01:00:00{}\n"
+    used = "|resources_used.walltime=00:15:00"
+    text = (
+        row.format("1.h", "sim", used)
+        + row.format("2.h", "adaptor-x.hpc.1", used)
+        + row.format("3.h", "x", "")
+    )
+    (tmp_path / "elements.txt").write_text(text)
+    fake("qselect", "echo 1.h; echo 2.h; echo 3.h")
+    (only,) = backend().ended_jobs()
+    assert (only.owner, only.limit, only.ran) == ("ann", 3600.0, 900.0)
+    fake("qselect", "exit 36")
+    assert backend().ended_jobs() == [], "no history is kept"
 
 
 @pytest.mark.usefixtures("answering")

@@ -16,6 +16,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import NodeReport
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError
 from backends.donation import donation_terms
 from backends.pbs.donation import SOON, NodesSeen, donatable, node_reports
@@ -30,7 +31,7 @@ from backends.pbs.terms import Terms, terms_of
 from backends.pbs.torque import parse as torque
 from backends.pbs.torque import submitting
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
 SCRIPT = Path("/home/u/7/pilot.sh")
@@ -110,7 +111,7 @@ def test_a_donated_machine_is_idle_until_somebody_wants_it() -> None:
     nodes = [node("n1", 4, "job-busy", jobs=("9.s",))]
     assert look(nodes, [pilot], ("9.s",))["n1"].use is IDLE
     assert look(nodes, [pilot])["n1"].use is TAKEN, "nobody told us that it is a pilot"
-    waiting = job("1.s", 4, planned_nodes={"n1": 4}, planned_start=NOW + 900)
+    waiting = job("1.s", 4, planned_nodes=held({"n1": 4}), planned_start=NOW + 900)
     found = look(nodes, [pilot, waiting], ("9.s",))["n1"]
     assert (found.use, found.planned) == (IDLE, NOW + 900)
     starting = msgspec.structs.replace(waiting, planned_start=NOW - 2)
@@ -142,8 +143,8 @@ def test_jobs_that_are_hidden_from_us_hold_machines_too() -> None:
 
 
 def test_reservations_close_machines_now_and_are_plans_for_later() -> None:
-    on = PbsReservation(id="R1", queue="R1", start=NOW - 10, end=NOW + 60, nodes={"n1": 1})
-    later = PbsReservation(id="R2", queue="R2", start=NOW + 700, end=NOW + 900, nodes={"n2": 4})
+    on = PbsReservation(id="R1", queue="R1", start=NOW - 10, end=NOW + 60, nodes=held({"n1": 1}))
+    later = PbsReservation(id="R2", queue="R2", start=NOW + 700, end=NOW + 900, nodes=held({"n2": 4}))
     found = look([node("n1"), node("n2"), node("n3")], [], reservations=[on, later])
     assert [each.use for each in found.values()] == [AWAY, IDLE, IDLE]
     assert [each.planned for each in found.values()] == [math.inf, NOW + 700, math.inf]
@@ -187,8 +188,7 @@ DONATING = SiteConfig(
 ORDER = PilotOrder(
     tag="adaptor-ab.hpc.7",
     request=Request(4, 1800),
-    processors_per_task=2,
-    memory_per_task=2**30,
+    task=TaskSize(processors=2, memory=2**30),
     directory=SCRIPT.parent,
     worker=("worker",),
     environment={},
@@ -197,14 +197,14 @@ ORDER = PilotOrder(
 
 
 def test_a_pilot_on_a_donated_node_asks_openpbs_for_one_whole_machine() -> None:
-    found = " ".join(openpbs.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64), SCRIPT))
+    found = " ".join(openpbs.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT))
     assert "-q scavenger -A phys -l select=1:ncpus=4:mpiprocs=4:host=node03 -l place=exclhost" in found
     assert "-r n" in found
     assert "feature" not in found
 
 
 def test_a_pilot_on_a_donated_node_asks_torque_for_all_processors_of_its_node() -> None:
-    found = submitting.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64), SCRIPT, 64)
+    found = submitting.arguments_of(ORDER, donation_terms(DONATING), shape_of(ORDER, 64, ()), SCRIPT, 1)
     assert "-l nodes=node03:ppn=4 -l walltime=1800" in " ".join(found)
     assert "-q scavenger -A phys" in " ".join(found)
 
@@ -215,7 +215,7 @@ JOBS = st.builds(
     lambda id, places, state, planned, after: (
         job(f"{id}.s", len(places), *places, state=state)
         if places
-        else job(f"{id}.s", 1, planned_nodes=dict.fromkeys(planned, 1), planned_start=NOW + after)
+        else job(f"{id}.s", 1, planned_nodes=held(dict.fromkeys(planned, 1)), planned_start=NOW + after)
     ),
     st.integers(1, 6),
     PLACES,
@@ -240,8 +240,10 @@ ROWS = st.tuples(
 def test_a_machine_is_never_called_idle_that_another_may_use(
     rows: tuple[PbsNode, ...], jobs: list[PbsJob], donated: set[str], closed: tuple[str, ...]
 ) -> None:
-    held = PbsReservation(id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=dict.fromkeys(closed, 1))
-    found = look(list(rows), jobs, tuple(donated), reservations=[held])
+    closing = PbsReservation(
+        id="R", queue="R", start=NOW - 1, end=NOW + 1, nodes=held(dict.fromkeys(closed, 1))
+    )
+    found = look(list(rows), jobs, tuple(donated), reservations=[closing])
     others = [each for each in jobs if each.id not in donated]
     for row in rows:
         if found[row.name].use is not IDLE:

@@ -174,7 +174,8 @@ def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits(
     (site,) = config.sites.values()
     assert (site.backend, site.partition, site.processors_per_node) == ("pbs", "limited", 4)
     assert site.limits == LimitsConfig(1, 8, Duration(3600))
-    assert "4 nodes in service with 4 processors and 4G of memory each\n" in text
+    kinds = "4 processors and 4G of memory or 4 processors, 2 GPUs and 4G of memory"
+    assert f"4 nodes in service with {kinds} each\n" in text
     assert "each; the default queue\n" in text
     every = parse_config("\n".join(line.removeprefix("# ") for line in text.split("\n")[3:]), "all.yaml")
     assert list(every.sites) == ["limited", "workq", "route"]
@@ -183,8 +184,7 @@ def test_the_configuration_that_is_written_can_be_read_and_is_within_the_limits(
 def test_nodes_that_are_given_whole_only() -> None:
     free = frozenset({"free"})
     nodes = [
-        PbsNode(name=name, host=name, states=free, processors=8, assigned=0, exclusive=True)
-        for name in ("n1", "n2")
+        PbsNode(name=name, host=name, states=free, processors=8, exclusive=True) for name in ("n1", "n2")
     ]
     whole = terms("workq", nodes=nodes)
     assert "whole_nodes: true" in describe_server("OpenPBS", [whole])
@@ -233,7 +233,7 @@ def answering(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_site_is_written_for_the_pbs_that_answers() -> None:
     config = parse_config(discover.describe_sites(), "written.yaml")
     assert list(config.sites) == ["workq"]
-    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 6
+    assert levels(discover.check_site(config.sites["workq"])) == ["ok"] * 7
     assert "vip" not in discover.describe_sites()
 
 
@@ -263,3 +263,22 @@ def test_what_can_be_donated_is_looked_at(donation: DonationConfig, found: list[
     site = SiteConfig(backend="pbs", partition="workq", donation=donation)
     about = [each for each in discover.check_site(site) if each.text.startswith("donation")]
     assert levels(about) == found
+
+
+def test_jobs_that_name_no_walltime_get_that_of_the_queue_the_server_or_the_longest() -> None:
+    known = terms("express")
+    queue, server = known.site.queue, known.server
+
+    def given(of_queue: float | None, of_server: float | None, longest: float) -> float | None:
+        site = msgspec.structs.replace(
+            known.site,
+            queue=msgspec.structs.replace(queue, default_seconds=of_queue, max_seconds=longest),
+        )
+        giver = msgspec.structs.replace(server, default_seconds=of_server, max_seconds=math.inf)
+        return msgspec.structs.replace(known, site=site, server=giver).default_limit
+
+    assert given(60.0, 600.0, 3600.0) == 60
+    assert given(None, 600.0, 3600.0) == 600
+    assert given(None, None, 3600.0) == 3600
+    assert given(None, None, math.inf) is None
+    assert (queue.default_seconds, server.default_seconds) == (600, 3600)

@@ -10,6 +10,7 @@ from hypothesis import given
 
 from backends.pbs import fields
 from backends.pbs.openpbs import hardware, jobs
+from backends.pbs.openpbs.selecting import parse_select, placing
 from backends.pbs.records import parse_dsv, parse_long, variables
 from backends.pbs.torque import fields as torque_fields
 from backends.pbs.torque import parse as torque
@@ -70,7 +71,14 @@ def test_any_answer_of_torque_is_rows_or_a_clear_error(text: str) -> None:
 VALUES = [
     *("1795250485", "Sat Nov 21 08:00:00 2026", "01:02:03", "4gb", "1048576kb", "2mw", "n1/0*2+n2/0*2"),
     *("(n1:ncpus=2:mem=1gb)+(n3[0]:ncpus=2+n3[1]:ncpus=2)", "[u:PBS_GENERIC=3],[o:PBS_ALL=100]"),
-    *("n1/0-1,3+n2/0", "0-3,5/12.srv,4/13.srv", "2:ppn=4+1:ppn=3:fast+n7", "A=1,B=a\\,b"),
+    "2:ncpus=3:mem=1gb:ngpus=1:gpu_type=a100+1:host=n1",
+    *(
+        "n1/0-1,3+n2/0",
+        "0-3,5/12.srv,4/13.srv",
+        "2:ppn=4+1:ppn=3:fast:gpus=1+n7",
+        "n1-gpu/0+n2-gpu/0-1",
+        "A=1,B=a\\,b",
+    ),
 ]
 PARSE_VALUE: list[Callable[[str], Any]] = [
     fields.parse_time,
@@ -82,7 +90,10 @@ PARSE_VALUE: list[Callable[[str], Any]] = [
     torque_fields.parse_indices,
     torque_fields.parse_exec_host,
     torque_fields.parse_holders,
+    torque_fields.parse_exec_gpus,
     torque_fields.parse_wanted,
+    parse_select,
+    placing,
     variables,
 ]
 

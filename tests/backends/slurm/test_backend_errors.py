@@ -12,6 +12,7 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.slurm.backend import SlurmBackend
@@ -41,8 +42,7 @@ def order(tmp_path: Path) -> PilotOrder:
     return PilotOrder(
         tag="adaptor-x-1",
         request=Request(4, 600),
-        processors_per_task=1,
-        memory_per_task=None,
+        task=TaskSize(),
         directory=directory,
         worker=("true",),
         environment={},
@@ -62,7 +62,7 @@ def test_all_is_well(order: PilotOrder) -> None:
     assert site.queue_state().processors == 16
     assert site.slot_margin == 72
     limits = site.advertised_limits()
-    assert (limits.max_pending_requests, limits.max_proc, limits.max_tr) == (4, 24, 14400)
+    assert (limits.max_pending_requests, limits.max_proc, limits.max_tr) == (4, 16, 14400)
 
 
 @pytest.mark.usefixtures("answering")
@@ -204,7 +204,7 @@ def test_one_look_serves_the_nodes_and_the_queue(order: PilotOrder, fake: Fake, 
 def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(fake: Fake) -> None:
     fake("squeue", "true")
     later = "sed 's/=17952/=47952/g'"  # the recorded one has been long ago
-    fake("scontrol", f"[[ $2 == reservation ]] && {later} {FIXTURES}/reservations.txt")
+    fake("scontrol", f"[[ $2 != reservation ]] || {later} {FIXTURES}/reservations.txt")
     donated = DonationConfig(mode="preemptible", partition="scavenger")
     own = msgspec.structs.replace(donated, extra_args=("--reservation=service",))
     planned = [
@@ -212,3 +212,25 @@ def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(fake
         for each in (donated, own)
     ]
     assert planned == [[4795261287.0] * 2 + [math.inf] * 4, [math.inf] * 6]
+
+
+def test_the_records_of_local_jobs_are_asked_once_and_for_all_users(fake: Fake, tmp_path: Path) -> None:
+    fake(
+        "sacct",
+        'for word; do case $word in --delimiter=*) mark=${word#--delimiter=};; esac; done; echo "$*" >'
+        f"{tmp_path}/asked; "
+        "for row in 'ann 60 90 a' 'me 60 30 adaptor-1.hpc.7'; do set -- $row; "
+        'echo "$1$mark$2$mark$3$mark$4"; done',
+    )
+    (only,) = backend(partition="batch").ended_jobs()
+    assert (only.owner, only.limit, only.ran) == ("ann", 3600.0, 90.0), "and nothing of pilots"
+    asked = (tmp_path / "asked").read_text()
+    assert asked.startswith("-a -X -n -P ")
+    assert asked.strip().endswith("-r batch")
+
+
+@pytest.mark.parametrize("script", ["exit 1", "sleep 60"])
+def test_records_that_are_not_to_be_had_are_an_error_of_the_scheduler(fake: Fake, script: str) -> None:
+    fake("sacct", script)
+    with pytest.raises(SchedulerError):
+        backend().ended_jobs()

@@ -13,6 +13,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.config.ssh import SshConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.machines.distant import Distant
 from backends.slurm.backend import SlurmBackend
@@ -51,8 +52,7 @@ def order(folder: Path) -> PilotOrder:
     return PilotOrder(
         tag=f"{folder.name}-1",
         request=Request(1, 120),
-        processors_per_task=1,
-        memory_per_task=None,
+        task=TaskSize(),
         directory=folder,
         worker=("/bin/sleep", "300"),
         environment={},

@@ -13,6 +13,7 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.slurm.backend import SlurmBackend
@@ -47,8 +48,7 @@ class Pilots:
         return PilotOrder(
             tag=tag,
             request=Request(p, tr),
-            processors_per_task=per_task,
-            memory_per_task=None,
+            task=TaskSize(processors=per_task),
             directory=directory,
             worker=("/bin/sh", "-c", worker),
             environment={"ADAPTOR_DIRECTORY": str(directory), "ADAPTOR_PILOT": "7"},
@@ -153,7 +153,8 @@ def test_a_request_that_can_never_start_says_so(slurm: ThrowawaySlurm, pilots: P
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"partition": "short", "extra_args": ("--constraint=gold",)}, "feature"),
+        ({"partition": "short", "extra_args": ("--licenses=gold",)}, "license"),
+        ({"constraint": "gold"}, "leave none of the nodes of partition batch"),
         ({"extra_args": ("--no-such-option",)}, "no-such-option"),
     ],
 )
@@ -220,7 +221,7 @@ def test_a_draining_node_is_out_of_service(slurm: ThrowawaySlurm) -> None:
     slurm.run(["scontrol", "update", "nodename=n1", "state=drain", "reason=test"])
     state = backend.queue_state()
     assert state.processors == 12
-    assert [job.processors for job in state.running] == [3]
+    assert [job.processors for job in state.running] == [2]  # of its six, four are on the other node
 
 
 def test_whole_nodes(slurm: ThrowawaySlurm, pilots: Pilots) -> None:

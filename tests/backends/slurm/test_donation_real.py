@@ -13,6 +13,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.slurm.backend import SlurmBackend
@@ -88,8 +89,7 @@ class Donor:
         return PilotOrder(
             tag=f"donated-{node}",
             request=Request(4, 1800),
-            processors_per_task=1,
-            memory_per_task=2**30,
+            task=TaskSize(processors=1, memory=2**30),
             directory=directory,
             worker=("/bin/sh", "-c", worker),
             environment={"ADAPTOR_DIRECTORY": str(directory)},

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from adaptor.config.loading import parse_config
+from adaptor.config.partitions import sites_of
 from adaptor.config.schema import LimitsConfig, SiteConfig
 from adaptor.model import Limits
 from adaptor.units import Duration
@@ -80,7 +81,7 @@ def test_accounting_that_is_not_understood(text: str) -> None:
 def test_without_accounting_the_partition_speaks(terms: Terms, nodes: SiteNodes) -> None:
     known = ceilings(without_accounting(terms), SITE, nodes)
     assert (known.requests.value, known.processors.value, known.seconds.value) == (math.inf, 24, 14400)
-    assert limits_of(known) == Limits(max_pending_requests=4, max_proc=24, max_tr=14400)
+    assert limits_of(known) == Limits(max_pending_requests=4, max_proc=16, max_tr=14400)
 
 
 def test_the_tightest_of_all_holds(terms: Terms, nodes: SiteNodes) -> None:
@@ -124,10 +125,28 @@ def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, record
     assert parse_config("sites:\n  short:" + uncommented, "other").sites["short"].limits.max_tr == 600
 
 
+def test_a_description_says_how_several_partitions_are_one_site(
+    terms: Terms, nodes: SiteNodes, recorded: Recorded
+) -> None:
+    """Not those whose jobs make room for others."""
+    batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
+    more = {
+        name: msgspec.structs.replace(batch, name=name, default=False, tier=tier, preempt_mode=mode)
+        for name, tier, mode in (("odd/name", 10, "OFF"), ("low", 1, "CANCEL"))
+    }
+    others = [msgspec.structs.replace(nodes, partition=name) for name in more]
+    preempting = {"PreemptType": "preempt/partition_prio"}
+    text = describe_cluster(preempting, [nodes, *others], Terms(partitions={"batch": batch, **more}))
+    (line,) = (line.strip("# ") for line in text.splitlines() if "# partitions: " in line)
+    site = parse_config(f"sites: {{all: {{backend: slurm, {line}}}}}", "described").sites["all"]
+    assert [each.partition for each in sites_of(site).values()] == ["batch", "odd/name"]
+    assert "partitions:" not in describe_cluster({}, [nodes], terms)
+
+
 def test_a_description_says_how_idle_nodes_could_be_donated(terms: Terms, nodes: SiteNodes) -> None:
     batch = msgspec.structs.replace(terms.partitions["batch"], tier=10)
     low = msgspec.structs.replace(batch, name="low", tier=1, preempt_mode="CANCEL", default=False)
-    nodes = msgspec.structs.replace(nodes, related=frozenset({"batch", "low"}))
+    nodes = msgspec.structs.replace(nodes, members={"batch": frozenset(), "low": frozenset()})
     both = Terms(partitions={"batch": batch, "low": low})
     preempting = {"PreemptType": "preempt/partition_prio"}
     text = describe_cluster(preempting, [nodes], both)
@@ -210,3 +229,18 @@ def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Re
     assert list(check_scheduler(parse.parse_settings(recorded("config.txt")))) == []
     found = check_scheduler({"SchedulerType": "sched/builtin", "PrivateData": "accounts,jobs"})
     assert levels(list(found)) == ["warning", "warning"]
+
+
+def test_site_init_says_which_share_is_asked_for_and_why(terms: Terms, nodes: SiteNodes) -> None:
+    large = with_partition(without_accounting(terms), processors=4096, nodes=1024)
+    text = describe_cluster({"ClusterName": "c"}, [nodes], large)
+    assert (
+        "max_proc: 512  # our own choice, 4 such requests hold half of 4096 processors; "
+        "Slurm: all processors of partition batch (4096)\n" in text
+    )
+    (finding,) = [
+        each for each in check_limits(SITE, ceilings(large, SITE, nodes), "Slurm") if "max_proc" in each.text
+    ]
+    assert finding.text.startswith("limits.max_proc is not set, 512 is our choice; Slurm allows 4096 (")
+    few = SiteConfig(backend="slurm", partition="batch", limits=LimitsConfig(max_pending_requests=1))
+    assert limits_of(ceilings(large, few, nodes), 1).max_proc == 2048

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from backends.base import SchedulerError
 from backends.slurm import parse
+from backends.slurm.rows import default_limit
 
 Recorded = Callable[[str], str]
 
@@ -34,6 +35,17 @@ def test_a_planned_job_tells_where(recorded: Recorded) -> None:
     row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["4"]
     assert row.planned_nodes == ("n1", "n2", "n3", "n4")
     assert row.nodes == ()
+
+
+def test_records_of_ended_jobs_whatever_their_names_hold() -> None:
+    text = "ann@60@90@plain\nbob@UNLIMITED@5@x\nann@10@0@never ran\nline two@3\n@7@70@adaptor-1.hpc.4\n"
+    found = parse.parse_records(text, "@", 10)
+    assert [(job.owner, job.limit, job.ran, name) for job, name in found] == [
+        ("ann", 3600.0, 90.0, "plain"),
+        ("", 420.0, 70.0, "adaptor-1.hpc.4"),
+    ]
+    assert len(parse.parse_records(text, "@", 1)) == 1
+    assert parse.parse_records("", "@", 1) == []
 
 
 def test_names_of_own_jobs_survive_line_breaks(recorded: Recorded) -> None:
@@ -77,6 +89,15 @@ def test_partitions(recorded: Recorded) -> None:
     assert rows["batch"].default
     assert (rows["batch"].max_time, rows["batch"].processors, rows["batch"].tier) == (14400, 24, 10)
     assert (rows["short"].max_time, rows["short"].max_nodes, rows["short"].qos) == (600, None, "")
+
+
+def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Recorded) -> None:
+    text = recorded("partitions.txt")
+    default = parse.parse_partitions(text.replace("DefaultTime=NONE", "DefaultTime=01:30:00"))
+    none = parse.parse_partitions(text)
+    endless = parse.parse_partitions(text.replace("MaxTime=04:00:00", "MaxTime=UNLIMITED"))
+    assert [default_limit(rows[0]) for rows in (default, none, endless)] == [5400, 14400, None]
+    assert default_limit(None) is None
 
 
 def test_settings(recorded: Recorded) -> None:
@@ -131,3 +152,10 @@ def test_any_text_gives_rows_or_a_scheduler_error(text: str) -> None:
             parser(text)
         except SchedulerError:
             continue
+
+
+@pytest.mark.parametrize(("sharing", "alone"), [("NO", True), ("USER", True), ("MCS", True), ("OK", False)])
+def test_who_has_nodes_for_itself(sharing: str, alone: bool) -> None:
+    """With `--exclusive=user` nobody else's jobs come beside it: not ours either."""
+    (row,) = parse.parse_queue(f"1|RUNNING|1|9|batch|1|1|1:00|n1|(null)|5|{sharing}|None\n")
+    assert row.exclusive is alone

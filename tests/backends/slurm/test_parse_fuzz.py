@@ -10,6 +10,11 @@ from hypothesis import given
 
 from backends.slurm import fields, parse
 from backends.slurm.accounting import parse_associations, parse_qos
+from backends.slurm.placing.gres import gres_counts
+from backends.slurm.placing.job_details import parse_job_details
+from backends.slurm.placing.licenses import parse_license_rows
+from backends.slurm.placing.node_details import parse_node_details
+from backends.slurm.placing.restriction import parse_licenses
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
 TEXTS = recorded("slurm/*.txt")
@@ -25,6 +30,9 @@ PARSERS: list[Callable[[str], Any]] = [
     parse.job_id_of,
     parse_associations,
     parse_qos,
+    parse_node_details,
+    parse_job_details,
+    parse_license_rows,
 ]
 
 
@@ -37,13 +45,15 @@ def test_any_answer_is_rows_or_a_clear_error(text: str) -> None:
 
 VALUES = [
     *("1795250485", "2026-11-21T08:00:00", "1-02:03:04", "30:00", "UNLIMITED", "4K", "1-4", "0.5G"),
+    *("gpu:a100:4(S:0-1)", "gpu:2,gpu:t4:1(IDX:0,2-3)", "bandwidth:lustre:no_consume:4G", "matlab:2,fluent"),
     *("n[1-2]", "n[001-010,12]x", "a,b[1-3]", "r[1-2]c[0-3]", "(null)"),
 ]
 
 
 @fuzz
 @pytest.mark.parametrize(
-    "parse_value", [fields.parse_time, fields.parse_limit, fields.parse_count, fields.expand]
+    "parse_value",
+    [fields.parse_time, fields.parse_limit, fields.parse_count, fields.expand, gres_counts, parse_licenses],
 )
 @given(damaged(VALUES))
 def test_any_value_is_a_number_or_a_value_error(parse_value: Callable[[str], Any], text: str) -> None:

@@ -86,6 +86,25 @@ def test_memory_by_processor_and_by_node(run: Run) -> None:
     assert sorted(whole.splitlines()) == ["n1 4 none", "n2 2 none"]
 
 
+def test_with_gpus_for_each_task_a_step_has_all_tasks_of_its_node_and_one_worker(
+    run: Run, fake: Fake, tmp_path: Path
+) -> None:
+    """Else Slurm gives the step the GPUs of one task."""
+    fake(
+        "srun",
+        f'echo "$*" >> {tmp_path}/asked; tasks=$2; while [[ $1 == --* ]]; do shift; done; '
+        'for ((rank = ${tasks#*=}; rank-- > 0;)); do SLURM_PROCID=$rank "$@"; done',
+    )
+    say = 'echo "$ADAPTOR_NODE ${SLURM_JOB_GPUS:-none} ${SLURM_GPUS_PER_TASK:-none}"'
+    variables = {"SLURM_GPUS_PER_TASK": "a100:1", "SLURM_TASKS_PER_NODE": "2,1", "SLURM_JOB_GPUS": "0,1"}
+    assert sorted(run(say, **variables).stdout.splitlines()) == ["n1 none none", "n2 none none"]
+    asked = {line.split("--nodelist=")[1][:2]: line for line in (tmp_path / "asked").read_text().splitlines()}
+    assert "--ntasks=2 " in asked["n1"]
+    assert "--wait=0 --cpu-bind=none " in asked["n1"]
+    assert "--ntasks=1 " in asked["n2"]
+    assert "--wait" not in asked["n2"]
+
+
 def test_values_reach_the_worker_as_they_are(run: Run) -> None:
     assert run('printf "%s\n" "$ADAPTOR_ODD"').stdout.splitlines()[0] == "a 'b' \"$c\" \\d"
 

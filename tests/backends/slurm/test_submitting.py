@@ -10,17 +10,18 @@ import pytest
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.donation import donation_terms
 from backends.slurm.margin import slot_margin
-from backends.slurm.submitting import accepted_id, arguments_of, own_reservation
+from backends.slurm.placing.shape import shape_of
+from backends.slurm.submitting import accepted_id, arguments_of, donated_options, own_reservation
 
 ORDER = PilotOrder(
     tag="adaptor-x-7",
     request=Request(6, 601),
-    processors_per_task=2,
-    memory_per_task=None,
+    task=TaskSize(processors=2),
     directory=Path("/home/u/100% mine"),
     worker=("python", "-m", "adaptor.worker"),
     environment={"ADAPTOR_PILOT": "7"},
@@ -30,8 +31,13 @@ SITE = SiteConfig(
 )
 
 
+def arguments(order: PilotOrder, per_node: int | None = None) -> list[str]:
+    shape = shape_of(order, (), per_node=per_node, default_memory=None)
+    return arguments_of(order, SITE, shape.options())
+
+
 def test_all_of_an_order_is_asked_for() -> None:
-    assert arguments_of(ORDER, SITE, None) == [
+    assert arguments(ORDER) == [
         "--parsable",
         "--job-name=adaptor-x-7",
         "--time=11",
@@ -52,28 +58,28 @@ def test_all_of_an_order_is_asked_for() -> None:
 @pytest.mark.parametrize(("tr", "minutes"), [(1, 1), (60, 1), (61, 2), (3600, 60)])
 def test_minutes_are_rounded_up(tr: int, minutes: int) -> None:
     order = msgspec.structs.replace(ORDER, request=Request(6, tr))
-    assert f"--time={minutes}" in arguments_of(order, SITE, None)
+    assert f"--time={minutes}" in arguments(order)
 
 
 def test_whole_nodes_are_asked_for_by_their_number() -> None:
-    arguments = arguments_of(ORDER, SITE, 4)
-    assert "--nodes=2" in arguments
-    assert "--exclusive" in arguments
-    assert not [word for word in arguments if word.startswith("--ntasks")]
+    asked = arguments(ORDER, per_node=4)
+    assert "--nodes=2" in asked
+    assert "--exclusive" in asked
+    assert not [word for word in asked if word.startswith("--ntasks")]
 
 
 def test_memory_is_asked_for_by_the_processor() -> None:
-    order = msgspec.structs.replace(ORDER, memory_per_task=3 * 2**30 + 1)
-    assert "--mem-per-cpu=1537M" in arguments_of(order, SITE, None)
+    order = msgspec.structs.replace(ORDER, task=TaskSize(processors=2, memory=3 * 2**30 + 1))
+    assert "--mem-per-cpu=1537M" in arguments(order)
 
 
 def test_a_pilot_on_a_donated_node_asks_for_all_of_its_node_and_only_for_now() -> None:
-    order = msgspec.structs.replace(ORDER, node="n7", memory_per_task=2**30)
+    order = msgspec.structs.replace(ORDER, node="n7", task=TaskSize(processors=2, memory=2**30))
     donating = msgspec.structs.replace(
         SITE,
         donation=DonationConfig(mode="preemptible", partition="spare", extra_args=("--comment=ours",)),
     )
-    found = arguments_of(order, donation_terms(donating), None)
+    found = arguments_of(order, donation_terms(donating), donated_options(order, 0))
     assert found[5:] == [
         "--no-requeue",
         "--no-kill",
@@ -170,3 +176,8 @@ def test_a_controller_that_was_never_reached_has_no_request() -> None:
 )
 def test_the_margin_follows_the_backfill_scheduler(parameters: str, margin: int) -> None:
     assert slot_margin({"SchedulerParameters": parameters}) == margin
+
+
+def test_a_pilot_on_a_donated_node_gets_its_gpus_where_the_tasks_want_any() -> None:
+    order = msgspec.structs.replace(ORDER, node="n7", task=TaskSize(gpus=0.5, gpu_type="a100"))
+    assert donated_options(order, 4)[-1] == "--gpus-per-node=a100:4"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsServer
 from backends.pbs.shape import Shape
+from backends.pbs.state.sizes import machines_of
 from backends.pbs.torque.dialect import Torque
 from backends.pbs.torque.ends import state_of
 from tests.clusters.slurm_wrappers import parse, submitting
@@ -77,8 +77,7 @@ class SlurmWrappers(Torque):
 
     def nodes(self) -> list[PbsNode]:
         found = parse.parse_nodes(self._commands.ask("pbsnodes", "-a"))
-        sizes = Counter(node.processors for node in found if node.processors)
-        self._node_size = sizes.most_common(1)[0][0] if sizes else 1
+        self._machines = machines_of(found)
         return found
 
     def queues(self) -> list[PbsQueue]:
@@ -89,7 +88,7 @@ class SlurmWrappers(Torque):
         return PbsServer(name="Slurm", version="of Torque's commands", history=_REMEMBERED)
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
-        found = submitting.arguments_of(order, site, shape, script, self._usual_node())
+        found = submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
         self._notes.expect(order.tag, script.parent)
         return found
 

@@ -11,7 +11,7 @@ import re
 
 from backends.pbs.fields import parse_duration, parse_time
 from backends.pbs.records import Record, parse_long
-from backends.pbs.rows import PbsJob, PbsNode, PbsQueue
+from backends.pbs.rows import Amounts, PbsJob, PbsNode, PbsQueue
 from backends.pbs.torque.parse import understood
 from tests.clusters.slurm_wrappers.text import as_torque
 
@@ -78,7 +78,7 @@ def _job(record: Record) -> PbsJob:
         end=parse_time(values["ctime"]) if state == "C" and "ctime" in values else None,
         planned_start=begins if state == "Q" else None,
         hosts=tuple(held),
-        nodes=held,
+        nodes={node: Amounts(count) for node, count in held.items()},
         priority=int(values["Priority"]),
     )
 
@@ -101,5 +101,5 @@ def _node(record: Record) -> PbsNode:
         host=record.id,
         states=frozenset({"offline" if _OUT.match(state) else "job-exclusive" if taken else "free"}),
         processors=size,
-        assigned=size if taken else 0,
+        assigned=Amounts(size if taken else 0),
     )

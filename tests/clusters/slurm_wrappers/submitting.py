@@ -14,13 +14,11 @@ from backends.pbs.torque.submitting import LOG
 from backends.slurm import submitting as sbatch
 
 
-def arguments_of(
-    order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, node_size: int
-) -> list[str]:
+def arguments_of(order: PilotOrder, site: SiteConfig, shape: Shape, script: Path, per_node: int) -> list[str]:
     """All arguments of qsub.
 
     Args:
-        node_size: processors of the usual node.
+        per_node: chunks that the usual node holds.
 
     Raises:
         SubmitRefused: the site wants what this qsub cannot say.
@@ -32,7 +30,7 @@ def arguments_of(
         *("-N", shlex.quote(order.tag)),
         *("-r", "n"),
         *("-j", "oe", "-o", shlex.quote(log)),
-        *("-l", f"{_resources(shape, node_size)},walltime={order.request.tr}"),
+        *("-l", f"{_resources(shape, per_node)},walltime={order.request.tr}"),
     ]
     for option, value in (("-q", site.partition), ("-A", site.account)):
         if value is not None:
@@ -40,7 +38,7 @@ def arguments_of(
     return [*options, *site.extra_args, shlex.quote(str(script))]
 
 
-def _resources(shape: Shape, node_size: int) -> str:
+def _resources(shape: Shape, per_node: int) -> str:
     """Whole nodes, or tasks wherever they find room: `nodes=N:ppn=C` would ask for N nodes at least."""
     if shape.node:
         return f"nodes={shlex.quote(shape.node)}:ppn={shape.processors}"
@@ -50,7 +48,7 @@ def _resources(shape: Shape, node_size: int) -> str:
     if shape.memory is None:
         return wanted
     # It can only be said for each node: enough for as many tasks as may come to lie on one.
-    most = max(1, min(shape.chunks, node_size // shape.processors))
+    most = max(1, min(shape.chunks, per_node))
     return f"{wanted},mem={math.ceil(shape.memory * most / 2**20)}M"
 
 

@@ -14,6 +14,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
 from tests.clusters.processes import job_processes, kill_all
@@ -59,8 +60,7 @@ class Site:
         order = PilotOrder(
             tag=tag,
             request=Request(p, tr),
-            processors_per_task=per_task,
-            memory_per_task=memory,
+            task=TaskSize(processors=per_task, memory=memory),
             directory=directory,
             worker=("/bin/sh", "-c", command),
             environment={"ADAPTOR_DIRECTORY": str(directory)},

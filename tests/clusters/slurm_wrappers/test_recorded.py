@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer, Commands
 from backends.pbs.fields import parse_time
 from backends.pbs.rows import PbsJob
 from backends.pbs.shape import Shape
+from tests.backends.pbs.pbs_rows import held
 from tests.clusters.slurm_wrappers.dialect import SlurmWrappers
 from tests.clusters.slurm_wrappers.parse import parse_held_counts, parse_jobs, parse_nodes, parse_queues
 from tests.clusters.slurm_wrappers.submitting import accepted_id, arguments_of
@@ -37,7 +39,7 @@ def jobs(name: str = "busy-qstat-f.txt") -> dict[str, PbsJob]:
 def test_a_running_job() -> None:
     job = jobs()["1"]
     assert (job.tag, job.owner, job.state, job.queue) == ("adaptor-abc.hpc.1", "root", "R", "batch")
-    assert (job.processors, job.nodes, job.limit) == (6, {"n1": 4, "n2": 2}, 600)
+    assert (job.processors, job.nodes, job.limit) == (6, held({"n1": 4, "n2": 2}), 600)
     assert job.start == parse_time("Sat Nov 21 11:34:40 2026")
     assert job.end is None
     assert job.planned_start is None
@@ -56,7 +58,7 @@ def test_a_held_job_is_told_by_its_priority() -> None:
 
 def test_an_ended_job_says_when_but_not_how() -> None:
     job = jobs()["5"]
-    assert (job.state, job.exit_status, job.nodes) == ("C", None, {"n2": 1})
+    assert (job.state, job.exit_status, job.nodes) == ("C", None, held({"n2": 1}))
     assert job.start is not None
     assert job.end == job.start + 1
 
@@ -64,7 +66,7 @@ def test_an_ended_job_says_when_but_not_how() -> None:
 def test_a_job_that_was_cancelled_while_it_waited_never_started() -> None:
     ended = jobs("ended-qstat-f.txt")
     assert (ended["2"].state, ended["2"].start, ended["2"].nodes) == ("C", None, {})
-    assert (ended["1"].state, ended["1"].nodes) == ("C", {"n1": 4, "n2": 2})
+    assert (ended["1"].state, ended["1"].nodes) == ("C", held({"n1": 4, "n2": 2}))
 
 
 def test_a_job_without_a_limit() -> None:
@@ -91,8 +93,8 @@ def test_ids_are_listed() -> None:
 def test_nodes_in_use() -> None:
     nodes = {node.name: node for node in parse_nodes(text("busy-pbsnodes.txt"))}
     assert {node.processors for node in nodes.values()} == {4}
-    assert (*nodes["n1"].states, nodes["n1"].assigned) == ("job-exclusive", 4)
-    assert (*nodes["n2"].states, nodes["n2"].assigned) == ("free", 0)
+    assert (*nodes["n1"].states, nodes["n1"].assigned.processors) == ("job-exclusive", 4)
+    assert (*nodes["n2"].states, nodes["n2"].assigned.processors) == ("free", 0)
 
 
 def test_nodes_out_of_service() -> None:
@@ -124,8 +126,7 @@ def order(directory: str = "/home/ada/pilots/7") -> PilotOrder:
     return PilotOrder(
         tag="adaptor-abc.hpc.7",
         request=Request(6, 600),
-        processors_per_task=2,
-        memory_per_task=None,
+        task=TaskSize(processors=2),
         directory=Path(directory),
         worker=("worker",),
         environment={},
@@ -134,7 +135,7 @@ def order(directory: str = "/home/ada/pilots/7") -> PilotOrder:
 
 def arguments(shape: Shape, site: SiteConfig = SITE, directory: str = "/home/ada/pilots/7") -> str:
     script = Path(directory) / "pilot.sh"
-    return " ".join(arguments_of(order(directory), site, shape, script, node_size=4))
+    return " ".join(arguments_of(order(directory), site, shape, script, per_node=4 // shape.processors))
 
 
 def test_tasks_lie_wherever_there_is_room() -> None:

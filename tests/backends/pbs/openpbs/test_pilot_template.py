@@ -28,7 +28,9 @@ def golden_script() -> str:
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
         worker=["/opt/python", "-m", "adaptor.worker"],
-        memory=str(2**30),
+        chunk="2",
+        memory=str(2**31),
+        gpus="1",
     )
 
 
@@ -42,6 +44,10 @@ class Job:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.nodes = "n1\nn1\nn2\nn1\nn2\nn1\n"
+        self.chunk = 1
+        """Processors of a chunk."""
+        self.gpus = 0
+        """Of a chunk."""
 
     def start(self, worker: str, prologue: str = "", memory: int | None = None) -> subprocess.Popen[bytes]:
         script = self.folder / "pilot.sh"
@@ -54,11 +60,14 @@ class Job:
                 environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
                 prologue=prologue,
                 worker=["/bin/bash", "-c", f"exec >>'{self.folder}/said'; {worker}"],
+                chunk=str(self.chunk),
                 memory="" if memory is None else str(memory),
+                gpus=str(self.gpus or ""),
             )
         )
         (self.folder / "nodes").write_text(self.nodes)
         job = {"PBS_JOBID": "9.s", "PBS_NODEFILE": str(self.folder / "nodes"), "TMPDIR": "/tmp"}
+        job |= {name: os.environ[name] for name in ("ADAPTOR_DEVICE_LOCKS",) if name in os.environ}
         return subprocess.Popen(
             ["bash", str(script)], env={"PATH": os.environ["PATH"], **job}, start_new_session=True
         )
@@ -93,6 +102,67 @@ def test_each_node_gets_its_own_share(job: Job) -> None:
 def test_memory_is_told_where_it_was_asked_for(job: Job) -> None:
     job.run(SAY, memory=100)
     assert job.said() == ["n1 4 400", "n2 2 200"]
+
+
+def test_each_node_gets_the_memory_and_the_gpus_of_its_chunks(job: Job) -> None:
+    job.chunk, job.gpus = 2, 3
+    job.run('echo "$ADAPTOR_NODE $ADAPTOR_MEMORY $ADAPTOR_GPUS"', memory=101)
+    assert job.said() == ["n1 202 6", "n2 101 3"]
+
+
+def test_how_many_gpus_there_are_is_told_only_where_some_were_asked_for(job: Job) -> None:
+    job.run('echo "${ADAPTOR_GPUS-none}"')
+    assert job.said() == ["none", "none"]
+
+
+def test_each_node_keeps_the_devices_that_pbs_gives_it(job: Job, fake: Fake) -> None:
+    """The hook pbs_cgroups sets CUDA_VISIBLE_DEVICES of each process that it starts."""
+    fake("pbsdsh", 'shift 3; exec env -i PATH="$PATH" CUDA_VISIBLE_DEVICES=GPU-b,GPU-c "$@"')
+    say = 'echo "$ADAPTOR_NODE ${CUDA_VISIBLE_DEVICES-none} ${CUDA_DEVICE_ORDER-none}"'
+    job.run(say, prologue="export CUDA_VISIBLE_DEVICES=GPU-a CUDA_DEVICE_ORDER=PCI_BUS_ID")
+    assert job.said() == ["n1 GPU-a PCI_BUS_ID", "n2 GPU-b,GPU-c none"]
+
+
+GPUS = 'for id in 0 1 2; do echo "GPU $id: NVIDIA A100 (UUID: GPU-$id)"; done'
+
+
+def test_pilots_on_one_node_take_different_devices_where_pbs_names_none(
+    tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake("nvidia-smi", GPUS)
+    fake("qstat", "exit 1")
+    monkeypatch.setenv("ADAPTOR_DEVICE_LOCKS", str(tmp_path / "locks"))
+    jobs = []
+    for gpus in (1, 2, 1):
+        (tmp_path / str(len(jobs))).mkdir()
+        job = Job(tmp_path / str(len(jobs)))
+        job.nodes, job.gpus = "n1\n", gpus
+        say = 'echo "${CUDA_VISIBLE_DEVICES-none}"'
+        jobs.append((job, job.start(f"{say}; until [ -e '{tmp_path}/end' ]; do sleep 0.05; done")))
+        give_up = time.monotonic() + 20
+        while not (job.folder / "said").exists() or not job.said():
+            assert time.monotonic() < give_up, job.log()
+            time.sleep(0.05)
+    assert [job.said() for job, _ in jobs] == [["0"], ["1,2"], ["none"]]
+    (tmp_path / "end").touch()
+    assert [process.wait(timeout=20) for _, process in jobs] == [0, 0, 0]
+    assert (tmp_path / "locks").stat().st_mode & 0o077 == 0
+    job, _ = jobs[0]
+    job.run('echo "again ${CUDA_VISIBLE_DEVICES-none}"')
+    assert job.said() == ["0", "again 0"]
+
+
+def test_a_folder_of_locks_that_is_not_ours_is_not_used(
+    job: Job, fake: Fake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake("nvidia-smi", GPUS)
+    (job.folder / "elsewhere").mkdir()
+    (job.folder / "locks").symlink_to(job.folder / "elsewhere")
+    monkeypatch.setenv("ADAPTOR_DEVICE_LOCKS", str(job.folder / "locks"))
+    job.nodes, job.gpus = "n1\n", 1
+    job.run('echo "${CUDA_VISIBLE_DEVICES-none} $ADAPTOR_GPUS"')
+    assert job.said() == ["none 1"]
+    assert not list((job.folder / "elsewhere").iterdir())
 
 
 def test_a_job_on_one_node_needs_no_pbsdsh(job: Job, fake: Fake) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobState
+from adaptor.resources import Need, Part
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.pbs.backend import PbsBackend
@@ -118,8 +119,18 @@ def test_the_backend_reads_torques_queue(asked: Callable[[], list[str]]) -> None
     assert {(job.id, job.processors) for job in state.running} == {
         ("101.head.example.org", 5),
         ("hidden", 2),  # 99 holds processors of node02, but qstat does not show it
+        ("103[2].head.example.org", 0),  # on node03, where only jobs of other queues run
     }
+    assert {node.name: node.ours for node in state.nodes} == {"node01": True, "node02": True, "node03": False}
+    (on_node03,) = (job for job in state.running if job.id == "103[2].head.example.org")
+    assert on_node03.parts == (Part(node="node03", processors=4, memory=3961760 * 1024),)  # it is exclusive
     assert [(job.id, job.processors) for job in state.pending] == [("102.head.example.org", 16)]
+    assert state.pending[0].need == Need(
+        chunks=3,
+        processors=4,
+        nodes=frozenset({"node01"}),
+        others=(Need(chunks=2, processors=2, nodes=frozenset({"node01", "node02"})),),
+    )
     limits = backend.advertised_limits()
     assert (limits.max_proc, limits.max_tr) == (8, 86400)
     assert asked() == []

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from backends.base import SchedulerError
 from backends.pbs.fields import parse_time
-from backends.pbs.rows import PbsJob
+from backends.pbs.rows import Amounts, PbsChunk, PbsJob
 from backends.pbs.torque.fields import (
     parse_exec_host,
     parse_holders,
@@ -20,6 +20,7 @@ from backends.pbs.torque.fields import (
     parse_wanted,
 )
 from backends.pbs.torque.parse import parse_jobs, parse_nodes, parse_queues, parse_server
+from tests.backends.pbs.pbs_rows import held
 
 FIXTURES = Path(__file__).parents[4] / "fixtures" / "torque" / "torque-6"
 
@@ -36,7 +37,7 @@ def test_a_running_job_of_ours() -> None:
     job = jobs()["101"]
     assert (job.id, job.tag, job.owner) == ("101.head.example.org", "adaptor-ab12.hpc.7", "ada")
     assert (job.state, job.queue, job.processors, job.limit) == ("R", "batch", 5, 1800)
-    assert job.nodes == {"node01": 4, "node02": 1}
+    assert job.nodes == held({"node01": 4, "node02": 1})
     assert job.hosts == ("node01", "node02")
     assert job.start == parse_time("Mon Nov  2 08:00:12 2026") == 1793606412
     assert (job.end, job.used) == (None, 605)
@@ -52,12 +53,12 @@ def test_a_waiting_job_is_as_large_as_it_wishes() -> None:
 def test_a_running_element_of_an_array_without_a_limit() -> None:
     job = jobs()["103[2]"]
     assert (job.processors, job.limit, job.exclusive) == (2, math.inf, True)
-    assert job.nodes == {"node03": 2}
+    assert job.nodes == held({"node03": 2})
 
 
 def test_a_held_job_and_an_ended_one() -> None:
-    held, ended = jobs()["104"], jobs()["105"]
-    assert (held.state, held.processors, held.limit) == ("H", 6, 3600)
+    waiting, ended = jobs()["104"], jobs()["105"]
+    assert (waiting.state, waiting.processors, waiting.limit) == ("H", 6, 3600)
     assert (ended.state, ended.exit_status, ended.comment) == ("C", 0, "Job started on Mon Nov 02 at 07:50")
     assert ended.start is not None
     assert ended.end == ended.start + 301
@@ -69,7 +70,7 @@ def test_a_job_that_is_forged_in_a_variable_is_left_out() -> None:
 
 def test_folded_lines_are_put_together() -> None:
     (job,) = parse_jobs(text("jobs-folded.txt"))
-    assert job.nodes == {"node001.cluster.example.org": 2, "node002.cluster.example.org": 1}
+    assert job.nodes == held({"node001.cluster.example.org": 2, "node002.cluster.example.org": 1})
     assert job.limit == 720 * 3600
 
 
@@ -83,7 +84,7 @@ def test_whatever_a_user_writes_the_next_job_is_read(written: str) -> None:
 
 def test_nodes() -> None:
     nodes = {node.name: node for node in parse_nodes(text("nodes.txt"))}
-    assert {name: (node.processors, node.assigned) for name, node in nodes.items()} == {
+    assert {name: (node.processors, node.assigned.processors) for name, node in nodes.items()} == {
         "node01": (4, 4),
         "node02": (4, 3),
         "node03": (4, 2),
@@ -92,7 +93,7 @@ def test_nodes() -> None:
     assert nodes["node02"].jobs == ("101.head.example.org", "99.head.example.org")
     assert nodes["node04"].states == {"down", "offline"}
     assert nodes["node01"].memory == 3961760 * 1024
-    assert nodes["node01"].traits == {"neednodes": {"batch", "fast"}}
+    assert nodes["node01"].traits == {"neednodes": {"batch", "fast"}, "host": {"node01"}}
 
 
 def test_queues() -> None:
@@ -158,7 +159,48 @@ def test_the_holders_of_a_node(printed: str, held: dict[str, int]) -> None:
     ],
 )
 def test_node_specifications(wanted: str, nodes: int, processors: int) -> None:
-    assert parse_wanted(wanted) == (nodes, processors)
+    chunks = parse_wanted(wanted)
+    assert sum(chunk.count for chunk in chunks) == nodes
+    assert sum(chunk.count * chunk.each.processors for chunk in chunks) == processors
+
+
+def test_gpus_properties_and_names_in_a_node_specification() -> None:
+    assert parse_wanted("2:fast:ppn=8:gpus=1:shared+n7") == (
+        PbsChunk(count=2, each=Amounts(8, 0, 1), traits=(("neednodes", "fast"),)),
+        PbsChunk(each=Amounts(1), traits=(("host", "n7"),)),
+    )
+
+
+GPUS = """\
+Job Id: 7.s
+    Job_Owner = ada@head
+    job_state = R
+    queue = batch
+    Resource_List.nodes = 2:ppn=2:gpus=1
+    Resource_List.mem = 8gb
+    exec_host = n1/0-1+n2.cluster/0-1
+    exec_gpus = n1-gpu/1+n2.cluster-gpu/0-1
+"""
+
+
+def test_memory_lies_as_the_processors_do_and_gpus_where_torque_says() -> None:
+    (job,) = parse_jobs(GPUS)
+    gb = 2**30
+    assert job.nodes == {"n1": Amounts(2, 4 * gb, 1), "n2.cluster": Amounts(2, 4 * gb, 2)}
+    assert job.chunks == (PbsChunk(count=2, each=Amounts(2, 4 * gb, 1)),)
+    (each,) = parse_jobs(GPUS.replace("Resource_List.mem = 8gb", "Resource_List.pmem = 1gb"))
+    assert each.nodes["n1"] == Amounts(2, 2 * gb, 1)
+
+
+def test_jobs_that_want_processors_anywhere() -> None:
+    text = GPUS.replace("Resource_List.nodes = 2:ppn=2:gpus=1", "Resource_List.procs = 6")
+    (job,) = parse_jobs(text.replace("    exec_host = n1/0-1+n2.cluster/0-1\n", ""))
+    assert job.chunks == (PbsChunk(count=6, each=Amounts(1, 8 * 2**30 // 6)),)
+
+
+def test_the_gpus_of_a_node() -> None:
+    (node,) = parse_nodes("n1\n     state = free\n     np = 8\n     gpus = 4\n")
+    assert (node.gpus, node.gpu_type, node.memory) == (4, "", None)
 
 
 @given(st.sets(st.integers(0, 200), min_size=1))

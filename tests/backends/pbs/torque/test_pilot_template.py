@@ -44,7 +44,9 @@ def golden_script() -> str:
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
         worker=["/opt/python", "-m", "adaptor.worker"],
-        memory=str(2**30),
+        chunk="2",
+        memory=str(2**31),
+        gpus="1",
     )
 
 
@@ -59,6 +61,10 @@ class Job:
         self.folder = folder / "pilot's own"
         self.folder.mkdir()
         self.nodes = "n1 n1 n1 n1 n2 n2"
+        self.chunk = 1
+        """Processors of a chunk."""
+        self.gpus = 0
+        """Of a chunk."""
         self.status: int | None = None
         """Of the script that `run` waited for."""
 
@@ -75,7 +81,9 @@ class Job:
                 environment={"ADAPTOR_DIRECTORY": str(self.folder), "ADAPTOR_ODD": "a 'b'\n\"$c\" \\d"},
                 prologue=prologue,
                 worker=["/bin/bash", "-c", f"exec >>said 2>>errors; {worker}"],
+                chunk=str(self.chunk),
                 memory="" if memory is None else str(memory),
+                gpus=str(self.gpus or ""),
             )
         )
         file = self.folder.parent / "nodefile"
@@ -116,6 +124,24 @@ def test_one_node_needs_no_pbsdsh(job: Job, fake: Fake) -> None:
 
 def test_memory_is_told_by_the_processors_of_the_node(job: Job) -> None:
     assert job.run(SAY, memory=2**20) == [f"n1 4 {4 * 2**20}", f"n2 2 {2 * 2**20}"]
+
+
+def test_each_node_gets_the_memory_and_the_gpus_of_its_chunks(job: Job) -> None:
+    job.chunk, job.gpus = 2, 1
+    said = job.run('echo "$ADAPTOR_NODE $ADAPTOR_MEMORY $ADAPTOR_GPUS"', memory=101)
+    assert said == ["n1 202 2", "n2 101 1"]
+
+
+def test_all_nodes_read_which_gpus_are_theirs(job: Job) -> None:
+    """Torque gives the file to the first node alone; the ids of its devices mean others elsewhere."""
+    file = job.folder.parent / "gpufile"
+    file.write_text("n1-gpu1\nn2-gpu0\n")
+    said = job.run(
+        'echo "$ADAPTOR_NODE ${CUDA_VISIBLE_DEVICES-none}" $(cat "$PBS_GPUFILE")',
+        PBS_GPUFILE=str(file),
+        CUDA_VISIBLE_DEVICES="1",
+    )
+    assert said == ["n1 none n1-gpu1 n2-gpu0", "n2 none n1-gpu1 n2-gpu0"]
 
 
 def test_values_and_the_prologue_reach_every_worker(job: Job) -> None:

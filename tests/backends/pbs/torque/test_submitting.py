@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.shape import Shape
@@ -23,13 +24,12 @@ def arguments(site: SiteConfig, shape: Shape) -> list[str]:
     order = PilotOrder(
         tag="adaptor-ab12.hpc.7",
         request=Request(6, 1805),
-        processors_per_task=1,
-        memory_per_task=None,
+        task=TaskSize(),
         directory=FOLDER,
         worker=("worker",),
         environment={},
     )
-    return arguments_of(order, site, shape, FOLDER / "pilot.sh", node_size=4)
+    return arguments_of(order, site, shape, FOLDER / "pilot.sh", per_node=4 // shape.processors)
 
 
 def test_a_plain_request() -> None:
@@ -59,16 +59,18 @@ def test_what_a_site_adds() -> None:
         (Shape(2, 3, None, whole_nodes=False), "2:ppn=3"),
         (Shape(1, 6, None, whole_nodes=False), "1:ppn=6"),  # Torque has to say that no node is that large
         (Shape(3, 4, None, whole_nodes=True), "3:ppn=4"),
+        (Shape(3, 2, None, whole_nodes=False, gpus=1), "1:ppn=4:gpus=2+1:ppn=2:gpus=1"),
+        (Shape(1, 4, None, whole_nodes=True, node="n3", gpus=2), "n3:ppn=4:gpus=2"),
     ],
 )
 def test_node_specifications(shape: Shape, wanted: str) -> None:
-    assert nodes_wanted(shape, node_size=4) == wanted
+    assert nodes_wanted(shape, per_node=4 // shape.processors) == wanted
 
 
 @given(st.integers(1, 500), st.integers(1, 64), st.integers(1, 128))
 def test_a_specification_has_every_processor_and_splits_no_task(chunks: int, each: int, size: int) -> None:
-    wanted = nodes_wanted(Shape(chunks, each, None, whole_nodes=False), node_size=size)
-    assert parse_wanted(wanted)[1] == chunks * each
+    wanted = nodes_wanted(Shape(chunks, each, None, whole_nodes=False), per_node=size // each)
+    assert sum(part.count * part.each.processors for part in parse_wanted(wanted)) == chunks * each
     per_node = [int(part.rpartition("=")[2]) for part in wanted.split("+")]
     assert all(count % each == 0 for count in per_node)
     assert all(count <= max(size, each) for count in per_node)

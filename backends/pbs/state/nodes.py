@@ -1,4 +1,4 @@
-"""The nodes of a site: which a queue uses, which are in service, and how many processors they have."""
+"""The nodes of a site: which a queue uses, which are in service, and what they have."""
 
 from __future__ import annotations
 
@@ -7,29 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from adaptor.model import NodeSize
-from backends.base import SchedulerError
-from backends.pbs.rows import PbsNode, PbsQueue, PbsReservation
-from backends.pbs.sizes import node_sizes
+from adaptor.resources import Node
+from backends.base import PartitionClosed, SchedulerError
+from backends.pbs.rows import Amounts, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.state.sizes import machines_of
 
-_OUT = frozenset(
-    {
-        "busy",
-        "down",
-        "initializing",
-        "maintenance",
-        "offline",
-        "provisioning",
-        "resume-pending",
-        "sleep",
-        "stale",
-        "state-unknown",
-        "unknown",
-        "unresolvable",
-        "wait-provisioning",
-    }
-)
-"""States of nodes that take no new work, whether or not jobs still run there (pbs_node_attributes(7B))."""
 _FULL = frozenset({"job-exclusive", "job-busy"})
 """States of nodes on which nothing is left, however few processors their jobs asked for."""
 
@@ -39,26 +21,40 @@ class SiteNode(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     host: str
-    processors: int
-    allocated: int
+    has: Amounts
+    allocated: Amounts
     sole: bool
     """Whether one job has all of it, however little it asked for."""
-    memory: int | None
-    """Bytes."""
+    exclusive: bool
+    """Whether jobs get it whole only."""
+    gpu_type: str
+    ours: bool
+    """Whether the site's requests may run there."""
+
+    @property
+    def processors(self) -> int:
+        return self.has.processors
 
 
 class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
-    """The nodes in service that a queue uses, and all queues whose jobs may run on one of them."""
+    """The nodes that a queue uses, and all queues whose jobs may run on one of them."""
 
     queue: PbsQueue
     nodes: dict[str, SiteNode]
+    """Those in service."""
+    listed: dict[str, SiteNode]
+    """With those in service on machines where only jobs of related queues run."""
     related: frozenset[str]
+    served: dict[str, frozenset[str]] = {}
+    """Where jobs of each related queue may run, as machines of `machines`."""
     total: int
     """Processors of all its nodes, in service or not."""
     exclusive: bool
     """Whether jobs get whole nodes only."""
-    machines: tuple[NodeSize, ...] = ()
-    """All its nodes by size, in service or not."""
+    machines: tuple[Node, ...] = ()
+    """All of both kinds, in service or not; the vnodes of one together."""
+    traits: dict[tuple[str, str], frozenset[str]] = {}
+    """The machines on which a resource has a value (see `PbsNode.traits`)."""
 
     @property
     def processors(self) -> int:
@@ -72,19 +68,11 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
             found[node.host] += node.processors
         return {host: size for host, size in found.items() if size}
 
-    def memory_of(self, host: str) -> int:
-        """Bytes of a machine; 0 where it is not told."""
-        return sum(node.memory or 0 for node in self.nodes.values() if node.host == host)
-
     @property
     def usual_size(self) -> int:
         """Processors of most of the machines; 1 where there are none."""
         sizes = Counter(self.sizes.values())
         return sizes.most_common(1)[0][0] if sizes else 1
-
-    def among(self, held: Mapping[str, int]) -> dict[str, int]:
-        """Of processors by node, those on nodes of the site."""
-        return {name: count for name, count in held.items() if name in self.nodes}
 
 
 def find_site(
@@ -92,25 +80,64 @@ def find_site(
     queues: Mapping[str, PbsQueue],
     name: str | None,
     reservations: Collection[PbsReservation] = (),
+    wants: Mapping[str, str] = {},
 ) -> SiteNodes:
     """The nodes that jobs of a queue may use; of a routing queue, those of all its destinations.
 
     A reservation's queue uses what is set aside for it.
+
+    Args:
+        wants: what the site's own requests ask of their nodes (`backends.pbs.constraints`).
 
     Raises:
         SchedulerError: there is no such queue.
     """
     queue = find_queue(queues, name)
     reserved = any(each.queue == queue.name for each in reservations)
-    used = used_by(queue, nodes, queues, reservations)
+    able = used_by(queue, nodes, queues, reservations)
+    used = [node for node in able if has_traits(node, wants)]
+    owners = _owners(nodes)
+    related = frozenset({queue.name}) if reserved else _related(used, owners, queues)
+    hosts = {node.host for node in used}
+    served = {} if reserved else {each: _hosts(queues[each], nodes, queues, owners) for each in related}
+    around = frozenset[str]().union(*served.values()) - hosts
+    others = [node for node in nodes if node.host in around]
+    known = {node.name: node for node in (*used, *others)}
+    listed = [known[node.name] for node in nodes if node.name in known]
+    serving = {node.name: _node(node, ours=node.host in hosts) for node in listed if node.in_service}
     return SiteNodes(
         queue=queue,
-        nodes={node.name: _node(node) for node in used if in_service(node)},
-        related=frozenset({queue.name}) if reserved else _related(used, _owners(nodes), queues),
+        nodes={name: node for name, node in serving.items() if node.ours},
+        listed=serving,
+        related=related,
+        served=served,
         total=sum(node.processors for node in used),
         exclusive=bool(used) and all(node.exclusive for node in used),
-        machines=node_sizes(used),
+        machines=machines_of(listed, hosts),
+        traits=_traits(listed),
     )
+
+
+def has_traits(node: PbsNode, wants: Mapping[str, str]) -> bool:
+    """Whether a node has each of these values."""
+    return all(value in node.traits.get(trait, frozenset()) for trait, value in wants.items())
+
+
+def _hosts(
+    queue: PbsQueue, nodes: Iterable[PbsNode], queues: Mapping[str, PbsQueue], owners: Collection[str]
+) -> frozenset[str]:
+    """The machines on which jobs of a queue may run."""
+    users = execution_queues(queue, queues)
+    return frozenset(node.host for node in nodes if any(serves(node, user, owners) for user in users))
+
+
+def _traits(nodes: Iterable[PbsNode]) -> dict[tuple[str, str], frozenset[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for node in nodes:
+        for trait, values in node.traits.items():
+            for value in values:
+                found.setdefault((trait, value), set()).add(node.host)
+    return {key: frozenset(hosts) for key, hosts in found.items()}
 
 
 def used_by(
@@ -122,18 +149,16 @@ def used_by(
     """The nodes, in service or not, on which jobs of a queue may run."""
     own = next((each for each in reservations if each.queue == queue.name), None)
     if own is not None:
-        return [
-            msgspec.structs.replace(node, processors=own.nodes[node.name], memory=None)
-            for node in nodes
-            if node.name in own.nodes
-        ]
+        return [_reserved(node, own.nodes[node.name]) for node in nodes if node.name in own.nodes]
     owners, users = _owners(nodes), execution_queues(queue, queues)
     return [node for node in nodes if any(serves(node, user, owners) for user in users)]
 
 
-def in_service(node: PbsNode) -> bool:
-    """Whether it takes new work."""
-    return not node.states & _OUT
+def _reserved(node: PbsNode, amounts: Amounts) -> PbsNode:
+    """As large as it is for jobs of a reservation; memory that was not reserved is not counted."""
+    return msgspec.structs.replace(
+        node, processors=amounts.processors, memory=amounts.memory or None, gpus=amounts.gpus
+    )
 
 
 def _owners(nodes: Iterable[PbsNode]) -> frozenset[str]:
@@ -142,12 +167,12 @@ def _owners(nodes: Iterable[PbsNode]) -> frozenset[str]:
 
 
 def find_queue(queues: Mapping[str, PbsQueue], name: str | None) -> PbsQueue:
-    """Raises SchedulerError: there is no such queue, or none is named and PBS has no default."""
+    """Raises PartitionClosed: there is no such queue. SchedulerError: none is named, nor a default."""
     if name is None:
         raise SchedulerError("PBS has no default queue: set `partition` (the queue) for this site")
     if name not in queues:
         there = ", ".join(sorted(queues)) or "none at all"
-        raise SchedulerError(f"PBS has no queue {name}; there are: {there}")
+        raise PartitionClosed(f"PBS has no queue {name}; there are: {there}")
     return queues[name]
 
 
@@ -177,7 +202,7 @@ def serves(node: PbsNode, queue: PbsQueue, owners: Collection[str]) -> bool:
         return node.queue == queue.name
     if node.partition != queue.partition:
         return False
-    return all(value in node.traits.get(trait, frozenset()) for trait, value in queue.wants.items())
+    return has_traits(node, queue.wants)
 
 
 def _related(
@@ -197,13 +222,22 @@ def _related(
     return frozenset(direct | routing)
 
 
-def _node(row: PbsNode) -> SiteNode:
-    full = bool(row.states & _FULL)
+def _node(row: PbsNode, *, ours: bool) -> SiteNode:
     return SiteNode(
         name=row.name,
         host=row.host,
-        processors=row.processors,
-        allocated=row.processors if full else min(row.assigned, row.processors),
+        has=row.has,
+        allocated=_allocated(row),
         sole="job-exclusive" in row.states and len(row.jobs) == 1,
-        memory=row.memory,
+        exclusive=row.exclusive,
+        gpu_type=row.gpu_type,
+        ours=ours,
     )
+
+
+def _allocated(row: PbsNode) -> Amounts:
+    """What cannot be had at the moment."""
+    if "job-exclusive" in row.states:
+        return row.has
+    taken = row.assigned.within(row.has)
+    return msgspec.structs.replace(taken, processors=row.processors) if row.states & _FULL else taken

@@ -12,7 +12,7 @@ from backends.pbs.rows import PbsNode, PbsReservation
 def kept(held: PbsReservation, nodes: Collection[PbsNode], *, whole_nodes: bool) -> PbsReservation:
     """A reservation with all that nobody else gets while it lasts.
 
-    PBS names the processors that were asked for (`resv_nodes`), however exclusively its nodes are reserved.
+    PBS names what was asked for (`resv_nodes`), however exclusively its nodes are reserved.
 
     Args:
         nodes: of all queues.
@@ -23,5 +23,5 @@ def kept(held: PbsReservation, nodes: Collection[PbsNode], *, whole_nodes: bool)
     for node in nodes:
         whole = (held.exclusive or node.exclusive) and node.name in held.nodes
         if whole or ((held.machines or whole_nodes) and node.host in hosts):
-            found[node.name] = node.processors
+            found[node.name] = node.has
     return msgspec.structs.replace(held, nodes=found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import msgspec
 import pytest
@@ -10,17 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.resources import Need, Part
 from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
-from backends.pbs.nodes import find_site, serves
 from backends.pbs.openpbs.hardware import nodes_of, queues_of, reservations_of
 from backends.pbs.openpbs.jobs import everyones_jobs, own_job
 from backends.pbs.openpbs.own import JOB
-from backends.pbs.queue import LINGER, Observation, queue_state
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation
+from backends.pbs.state.nodes import find_site, serves
+from backends.pbs.state.queue import LINGER, Observation, queue_state
 from tests.backends.pbs.openpbs_recordings import job_record, recorded, recorded_nodes
-from tests.backends.pbs.pbs_rows import NOW, QUEUES, job, node
+from tests.backends.pbs.pbs_rows import NOW, QUEUES, held, job, node
 
 BUSY = 1795241278.0
 DOWN = 1795241491.0
@@ -31,6 +33,11 @@ def look(nodes: list[PbsNode], jobs: list[PbsJob], queue: str = "workq", **given
     return queue_state(
         msgspec.structs.replace(Observation(now=NOW, site=site, jobs=jobs, queues=QUEUES), **given)
     )
+
+
+def bare(jobs: Iterable[RunningJob]) -> list[RunningJob]:
+    """Without their parts."""
+    return [msgspec.structs.replace(each, parts=()) for each in jobs]
 
 
 def recorded_state(situation: str, now: float, elements: str | None = None) -> QueueState:
@@ -58,7 +65,17 @@ def test_the_recorded_busy_cluster() -> None:
     ]
     assert state.running[0].end == BUSY + 1187
     planned = {each.id: each for each in state.pending}
-    assert planned["5.pbshead"] == PendingJob("5.pbshead", 16, 3600, BUSY + 1788)
+    assert planned["5.pbshead"] == PendingJob(
+        "5.pbshead",
+        16,
+        3600,
+        BUSY + 1788,
+        tuple(
+            Part(node=f"node0{n}", processors=4, memory=4 * 2**30, gpus=(("", 2),) if n > 2 else ())
+            for n in range(1, 5)
+        ),
+        Need(chunks=4, processors=4, scatter=True, whole_nodes=True),
+    )
     assert planned["8.pbshead"].tr == 36_000
     assert [planned[id].processors for id in ("4[].pbshead", "4[].pbshead+1", "13.pbshead")] == [1, 1, 1]
     # Held, dependent, waiting for a time of day, and impossible ones.
@@ -68,7 +85,7 @@ def test_the_recorded_busy_cluster() -> None:
 def test_the_recorded_cluster_with_nodes_offline_and_down() -> None:
     state = recorded_state("06-down", DOWN)
     assert state.processors == 8
-    assert state.running == (RunningJob("56.pbshead", 4, DOWN + 589),)
+    assert bare(state.running) == [RunningJob("56.pbshead", 4, DOWN + 589)]
     assert [each.id for each in state.pending] == ["57.pbshead"]
 
 
@@ -94,7 +111,7 @@ def test_recorded_nodes(recording: str, in_service: int, allocated: int | None) 
     assert site.processors == in_service
     assert site.usual_size == 4
     if allocated is not None:
-        assert sum(each.allocated for each in site.nodes.values()) == allocated
+        assert sum(each.allocated.processors for each in site.nodes.values()) == allocated
 
 
 def test_no_recording_of_nodes_is_forgotten() -> None:
@@ -108,7 +125,7 @@ def test_no_recording_of_nodes_is_forgotten() -> None:
 def test_nodes_out_of_service_and_what_runs_there_do_not_count(state: str) -> None:
     found = look([node("n1", 2), node("n2", 2, state)], [job("1", 4, "n1", "n2")])
     assert found.processors == 4
-    assert found.running == (RunningJob("1", 2, NOW + 500),)
+    assert found.running == (RunningJob("1", 2, NOW + 500, (Part(node="n1", processors=2),)),)
 
 
 @pytest.mark.parametrize("state", ["free", "job-busy", "job-exclusive", "resv-exclusive"])
@@ -124,12 +141,12 @@ def test_a_job_past_its_walltime_ends_soon_and_one_without_never() -> None:
 
 def test_a_job_whose_start_the_server_has_forgotten() -> None:
     found = look([node("n1", 1)], [job("1", 1, "n1", start=None, used=50.0)])
-    assert found.running == (RunningJob("1", 1, NOW + 550),)
+    assert bare(found.running) == [RunningJob("1", 1, NOW + 550)]
 
 
 def test_a_job_that_is_ending_holds_its_nodes_and_a_suspended_one_does_not() -> None:
     jobs = [job("1", 4, "n1", state="E"), job("2", 4, "n2", state="S")]
-    assert look([node("n1", 4), node("n2")], jobs).running == (RunningJob("1", 4, NOW + LINGER),)
+    assert bare(look([node("n1", 4), node("n2")], jobs).running) == [RunningJob("1", 4, NOW + LINGER)]
 
 
 def test_a_node_that_one_job_has_for_itself_counts_whole() -> None:
@@ -141,7 +158,7 @@ def test_a_node_that_one_job_has_for_itself_counts_whole() -> None:
 
 def test_processors_that_no_visible_job_explains_are_in_use_for_ever() -> None:
     state = look([node("n1", 3)], [job("1", 1, "n1")])
-    assert RunningJob(HIDDEN, 2, math.inf) in state.running
+    assert RunningJob(HIDDEN, 2, math.inf, (Part(node="n1", processors=2),)) in state.running
     assert hidden_processors(state) == 2
 
 
@@ -150,18 +167,19 @@ def test_where_only_whole_nodes_are_given_a_used_machine_is_not_free() -> None:
     jobs = [job("1", 1, "n1[0]"), job("2", 2, "n2"), job("3", 3), job("4", 2, node_count=2)]
     state = look(nodes, jobs, whole_nodes=True)
     assert state.running == (
-        RunningJob("1", 8, NOW + 500),  # both halves of n1
-        RunningJob("2", 4, NOW + 500),
-        RunningJob(HIDDEN, 4, math.inf),
+        RunningJob("1", 8, NOW + 500, (Part(node="n1", processors=8),)),  # both halves
+        RunningJob("2", 4, NOW + 500, (Part(node="n2", processors=4),)),
+        RunningJob(HIDDEN, 4, math.inf, (Part(node="n3", processors=4),)),
     )
     assert [each.processors for each in state.pending] == [4, 8]
 
 
 def test_a_plan_that_is_past_is_stale_and_its_nodes_do_not_count() -> None:
-    late = job("1", 4, planned_start=NOW - LINGER - 1, planned_nodes={"n9": 4})
-    just = job("2", 4, planned_start=NOW - 5, planned_nodes={"n1": 4})
+    late = job("1", 4, planned_start=NOW - LINGER - 1, planned_nodes=held({"n9": 4}))
+    just = job("2", 4, planned_start=NOW - 5, planned_nodes=held({"n1": 4}))
     state = look([node("n1"), node("n9", queue="other")], [late, just])
-    assert state.pending == (PendingJob("1", 4, 600.0), PendingJob("2", 4, 600.0, NOW))
+    planned = (Part(node="n1", processors=4),)
+    assert state.pending == (PendingJob("1", 4, 600.0), PendingJob("2", 4, 600.0, NOW, planned))
 
 
 def test_queues_with_a_higher_priority_come_first_then_the_oldest() -> None:
@@ -188,23 +206,30 @@ def test_jobs_planned_on_other_nodes_are_left_out() -> None:
     nodes = [node("n1"), node("n9", queue="other")]
     plans = {"1": {"n9": 4}, "2": {"n1": 2, "n9": 6}}
     jobs = [
-        job(id, 8, queue="express", planned_start=NOW + 60, planned_nodes=plan) for id, plan in plans.items()
+        job(id, 8, queue="express", planned_start=NOW + 60, planned_nodes=held(plan))
+        for id, plan in plans.items()
     ]
-    assert look(nodes, jobs).pending == (PendingJob("2", 2, 600.0, NOW + 60),)
+    here = (Part(node="n1", processors=2),)
+    assert look(nodes, jobs).pending == (PendingJob("2", 2, 600.0, NOW + 60, here),)
 
 
 def test_a_reservation_keeps_its_processors_while_it_is_on_and_is_planned_before() -> None:
-    on = PbsReservation(id="R1.s", queue="R1", start=NOW - 10, end=NOW + 3600, nodes={"n1": 4, "n2": 2})
-    coming = PbsReservation(id="R2.s", queue="R2", start=NOW + 60, end=NOW + 360, nodes={"n1": 4, "x": 4})
+    on = PbsReservation(id="R1.s", queue="R1", start=NOW - 10, end=NOW + 3600, nodes=held({"n1": 4, "n2": 2}))
+    coming = PbsReservation(
+        id="R2.s", queue="R2", start=NOW + 60, end=NOW + 360, nodes=held({"n1": 4, "x": 4})
+    )
     jobs = [job("1", 1, "n1", queue="R1"), job("2", 1, "n3")]
     nodes = [node("n1", 1), node("n2"), node("n3", 1)]
     state = look(nodes, jobs, reservations=[on, coming])
     assert state.running == (
-        RunningJob("1", 1, NOW + 3600),
-        RunningJob("2", 1, NOW + 500),
-        RunningJob("reservation R1.s", 5, NOW + 3600),
+        RunningJob("1", 1, NOW + 3600, (Part(node="n1", processors=1),)),
+        RunningJob("2", 1, NOW + 500, (Part(node="n3", processors=1),)),
+        RunningJob(
+            "reservation R1.s", 5, NOW + 3600, (Part(node="n1", processors=3), Part(node="n2", processors=2))
+        ),
     )
-    assert state.pending == (PendingJob("reservation R2.s", 4, 300.0, NOW + 60),)
+    coming_there = (Part(node="n1", processors=4),)
+    assert state.pending == (PendingJob("reservation R2.s", 4, 300.0, NOW + 60, coming_there),)
 
 
 def test_the_recorded_reservation_is_for_its_own_queue() -> None:
@@ -259,6 +284,26 @@ def test_the_queue_must_be_known() -> None:
         find_site([node("n1")], QUEUES, "night")
     with pytest.raises(SchedulerError, match="no default queue: set `partition`"):
         find_site([node("n1")], QUEUES, None)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 4), st.booleans(), st.booleans())))
+def test_processors_are_those_of_our_nodes_in_service(
+    vnodes: list[tuple[str, int, bool, bool]],
+) -> None:
+    """However vnodes of a machine are split among queues, and whichever of them are down."""
+    nodes = [
+        node(
+            f"{host}[{n}]",
+            state="free" if up else "down",
+            processors=processors,
+            queue=None if ours else "express",
+        )
+        for n, (host, processors, up, ours) in enumerate(vnodes)
+    ]
+    state = look(nodes, [])
+    usable = [each for each in state.nodes if each.ours and each.in_service]
+    assert state.processors == sum(each.processors for each in usable)
+    assert len({each.name for each in state.nodes}) == len(state.nodes)
 
 
 PLACES = st.lists(

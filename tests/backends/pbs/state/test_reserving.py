@@ -7,14 +7,14 @@ import pytest
 
 from backends.pbs.openpbs.hardware import reservations_of
 from backends.pbs.records import parse_long
-from backends.pbs.reserving import kept
 from backends.pbs.rows import PbsReservation
+from backends.pbs.state.reserving import kept
 from tests.backends.pbs.openpbs_recordings import recorded
-from tests.backends.pbs.pbs_rows import NOW, node
-from tests.backends.pbs.test_queue import look
+from tests.backends.pbs.pbs_rows import NOW, held, node
+from tests.backends.pbs.state.test_queue import look
 
 NODES = [node("n1"), node("n2[0]", processors=2), node("n2[1]", processors=2), node("n3")]
-HELD = PbsReservation(id="R1", queue="R1", start=NOW - 9, end=NOW + 90, nodes={"n1": 1, "n2[0]": 1})
+HELD = PbsReservation(id="R1", queue="R1", start=NOW - 9, end=NOW + 90, nodes=held({"n1": 1, "n2[0]": 1}))
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def test_an_exclusive_reservation_has_more_than_it_asked_for(
 ) -> None:
     text = recorded("09-rstat-f").replace("Resource_List.place = scatter", f"Resource_List.place = {place}")
     (found,) = reservations_of(parse_long(text, "Resv ID: ", indent=""))
-    held = msgspec.structs.replace(HELD, exclusive=found.exclusive, machines=found.machines)
-    assert kept(held, NODES, whole_nodes=whole_nodes).nodes == nodes
+    reserved = msgspec.structs.replace(HELD, exclusive=found.exclusive, machines=found.machines)
+    assert kept(reserved, NODES, whole_nodes=whole_nodes).nodes == held(nodes)
 
 
 def test_nodes_that_are_always_given_whole_are_reserved_whole() -> None:
     nodes = [node("n1", exclusive=True), *NODES[1:]]
-    assert kept(HELD, nodes, whole_nodes=False).nodes == {"n1": 4, "n2[0]": 1}
+    assert kept(HELD, nodes, whole_nodes=False).nodes == held({"n1": 4, "n2[0]": 1})
 
 
 def test_the_queue_shows_all_of_it_as_in_use() -> None:
     nodes = [node("n1", 1, "resv-exclusive"), *NODES[1:]]  # PBS counts what it has as assigned
-    held = kept(msgspec.structs.replace(HELD, exclusive=True, nodes={"n1": 1}), nodes, whole_nodes=False)
-    (running,) = look(nodes, [], reservations=[held]).running
+    reserved = msgspec.structs.replace(HELD, exclusive=True, nodes=held({"n1": 1}))
+    (running,) = look(nodes, [], reservations=[kept(reserved, nodes, whole_nodes=False)]).running
     assert (running.id, running.processors) == ("reservation R1", 4)

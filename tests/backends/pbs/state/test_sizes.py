@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.model import NodeSize
-from backends.pbs.nodes import find_site
+from adaptor.resources import Node
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.records import parse_long
 from backends.pbs.shape import Shape
-from backends.pbs.sizes import misfit, node_sizes
+from backends.pbs.state.nodes import find_site
+from backends.pbs.state.sizes import machines_of, misfit
 from tests.backends.pbs.openpbs_recordings import SITUATIONS, recorded
 from tests.backends.pbs.pbs_rows import QUEUES, node
-from tests.backends.pbs.test_queue import BUSY, recorded_state
+from tests.backends.pbs.state.test_queue import BUSY, recorded_state
 
 GB = 2**30
-SITE = (NodeSize(4, 4, 4 * GB),)
+OUT = {"06-down": ["node02", "node04"]}
+SITE = tuple(
+    Node(name=f"node0{n}", processors=4, memory=4 * GB, gpus=(("", 2),) if n > 2 else ()) for n in range(1, 5)
+)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_the_recorded_cluster_has_four_alike_machines_whatever_is_down_or_split(situation: str) -> None:
     nodes = nodes_of(parse_long(recorded(f"{situation}-pbsnodes-av"), ""))
-    assert node_sizes(nodes) == SITE
-    assert find_site(nodes, QUEUES, "workq").machines == SITE
+    found = machines_of(nodes)
+    assert tuple(msgspec.structs.replace(each, in_service=True) for each in found) == SITE
+    assert [each.name for each in found if not each.in_service] == OUT.get(situation, [])
+    assert find_site(nodes, QUEUES, "workq").machines == found
 
 
 def test_the_state_of_the_queue_names_them() -> None:
@@ -40,7 +46,11 @@ def test_vnodes_count_together_and_memory_that_is_not_told_is_not_known() -> Non
         node("c"),
         node("ghost", processors=0),
     ]
-    assert node_sizes(nodes) == (NodeSize(1, 5, 2 * GB), NodeSize(2, 4))
+    assert machines_of(nodes) == (
+        Node(name="a", processors=5, memory=2 * GB),
+        Node(name="b", processors=4, in_service=False),
+        Node(name="c", processors=4),
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,8 +68,12 @@ def test_vnodes_count_together_and_memory_that_is_not_told_is_not_known() -> Non
         (
             Shape(1, 1, 5 * GB, whole_nodes=False),
             "no node of queue workq has 1 processor and 5G of memory: its nodes have 4 processors and 4G of "
-            "memory; ask for less per task",
+            "memory or 4 processors, 2 GPUs and 4G of memory; ask for less per task",
         ),
+        (Shape(4, 1, GB, gpus=1), ""),
+        (Shape(5, 1, GB, gpus=1), "5 × 1 processor, 1 GPU and 1G of memory were asked for"),
+        (Shape(1, 4, None, gpus=3), "no node of queue workq has 4 processors and 3 GPUs"),
+        (Shape(1, 1, None, gpus=1, gpu_type="a100"), "has 1 processor and 1 a100 GPU: its nodes have 4 proc"),
         (Shape(1, 6, None, whole_nodes=False), "no node of queue workq has 6 processors"),
         (Shape(4, 2, None, whole_nodes=True), ""),
         (Shape(5, 2, None, whole_nodes=True), "together hold 4"),
@@ -70,6 +84,25 @@ def test_what_never_fits_is_told(shape: Shape, words: str) -> None:
     found = misfit(shape, SITE, "workq")
     assert words in found
     assert bool(found) == bool(words)
+
+
+def test_machines_of_others_do_not_count() -> None:
+    others = tuple(msgspec.structs.replace(each, ours=each.name == "node01") for each in SITE)
+    assert not misfit(Shape(4, 1), others, "workq")
+    assert "together hold 4" in misfit(Shape(5, 1), others, "workq")
+
+
+def test_gpus_count_by_type_and_vnodes_out_of_service_do_not() -> None:
+    nodes = [
+        node("a[0]", processors=2, gpus=1, gpu_type="v100"),
+        node("a[1]", processors=2, gpus=2, gpu_type="a100"),
+        node("a[2]", state="offline", gpus=4, gpu_type="a100"),
+        node("b", state="down", gpus=1),
+    ]
+    assert machines_of(nodes, ours={"a"}) == (
+        Node(name="a", processors=4, gpus=(("a100", 2), ("v100", 1))),
+        Node(name="b", processors=4, gpus=(("", 1),), in_service=False, ours=False),
+    )
 
 
 def test_where_no_node_is_known_nothing_is_refused() -> None:
@@ -86,7 +119,7 @@ def test_chunks_fit_as_often_as_machines_hold_them(
 ) -> None:
     nodes = [node(f"n{n}", processors=each, memory=size) for n, (each, size) in enumerate(machines)]
     held = sum(min(each // processors, size // memory) for each, size in machines)
-    sizes = node_sizes(nodes)
+    sizes = machines_of(nodes)
     assert misfit(Shape(held + 1, processors, memory, whole_nodes=False), sizes, "q")
     if held:
         assert not misfit(Shape(held, processors, memory, whole_nodes=False), sizes, "q")

@@ -1,0 +1,97 @@
+"""The partitions of a site as one backend: each order names the one in which it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import msgspec
+
+from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.reports import JobReport, NodeReport
+from backends.base import Backend, PartitionClosed, PilotOrder
+
+
+class Partitions:
+    """Implements `backends.base.Backend` by one backend for each partition.
+
+    What concerns the scheduler as a whole is asked of the first. So are the nodes for pilots on donated
+    nodes: these use the nodes of the partition listed first, or of `donation.partition`.
+    """
+
+    def __init__(self, each: Mapping[str, Backend]) -> None:
+        """`each`: by the names of the partitions in the configuration, one at least."""
+        self._each = dict(each)
+        self._first = next(iter(self._each.values()))
+        self.can_release = self._first.can_release
+
+    @property
+    def time_resolution(self) -> int:
+        """See `backends.base.Backend`."""
+        return self._first.time_resolution
+
+    @property
+    def slot_margin(self) -> int:
+        """See `backends.base.Backend`."""
+        return self._first.slot_margin
+
+    def queue_state(self) -> QueueState:
+        """Of the largest partition, with the state of each; without those that start no jobs now.
+
+        Raises:
+            SchedulerError: no answer.
+            PartitionClosed: no partition starts any job.
+        """
+        states: dict[str, QueueState] = {}
+        closed: dict[str, str] = {}
+        for name, backend in self._each.items():
+            try:
+                states[name] = backend.queue_state()
+            except PartitionClosed as problem:
+                closed[name] = str(problem)
+        if not states:
+            raise PartitionClosed("; ".join(f"{name}: {why}" for name, why in closed.items()))
+        return together(states, closed)
+
+    def nodes(self, donated: Collection[str]) -> list[NodeReport]:
+        """See `backends.base.Backend`."""
+        return self._first.nodes(donated)
+
+    def submit(self, order: PilotOrder) -> str:
+        """See `backends.base.Backend`. An order for no partition goes to the first."""
+        return self._each.get(order.partition, self._first).submit(order)
+
+    def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
+        """See `backends.base.Backend`."""
+        return self._first.jobs(ids, tag_prefix)
+
+    def cancel(self, ids: Collection[str]) -> None:
+        """See `backends.base.Backend`."""
+        self._first.cancel(ids)
+
+    def release(self, id: str, nodes: Collection[str]) -> None:
+        """See `backends.base.Backend`."""
+        self._first.release(id, nodes)
+
+    def ended_jobs(self) -> list[EndedJob]:
+        """See `backends.base.Backend`: of all partitions, whose records may name the same jobs."""
+        return [job for backend in self._each.values() for job in backend.ended_jobs()]
+
+    def advertised_limits(self) -> Limits:
+        """What each partition advertises; of a site, the most of any."""
+        return most_of({name: backend.advertised_limits() for name, backend in self._each.items()})
+
+
+def together(states: Mapping[str, QueueState], closed: Mapping[str, str] | None = None) -> QueueState:
+    """The state of a site from those of its partitions, one at least."""
+    largest = max(states.values(), key=lambda state: state.processors)
+    return msgspec.structs.replace(largest, partitions=dict(states), closed=dict(closed or {}))
+
+
+def most_of(limits: Mapping[str, Limits]) -> Limits:
+    """The most that any of these partitions allows, with the limits of each."""
+    return Limits(
+        max_pending_requests=max(each.max_pending_requests for each in limits.values()),
+        max_proc=max(each.max_proc for each in limits.values()),
+        max_tr=max(each.max_tr for each in limits.values()),
+        partitions=dict(limits),
+    )

@@ -1,0 +1,1 @@
+"""What Slurm's nodes have, what jobs hold of each, and where waiting ones may run."""

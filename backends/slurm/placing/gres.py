@@ -1,0 +1,109 @@
+"""Generic resources as Slurm prints them: `gpu:a100:4(S:0-1)`, `gpu:2`, `gpu:t4:2(IDX:0,2-3)`. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from adaptor.resources import Gpus
+from backends.slurm.fields import parse_count
+
+Counts = Mapping[tuple[str, str], int]
+"""By name and type; `("gpu", "")` where the type has no name."""
+
+_NONE = frozenset({"", "(null)", "N/A", "n/a", "NONE", "none"})
+_ITEM = re.compile(r"(?:[^,()]|\([^()]*\))+")
+_BRACKETS = re.compile(r"\([^()]*\)")
+_IS_COUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?[KMGT]?")
+
+
+def gres_counts(text: str) -> dict[tuple[str, str], int]:
+    """How many of each, from `Gres`, `GresUsed`, a job's `GRES=` or the option `--gres`.
+
+    Without a number it is one, as for `--gres`.
+
+    Raises:
+        ValueError: the text is no such list.
+    """
+    if text in _NONE:
+        return {}
+    items = _ITEM.findall(text)
+    if ",".join(items) != text:
+        raise ValueError(f"{text[:40]!r} is not a list of generic resources")
+    found: Counter[tuple[str, str]] = Counter()
+    for item in items:
+        name, type, count = _item(_BRACKETS.sub("", item).removeprefix("gres:").removeprefix("gres/"))
+        found[name, type] += count
+    return {key: count for key, count in found.items() if count}
+
+
+def _item(text: str) -> tuple[str, str, int]:
+    name, *rest = [word for word in text.replace("=", ":").split(":") if word != "no_consume"]
+    if not name or len(rest) > 2:
+        raise ValueError(f"{text[:40]!r} is not a generic resource")
+    if rest and _IS_COUNT.fullmatch(rest[-1]):
+        count = parse_count(rest.pop())
+    elif len(rest) == 2:
+        raise ValueError(f"{text[:40]!r} has no number")
+    else:
+        count = 1
+    return name, "".join(rest), count
+
+
+def gpus_of(counts: Counts) -> Gpus:
+    """The GPUs among them; shards of a GPU and all else are left out."""
+    return as_gpus({type: count for (name, type), count in counts.items() if name == "gpu"})
+
+
+def parse_gpus(text: str) -> Gpus:
+    """Raises ValueError: the text is no list of generic resources."""
+    return gpus_of(gres_counts(text))
+
+
+def as_gpus(counts: Mapping[str, int]) -> Gpus:
+    return tuple(sorted((type, count) for type, count in counts.items() if count > 0))
+
+
+def named_as(gpus: Gpus, node: Gpus) -> Gpus:
+    """With the type of the node's GPUs where only the number is told and the node has but one type."""
+    if not gpus or len(node) != 1:
+        return gpus
+    known = node[0][0]
+    counts: Counter[str] = Counter()
+    for type, count in gpus:
+        counts[type or known] += count
+    return as_gpus(counts)
+
+
+def total(parts: Iterable[Gpus]) -> Gpus:
+    counts: Counter[str] = Counter()
+    for gpus in parts:
+        for type, count in gpus:
+            counts[type] += count
+    return as_gpus(counts)
+
+
+def without(gpus: Gpus, taken: Gpus) -> Gpus:
+    """What is left; those taken of no type are taken of any, the first first."""
+    if not taken:
+        return gpus
+    left = Counter(dict(gpus))
+    rest = 0
+    for type, count in taken:
+        part = min(count, left[type])
+        left[type] -= part
+        rest += count - part if type == "" else 0
+    for type in sorted(left):
+        part = min(rest, left[type])
+        left[type] -= part
+        rest -= part
+    return as_gpus(left)
+
+
+def covers(have: Counts, wanted: Counts) -> bool:
+    """Whether a node that has these can give those; without a type any will do."""
+    return all(
+        sum(each for (other, kind), each in have.items() if other == name and type in ("", kind)) >= count
+        for (name, type), count in wanted.items()
+    )

@@ -1,0 +1,150 @@
+"""What waiting jobs ask for, and on which nodes of a site they may run. Pure."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from adaptor.crafting.placing import tasks_on
+from adaptor.resources import Gpus, Need, TaskSize
+from backends.slurm.fields import expand
+from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.features import parse_features
+from backends.slurm.placing.job_details import Wish
+from backends.slurm.rows import QueueRow
+
+_Nodes: TypeAlias = frozenset[str]
+NOWHERE: _Nodes = frozenset()
+
+
+class Needs:
+    """Of the jobs that wait at one site; jobs with the same answer share it."""
+
+    def __init__(self, site: SiteNodes, *, whole_nodes: bool) -> None:
+        self._site = site
+        self._whole_nodes = whole_nodes
+        self._all = frozenset(node.name for node in site.machines)
+        self._needs: dict[tuple[Wish, tuple[str, ...], int, bool], Need] = {}
+        self._eligible: dict[tuple[str | tuple[str, ...], ...], _Nodes] = {}
+        self._shared: dict[_Nodes, _Nodes] = {}
+        self._capacities: dict[tuple[object, ...], int] = {}
+
+    def of(self, row: QueueRow, wish: Wish | None) -> Need | None:
+        """None: so many processors on any nodes. A job that can run nowhere here has NOWHERE as its nodes."""
+        if wish is None:
+            return None
+        key = (wish, row.partitions, row.processors, row.exclusive)
+        if key not in self._needs:
+            self._needs[key] = self._made(row, wish)
+        return self._needs[key]
+
+    def _made(self, row: QueueRow, wish: Wish) -> Need:
+        chunk = self._by_node(row, wish) if self._is_by_node(row, wish) else self._by_task(row, wish)
+        nodes = self.nodes_for(row, wish)
+        found = _with(chunk, chunk.chunks, None if nodes == self._all else nodes)
+        if self._site.partition in row.partitions:
+            return found
+        # Others may run beside our nodes too: no more is counted than ours can hold.
+        return _with(found, min(found.chunks, self._capacity(found)), found.nodes)
+
+    def nodes_for(self, row: QueueRow, wish: Wish) -> _Nodes:
+        """The machines of the site on which it may run."""
+        key = (row.partitions, wish.features, wish.required, str(wish.nodes), wish.excluded)
+        if key not in self._eligible:
+            found = self._look(row, wish)
+            self._eligible[key] = self._shared.setdefault(found, found)
+        return self._eligible[key]
+
+    def _look(self, row: QueueRow, wish: Wish) -> _Nodes:
+        names = self._all & self._members(row)
+        try:
+            if wish.excluded:
+                names = names.difference(expand(wish.excluded))
+            required = expand(wish.required)
+            if len(required) >= wish.nodes:  # else others beside these
+                names = names.intersection(required)
+            if wish.features:
+                fits = parse_features(wish.features).fits
+                names = frozenset(name for name in names if fits(self._site.features.get(name, ())))
+        except ValueError:
+            return names  # more nodes than it will get: it is then counted wherever it may be
+        return names
+
+    def _members(self, row: QueueRow) -> _Nodes:
+        return frozenset().union(*(self._site.members.get(name, NOWHERE) for name in row.partitions))
+
+    def _is_by_node(self, row: QueueRow, wish: Wish) -> bool:
+        """Whether anything is asked for by the node or the job: its nodes are taken to get equal parts."""
+        told = wish.memory_per_node or wish.gpus_per_node or wish.gpus_per_job
+        return bool(self._whole_nodes or row.exclusive or wish.fixed or told)
+
+    def _by_node(self, row: QueueRow, wish: Wish) -> Need:
+        alone = self._whole_nodes or row.exclusive
+        chunks = max(1, wish.nodes)
+        if alone:
+            chunks = max(chunks, math.ceil(row.processors / self._site.usual_size))
+        processors = max(wish.processors_per_task, math.ceil(row.processors / chunks))
+        tasks = math.ceil(wish.tasks / chunks)
+        gpus = wish.gpus_per_node or _share(wish.gpus_per_job, chunks) or _times(wish.gpus_per_task, tasks)
+        return self._need(wish, chunks, processors, gpus, wish.memory_per_node, scatter=True, alone=alone)
+
+    def _by_task(self, row: QueueRow, wish: Wish) -> Need:
+        tasks = max(1, wish.tasks)
+        processors = max(wish.processors_per_task, math.ceil(row.processors / tasks))
+        return self._need(wish, tasks, processors, wish.gpus_per_task, 0, scatter=False, alone=False)
+
+    def _need(
+        self, wish: Wish, chunks: int, processors: int, gpus: Gpus, memory: int, *, scatter: bool, alone: bool
+    ) -> Need:
+        count = sum(each for _, each in gpus)
+        memory = max(memory, wish.memory_per_processor * processors, wish.memory_per_gpu * count)
+        # A job that names no memory gets all that each of its nodes has, so that nobody comes beside it.
+        everything = self._site.memory_counted and not memory
+        return Need(
+            chunks=chunks,
+            processors=processors,
+            memory=memory if self._site.memory_counted else 0,
+            gpus=count,
+            gpu_type=gpus[0][0] if len(gpus) == 1 else "",
+            scatter=scatter,
+            whole_nodes=alone or everything,
+        )
+
+    def _capacity(self, need: Need) -> int:
+        """Chunks that its nodes hold when they are empty."""
+        key = (need.processors, need.memory, need.gpus, need.gpu_type, need.scatter, need.nodes)
+        if key not in self._capacities:
+            size = TaskSize(
+                processors=max(1, need.processors),
+                memory=need.memory or None,
+                gpus=need.gpus,
+                gpu_type=need.gpu_type,
+                nodes=2 if need.scatter else 1,  # at most one on each node
+            )
+            self._capacities[key] = sum(
+                tasks_on(node, size)
+                for node in self._site.machines
+                if node.in_service and (need.nodes is None or node.name in need.nodes)
+            )
+        return self._capacities[key]
+
+
+def _times(gpus: Gpus, factor: int) -> Gpus:
+    return tuple((type, count * factor) for type, count in gpus)
+
+
+def _share(gpus: Gpus, parts: int) -> Gpus:
+    return tuple((type, math.ceil(count / max(1, parts))) for type, count in gpus)
+
+
+def _with(need: Need, chunks: int, nodes: _Nodes | None) -> Need:
+    return Need(
+        chunks=chunks,
+        processors=need.processors,
+        memory=need.memory,
+        gpus=need.gpus,
+        gpu_type=need.gpu_type,
+        scatter=need.scatter,
+        whole_nodes=need.whole_nodes,
+        nodes=nodes,
+    )

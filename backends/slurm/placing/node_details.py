@@ -1,0 +1,93 @@
+"""What `scontrol show node` tells beyond sinfo: memory, generic resources and features. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.resources import Gpus
+from backends.base import SchedulerError
+from backends.numbers import whole
+from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, without
+
+
+class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory in bytes, as much of it as jobs may have."""
+
+    memory: int
+    allocated_memory: int
+    gres: Counts
+    gpus: Gpus
+    """Those that are not drained."""
+    gpus_used: Gpus
+    features: frozenset[str]
+    weight: int
+    """Of two nodes Slurm fills the one with the lower weight first."""
+    place: int
+    """Of nodes of the same weight, in the order of slurm.conf."""
+
+
+_KEYS = (
+    "ActiveFeatures",
+    "Gres",
+    "GresDrain",
+    "GresUsed",
+    "RealMemory",
+    "AllocMem",
+    "MemSpecLimit",
+    "Weight",
+)
+_VALUE = re.compile(rf" ({'|'.join(_KEYS)})=(\S*)")
+
+
+def parse_node_details(text: str) -> dict[str, NodeDetail]:
+    """`scontrol show node -a -d -o`, by the nodes' names.
+
+    Raises:
+        SchedulerError: a line is not what that command prints.
+    """
+    found: dict[str, NodeDetail] = {}
+    for line in text.splitlines():
+        if not line.strip() or "No nodes" in line:
+            continue
+        name, _, rest = line.partition(" ")
+        if not name.startswith("NodeName="):
+            raise _not_understood(line)
+        try:
+            found[name.removeprefix("NodeName=")] = _detail(f" {rest}", len(found))
+        except (ValueError, KeyError) as error:
+            raise _not_understood(line) from error
+    return found
+
+
+def _detail(line: str, place: int) -> NodeDetail:
+    values: dict[str, str] = {}
+    for key, value in _VALUE.findall(line):
+        values.setdefault(key, value)  # what stands later may be part of a comment
+    gres = gres_counts(values.get("Gres", ""))
+    drained = gpus_of(gres_counts(values.get("GresDrain", "")))
+    return NodeDetail(
+        memory=_mebibytes(values, "RealMemory") - _mebibytes(values, "MemSpecLimit"),
+        allocated_memory=_mebibytes(values, "AllocMem"),
+        gres=gres,
+        gpus=without(gpus_of(gres), drained),
+        gpus_used=gpus_of(gres_counts(values.get("GresUsed", ""))),
+        features=_features(values),
+        weight=whole(values.get("Weight", "1")),
+        place=place,
+    )
+
+
+def _mebibytes(values: Mapping[str, str], key: str) -> int:
+    return whole(values.get(key, "0").rstrip("M")) * 2**20
+
+
+def _features(values: Mapping[str, str]) -> frozenset[str]:
+    text = values.get("ActiveFeatures", "")
+    return frozenset() if text == "(null)" else frozenset(filter(None, text.split(",")))
+
+
+def _not_understood(line: str) -> SchedulerError:
+    return SchedulerError(f"scontrol show node printed a line that the adaptor cannot read: {line[:200]!r}")

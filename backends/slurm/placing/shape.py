@@ -1,0 +1,139 @@
+"""In which parts Slurm is asked for a request, and whether its nodes can ever hold them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.crafting.placing import tasks_on, why_no_node_holds, width
+from adaptor.model import QueueState
+from adaptor.resources import Node, TaskSize
+from adaptor.units import counted, format_size
+from backends.base import PilotOrder
+
+MEBIBYTE = 2**20
+_KEPT_AWAY = (
+    "constraint, exclude, nodelist and gres of this site (or the same in extra_args) leave none of the nodes"
+)
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """`count` equal parts: each on one node, or whole nodes."""
+
+    count: int
+    part: TaskSize
+    """Of whole nodes: the least that each must have."""
+    whole_nodes: bool = False
+
+    def options(self) -> list[str]:
+        return self._of_nodes() if self.whole_nodes else self._of_tasks()
+
+    def _of_tasks(self) -> list[str]:
+        part = self.part
+        options = [f"--ntasks={self.count}", f"--cpus-per-task={part.processors}"]
+        if part.memory is not None:
+            options.append(f"--mem-per-cpu={part.memory // part.processors // MEBIBYTE}M")
+        return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
+
+    def _of_nodes(self) -> list[str]:
+        """With `--mem` a node must have so much, and the request gets no more; 0: all that there is."""
+        part = self.part
+        memory = "0" if part.memory is None else f"{part.memory // MEBIBYTE}M"
+        options = [f"--nodes={self.count}", "--exclusive", f"--mem={memory}"]
+        if part.processors > 1:
+            options.append(f"--mincpus={part.processors}")
+        return options + ([f"--gpus-per-node={gpus_option(part)}"] if part.gpus else [])
+
+
+def gpus_option(part: TaskSize) -> str:
+    return f"{part.gpu_type}:{part.whole_gpus}" if part.gpu_type else str(part.whole_gpus)
+
+
+def shape_of(
+    order: PilotOrder, nodes: Sequence[Node], *, per_node: int | None, default_memory: int | None
+) -> Shape:
+    """How an order on no particular node is asked for.
+
+    Args:
+        nodes: of the site; empty: not known.
+        per_node: processors of a node where only whole nodes are asked for.
+        default_memory: bytes for each processor of a task that names none; None: memory is not counted.
+    """
+    task = order.task
+    if per_node is None and task.nodes == 1:
+        return _in_tasks(order, default_memory)
+    size = per_node if task.nodes == 1 else width(_queue(nodes), task) // task.nodes
+    return _in_nodes(math.ceil(order.request.p / (size or 1)), task, nodes)
+
+
+def _in_tasks(order: PilotOrder, default_memory: int | None) -> Shape:
+    """Tasks that share a GPU are one part, so that it lies beside all of their processors."""
+    task = order.task
+    processors = task.processors * task.tasks_per_gpu
+    memory = default_memory
+    if task.memory is not None:  # Slurm counts whole MiB for each processor
+        memory = math.ceil(task.memory / task.processors / MEBIBYTE) * MEBIBYTE
+    return Shape(
+        count=order.request.p // processors,
+        part=TaskSize(
+            processors=processors,
+            memory=None if memory is None else memory * processors,
+            gpus=task.whole_gpus,
+            gpu_type=task.gpu_type,
+        ),
+    )
+
+
+def _in_nodes(count: int, task: TaskSize, nodes: Sequence[Node]) -> Shape:
+    """Of memory and GPUs, what all nodes have that hold a task: then each of these nodes will do."""
+    holding = [node for node in nodes if node.ours and tasks_on(node, task)]
+    memory, gpus = task.memory, task.whole_gpus
+    if memory is not None:
+        memory = min((node.memory for node in holding if node.memory is not None), default=memory)
+        memory = max(memory, math.ceil(task.memory or 0))
+    if gpus:
+        gpus = min((node.gpus_of(task.gpu_type) for node in holding), default=gpus)
+    part = TaskSize(processors=task.processors, memory=memory, gpus=gpus, gpu_type=task.gpu_type)
+    return Shape(count=count, part=part, whole_nodes=True)
+
+
+def misfit(shape: Shape, task: TaskSize, nodes: Sequence[Node], partition: str) -> str:
+    """Why a request of this shape would never start, even with all nodes idle; empty where it would.
+
+    Args:
+        nodes: of `partition`; without any, nothing is known.
+    """
+    if not any(node.ours for node in nodes):
+        return f"{_KEPT_AWAY} of partition {partition}; `adaptor site check` tells more" if nodes else ""
+    reason = why_no_node_holds(_queue(nodes), task)
+    if reason:
+        return f"no node of partition {partition} can run its tasks: {reason}"
+    held = [_parts_on(node, shape) for node in nodes if node.ours]
+    if sum(held) >= shape.count:
+        return ""
+    wanted = "whole nodes" if shape.whole_nodes else "parts, each on one node,"
+    return (
+        f"{shape.count} {wanted} with {_words(shape.part)} were asked for, but all nodes of partition "
+        f"{partition} together hold {sum(held)}: lower `limits.max_proc` of this site, or ask for less per "
+        "task"
+    )
+
+
+def _parts_on(node: Node, shape: Shape) -> int:
+    held = tasks_on(node, shape.part)
+    return min(1, held) if shape.whole_nodes else held
+
+
+def _words(part: TaskSize) -> str:
+    words = [counted(part.processors, "processor")]
+    if part.memory:
+        words.append(f"{format_size(part.memory)} of memory")
+    if part.gpus:
+        words.append(counted(part.whole_gpus, f"{part.gpu_type} GPU".strip()))
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[:-1] else words)
+
+
+def _queue(nodes: Sequence[Node]) -> QueueState:
+    return QueueState(now=0, processors=0, nodes=tuple(nodes))

@@ -1,0 +1,77 @@
+"""A site's own words for nodes, and what becomes of them in requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from adaptor.config.schema import SiteConfig
+from adaptor.resources import TaskSize
+from backends.base import SchedulerError
+from backends.pbs.constraints import in_words, openpbs_traits, torque_traits
+from backends.pbs.openpbs.submitting import arguments_of
+from backends.pbs.shape import Shape
+from backends.pbs.torque.submitting import nodes_wanted
+from tests.backends.pbs.test_shape import order
+
+
+@pytest.mark.parametrize(
+    ("constraint", "nodelist", "traits"),
+    [
+        (None, None, {}),
+        ("bigmem", None, {"bigmem": "True"}),
+        ("gpu_type=a100 & ib,site=b/2", None, {"gpu_type": "a100", "ib": "True", "site": "b/2"}),
+        ("fast", "n3.hpc.org", {"fast": "True", "host": "n3.hpc.org"}),
+    ],
+)
+def test_openpbs(constraint: str | None, nodelist: str | None, traits: dict[str, str]) -> None:
+    assert openpbs_traits(constraint, nodelist) == traits
+
+
+def test_torque_has_properties() -> None:
+    assert torque_traits("fast", "n3") == {"neednodes": "fast", "host": "n3"}
+    with pytest.raises(SchedulerError, match="only one property"):
+        torque_traits("fast&ib")
+    with pytest.raises(SchedulerError, match="nothing else"):
+        torque_traits("mem=4")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "nodelist", "exclude", "problem"),
+    [
+        ("a|b", None, None, r"constraint: a\|b: PBS can be asked for nodes that have all"),
+        ("[a&b]", None, None, r"constraint: \[a"),
+        ("a&", None, None, "constraint: a word is missing"),
+        ("a:ncpus=9", None, None, "constraint: a:ncpus=9"),
+        ("a+1", None, None, "constraint: "),
+        (None, "n[1-3]", None, r"nodelist: n\[1-3\]: PBS can be asked for one node only"),
+        (None, "n1,n2", None, "nodelist: "),
+        (None, None, "n7", "exclude: n7: PBS cannot be asked to leave nodes out"),
+    ],
+)
+@pytest.mark.parametrize("traits", [openpbs_traits, torque_traits])
+def test_what_pbs_cannot_be_asked_for_is_told_with_the_way_out(
+    traits: Callable[..., dict[str, str]],
+    constraint: str | None,
+    nodelist: str | None,
+    exclude: str | None,
+    problem: str,
+) -> None:
+    with pytest.raises(SchedulerError, match=problem) as raised:
+        traits(constraint, nodelist, exclude)
+    assert "name that" in str(raised.value) or constraint is not None
+
+
+def test_requests_ask_for_them() -> None:
+    shape = Shape(6, 1, traits=(("fast", "True"), ("host", "n3")))
+    found = arguments_of(
+        order(6, TaskSize()), SiteConfig(backend="pbs"), shape, order(6, TaskSize()).directory
+    )
+    assert "select=6:ncpus=1:mpiprocs=1:fast=True:host=n3" in found
+    assert in_words(dict(shape.traits)) == "fast=True, host=n3"
+
+
+def test_node_specifications_of_torque_name_them() -> None:
+    assert nodes_wanted(Shape(6, 1, traits=(("neednodes", "fast"),)), 4) == "1:ppn=4:fast+1:ppn=2:fast"
+    assert nodes_wanted(Shape(4, 1, traits=(("host", "n3"), ("neednodes", "fast"))), 4) == "n3:ppn=4:fast"

@@ -1,0 +1,99 @@
+"""What waiting jobs need, of the recorded scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from adaptor.resources import Need
+from backends.slurm import parse
+from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.job_details import Wish, parse_job_details
+from backends.slurm.placing.memory import MemoryTerms
+from backends.slurm.placing.needs import NOWHERE, Needs
+from tests.backends.slurm.slurm_rows import job
+
+MIB = 2**20
+
+
+@pytest.fixture
+def need_of(recorded: Callable[[str], str], mixed: SiteNodes) -> Callable[[str], Need | None]:
+    rows = {row.id: row for row in parse.parse_queue(recorded("squeue-mixed.txt"))}
+    details = parse_job_details(recorded("jobs-mixed.txt"))
+    needs = Needs(mixed, whole_nodes=False)
+    return lambda id: needs.of(rows[id], details[id].wish)
+
+
+def test_recorded_needs(need_of: Callable[[str], Need | None]) -> None:
+    assert need_of("51") == Need(
+        chunks=1,
+        processors=1,
+        memory=500 * MIB,
+        gpus=1,
+        gpu_type="a100",
+        scatter=True,
+        nodes=frozenset({"n4"}),
+    )
+    assert need_of("57") == Need(chunks=3, processors=3, memory=600 * MIB)
+    assert need_of("58") == Need(
+        chunks=2, processors=1, scatter=True, whole_nodes=True, nodes=frozenset({"n2", "n3", "n4"})
+    )
+    assert need_of("59") == Need(chunks=4, processors=1, memory=300 * MIB, gpus=1)
+    assert need_of("60") == Need(
+        chunks=1, processors=4, gpus=2, gpu_type="a100", scatter=True, whole_nodes=True
+    )
+    assert need_of("61") == Need(
+        chunks=1, processors=2, memory=3 * 2**30, scatter=True, nodes=frozenset({"n4"})
+    )
+
+
+WISH = Wish(tasks=2, processors_per_task=2, nodes=1, fixed=False, memory_per_processor=100 * MIB)
+
+
+def test_jobs_with_the_same_answer_share_one_set(mixed: SiteNodes) -> None:
+    needs = Needs(mixed, whole_nodes=False)
+    old = [
+        needs.of(job(id, 4), msgspec.structs.replace(WISH, features=features))
+        for id, features in (("1", "old"), ("2", "old"), ("3", "old|old"))
+    ]
+    assert all(each is not None and each.nodes == {"n1", "n2"} for each in old)
+    assert len({id(each.nodes) for each in old if each}) == 1
+
+
+def test_memory_that_nobody_counts_keeps_nobody_away(mixed: SiteNodes) -> None:
+    site = msgspec.structs.replace(mixed, memory=MemoryTerms(counted=False))
+    silent = msgspec.structs.replace(WISH, memory_per_processor=0)
+    needs = Needs(site, whole_nodes=False)
+    assert needs.of(job("1", 4), silent) == needs.of(job("2", 4), WISH) == Need(chunks=2, processors=2)
+
+
+def test_who_names_no_memory_gets_all_of_a_node(mixed: SiteNodes) -> None:
+    silent = msgspec.structs.replace(WISH, memory_per_processor=0)
+    found = Needs(mixed, whole_nodes=False).of(job("1", 4), silent)
+    assert found == Need(chunks=2, processors=2, whole_nodes=True)
+
+
+def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixed: SiteNodes) -> None:
+    large = msgspec.structs.replace(WISH, tasks=50)
+    found = Needs(mixed, whole_nodes=False).of(job("1", 100, partitions=("short",)), large)
+    assert found is not None
+    assert found.chunks == 2 + 4 + 3 + 2
+    own = Needs(mixed, whole_nodes=False).of(job("1", 100), large)
+    assert own is not None
+    assert own.chunks == 50
+
+
+def test_a_job_that_no_node_of_the_site_serves(mixed: SiteNodes) -> None:
+    needs = Needs(mixed, whole_nodes=False)
+    found = needs.of(job("1", 4), msgspec.structs.replace(WISH, features="gold"))
+    assert found is not None
+    assert found.nodes == NOWHERE
+    strange = needs.of(job("1", 4), msgspec.structs.replace(WISH, features="a||b"))
+    assert strange is not None
+    assert strange.nodes is None
+
+
+def test_without_a_wish_nothing_is_known(mixed: SiteNodes) -> None:
+    assert Needs(mixed, whole_nodes=False).of(job("1", 4), None) is None

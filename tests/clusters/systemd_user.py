@@ -1,0 +1,128 @@
+"""A systemd user instance of its own, with a private /run and cgroups, killed and started as by a reboot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_SYSTEMD = Path("/lib/systemd/systemd")
+_CGROUPS = Path("/sys/fs/cgroup")
+_HIERARCHIES = ("systemd", "unified")
+"""Of a machine with both versions of cgroups."""
+_SETUP = """
+set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs /run
+mkdir -p /run/systemd/system /run/user/0
+chmod 700 /run/user/0
+umount -l /sys/fs/cgroup
+mount -t tmpfs tmpfs /sys/fs/cgroup
+mkdir /sys/fs/cgroup/systemd /sys/fs/cgroup/unified
+mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
+mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified
+echo ready
+exec sleep infinity
+"""
+_PATIENCE = 30.0
+
+
+def unavailable() -> str | None:
+    """Why none can run here; None: one can."""
+    if os.geteuid() != 0:
+        return "a systemd user instance of its own needs root"
+    missing = [name for name in ("unshare", "nsenter", "systemctl") if shutil.which(name) is None]
+    if missing or not _SYSTEMD.exists():
+        return f"no systemd here: {', '.join(missing) or _SYSTEMD} not found"
+    if not all(os.access(_CGROUPS / each / "cgroup.procs", os.W_OK) for each in _HIERARCHIES):
+        return "no cgroups of both versions that can be written"
+    return None
+
+
+class SystemdUser:
+    """The instance, and commands in its sight."""
+
+    def __init__(self, home: Path) -> None:
+        home.mkdir(exist_ok=True)
+        self._home = home
+        self._groups = [_CGROUPS / each / f"adaptor-test-{os.getpid()}" for each in _HIERARCHIES]
+        for group in self._groups:
+            group.mkdir(exist_ok=True)
+        self._join = "".join(f"echo $$ > {group}/cgroup.procs; " for group in self._groups)
+        self._holder = subprocess.Popen(
+            ["sh", "-c", f'{self._join} exec unshare -m -C sh -c "$0"', _SETUP],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._holder.stdout is not None
+        assert self._holder.stdout.readline() == "ready\n"
+        self._manager: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": str(self._home)}
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        into = ["nsenter", "-t", str(self._holder.pid), "-m", "-C", "--"]
+        return ["sh", "-c", f'{self._join} exec "$@"', "sh", *into, *arguments]
+
+    def run(
+        self, arguments: Sequence[str], environment: Mapping[str, str], timeout: float = 120
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(arguments),
+            env=self._environment(environment),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def _environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in given.items() if not name.startswith(("XDG_", "DBUS_"))}
+        return {**kept, **self.environment}
+
+    def start(self) -> None:
+        """As at boot, or at login: the units that are enabled start."""
+        with (self._home / "systemd.log").open("ab") as log:
+            self._manager = subprocess.Popen(
+                self.command([str(_SYSTEMD), "--user", "--log-target=console"]),
+                env=self._environment(os.environ),
+                stdout=log,
+                stderr=log,
+            )
+        until = time.monotonic() + _PATIENCE
+        while self.run(["systemctl", "--user", "is-system-running"], os.environ).stdout.strip() != "running":
+            assert time.monotonic() < until, (self._home / "systemd.log").read_text()
+            time.sleep(0.2)
+
+    def kill(self) -> None:
+        """`kill -9` of the instance and of all that it has started, as when the machine goes down."""
+        for pid in self._pids():
+            if pid != self._holder.pid:
+                os.kill(pid, signal.SIGKILL)
+        if self._manager is not None:
+            self._manager.wait(10)
+        until = time.monotonic() + _PATIENCE
+        while set(self._pids()) - {self._holder.pid}:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        self.kill()
+        self._holder.kill()
+        self._holder.wait(10)
+        for group in self._groups:
+            for folder in sorted(group.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
+                folder.rmdir()
+            group.rmdir()
+
+    def _pids(self) -> list[int]:
+        found = []
+        for path in self._groups[0].rglob("cgroup.procs"):
+            found += [int(line) for line in path.read_text().split()]
+        return [pid for pid in found if Path(f"/proc/{pid}").exists()]
