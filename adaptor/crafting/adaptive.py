@@ -6,7 +6,6 @@ import math
 
 import msgspec
 
-from adaptor.crafting.availability import availability
 from adaptor.crafting.candidate import Candidate, Work
 from adaptor.crafting.optimize import optimize
 from adaptor.crafting.profile import Profile
@@ -34,22 +33,35 @@ def adaptive(situation: CraftingSituation) -> list[CraftedRequest]:
 
     Returns an empty list if no task fits in any request or free slot.
     """
-    profile = availability(situation.queue)
-    work = Work(
-        shape=RequestShape.of(situation), now=situation.queue.now, remaining=situation.remaining_tasks
-    )
+    work = work_of(situation)
+    profile = situation.profile(work.shape.chunk).copy()
     allowed = situation.allowed_requests
     crafted: list[CraftedRequest] = []
     while len(crafted) < allowed and work.remaining > 0:
         chosen = _choose(profile, work, allowed - len(crafted))
         if not chosen:
             break
-        tasks = _shares(chosen, work.remaining)
+        tasks = shares(chosen, work.remaining)
         for each, share in zip(chosen, tasks, strict=True):
             _take(profile, each)
-            crafted.append(_crafted(each, share, situation))
+            crafted.append(as_crafted(each, share, situation))
         work = msgspec.structs.replace(work, remaining=work.remaining - sum(tasks))
     return crafted
+
+
+def work_of(situation: CraftingSituation) -> Work:
+    """What candidates are made for."""
+    shape = RequestShape.of(situation)
+    return Work(shape=shape, now=situation.queue.now, remaining=situation.remaining_tasks)
+
+
+def best_candidate(situation: CraftingSituation) -> Candidate | None:
+    """The only request that Algorithm 2 would choose; None: no task fits in any request or free slot."""
+    work = work_of(situation)
+    if not situation.allowed_requests:
+        return None
+    chosen = _choose(situation.profile(work.shape.chunk), work, 1)
+    return chosen[0] if chosen else None
 
 
 def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
@@ -61,25 +73,25 @@ def _choose(profile: Profile, work: Work, allowed: int) -> list[Candidate]:
     return sorted(optimize(chosen, work), key=lambda each: (each.slot.start, -each.throughput))
 
 
-def _shares(chosen: list[Candidate], remaining: int) -> list[int]:
+def shares(chosen: list[Candidate], remaining: int) -> list[int]:
     """By request, the tasks that it is expected to finish; at least one stays for each later request."""
-    shares: list[int] = []
+    found: list[int] = []
     for others, each in zip(reversed(range(len(chosen))), chosen, strict=True):
-        shares.append(min(each.tasks, remaining - others))
-        remaining -= shares[-1]
-    return shares
+        found.append(min(each.tasks, remaining - others))
+        remaining -= found[-1]
+    return found
 
 
 def _first_possible(left: Profile, work: Work, allowed: int) -> list[Candidate]:
     """The first `allowed` possible requests by start; takes their processors from `left`."""
     chosen: list[Candidate] = []
     while len(chosen) < allowed:
-        possible = (work.candidate(slot, slot.processors) for slot in left.free_slots())
+        possible = (work.candidate_within(slot, left) for slot in left.free_slots())
         first = next((candidate for candidate in possible if candidate), None)
         if first is None:
             break
-        same = first.slot.processors // first.request.p
-        for _ in range(min(same, allowed - len(chosen))):
+        start, end = first.slot.start, first.slot.start + first.request.tr
+        while len(chosen) < allowed and left.minimum(start, end) >= first.request.p:
             _take(left, first)
             chosen.append(first)
     return chosen
@@ -128,7 +140,8 @@ def _give(profile: Profile, each: Candidate) -> None:
     profile.give(each.slot.start, each.request.tr, each.request.p)
 
 
-def _crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
+def as_crafted(each: Candidate, tasks: int, situation: CraftingSituation) -> CraftedRequest:
+    """The request that is issued for so many of the tasks."""
     request, slot = each.request, each.slot
     reason = (
         f"asks {request.p} × {format_duration(request.tr)} for {tasks} of "

@@ -6,11 +6,12 @@ import math
 
 import msgspec
 
+from adaptor.crafting.nodes.occupying import holding
+from adaptor.crafting.nodes.schedule import OVERRUN, NodeSchedule, has_numba, is_long, node_schedule
+from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState
-
-OVERRUN = 60.0
-"""Seconds that a job beyond its time limit is assumed to go on: schedulers end jobs by the minute."""
+from adaptor.resources import Need
 
 
 class PlannedQueue(QueueState, frozen=True, kw_only=True):
@@ -32,19 +33,76 @@ class Schedule(msgspec.Struct, frozen=True):
     """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
 
 
-def availability(queue: QueueState) -> Profile:
-    """The availability profile from `queue.now` on (see `schedule`)."""
-    return schedule(queue).profile
+class Availability:
+    """What the jobs of a queue leave free: planned once, then asked for each unit of requests."""
+
+    def __init__(self, queue: QueueState, nodes: NodeSchedule | None = None) -> None:
+        """`nodes`: the plan of the queue's nodes; None: it is made here, where they are known."""
+        self._queue = queue
+        self.nodes = node_schedule(_plannable(queue)) if nodes is None and queue.nodes else nodes
+        """The plan of the nodes; None: they are not known."""
+        self._profiles: dict[Need | None, Profile] = {}
+
+    def profile(self, unit: Need | None = None) -> Profile:
+        """The availability profile from the queue's `now` on, in processors. Copy it before you change it.
+
+        Args:
+            unit: what a request is made of (`unit.on_nodes`). Where the nodes are known, the profile is of
+                the processors on which whole units fit; None: of single processors.
+        """
+        if unit not in self._profiles:
+            self._profiles[unit] = self._profile(unit)
+        return self._profiles[unit]
+
+    def beside(self, job: PendingJob, start: float) -> Availability:
+        """What is left beside one job more, which holds its parts from `start` on (epoch seconds)."""
+        queue = msgspec.structs.replace(self._queue, pending=(*self._queue.pending, job))
+        if self.nodes is None:
+            return Availability(queue)
+        return Availability(queue, holding(self.nodes, job.parts, start, start + job.tr))
+
+    def _profile(self, unit: Need | None) -> Profile:
+        if self.nodes is None:
+            return schedule(self._queue).profile
+        return slot_profile(self.nodes, unit or Need(chunks=1, processors=1), self._queue.now)
+
+
+def _plannable(queue: QueueState) -> QueueState:
+    """Where no compiled loops are installed, the jobs of a long queue start as their processors alone say.
+
+    They then hold what fits of them at that time; to plan them on the nodes one by one would take minutes.
+    """
+    if has_numba() or not is_long(queue):
+        return queue
+    starts = schedule(msgspec.structs.replace(queue, nodes=())).starts
+    startable = (job for job in queue.pending if starts[job.id] < math.inf)
+    pending = tuple(msgspec.structs.replace(job, planned_start=starts[job.id]) for job in startable)
+    return msgspec.structs.replace(queue, pending=pending)
+
+
+def availability(queue: QueueState, unit: Need | None = None) -> Profile:
+    """The availability profile for one unit of requests (see `Availability`)."""
+    return Availability(queue).profile(unit)
 
 
 def schedule(queue: QueueState) -> Schedule:
-    """Plan the queue by conservative backfilling (De Rose §2): a job gets the first hole it fits.
+    """Plan the queue by conservative backfilling (De Rose §2), counted in processors.
+
+    A job gets the first hole that it fits.
 
     Running jobs hold their processors until their time limit. Pending jobs with a start planned by the
     scheduler hold theirs from that start on (from now on if it is past); where such plans need more
     processors than the site has, none are free. The other jobs follow in queue order, each as early as
     possible without delaying an earlier one. A job larger than the site gets no start.
     """
+    profile, starts, later = fixed(queue)
+    _backfill(profile, later, starts)
+    return Schedule(profile, starts)
+
+
+def fixed(queue: QueueState) -> tuple[Profile, dict[str, float], list[PendingJob]]:
+    """What `schedule` does not choose: the profile beside what runs and what the scheduler has planned, the
+    starts that it has planned, and the other jobs in queue order."""
     now = queue.now
     holds = [(now, job.end if job.end > now else now + OVERRUN, job.processors) for job in queue.running]
     starts: dict[str, float] = {}
@@ -52,9 +110,7 @@ def schedule(queue: QueueState) -> Schedule:
         if job.planned_start is not None:
             starts[job.id] = max(job.planned_start, now)
             holds.append((starts[job.id], starts[job.id] + job.tr, job.processors))
-    profile = _beside(queue, holds)
-    _backfill(profile, [job for job in queue.pending if job.planned_start is None], starts)
-    return Schedule(profile, starts)
+    return _beside(queue, holds), starts, [job for job in queue.pending if job.planned_start is None]
 
 
 def _beside(queue: QueueState, holds: list[tuple[float, float, int]]) -> Profile:
@@ -84,7 +140,5 @@ def _backfill(profile: Profile, jobs: list[PendingJob], starts: dict[str, float]
     reached: dict[tuple[int, float], float] = {}
     for job in jobs:
         shape = (job.processors, job.tr)
-        start = profile.earliest_start(job.processors, job.tr, reached.get(shape, -math.inf))
+        start = profile.place(job.processors, job.tr, reached.get(shape, -math.inf))
         reached[shape] = starts[job.id] = start
-        if start < math.inf:
-            profile.take(start, job.tr, job.processors)

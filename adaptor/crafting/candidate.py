@@ -12,6 +12,8 @@ from adaptor.model import FreeSlot, Request
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """A possible request in a free slot."""
 
+    work: Work
+    """For which it is made."""
     slot: FreeSlot
     request: Request
     slots: int
@@ -61,6 +63,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
         tr = self.shape.tr_for(rounds, self.shape.longest_tr(slot.duration))
         finished = min(self.remaining, slots * rounds)
         return Candidate(
+            work=self,
             slot=slot,
             request=Request(p, tr),
             slots=slots,

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.shape import TINY, rounds_within, task_slots
+from adaptor.crafting.placing import gpu_slots
+from adaptor.crafting.shape import TINY, rounds_within
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
+from adaptor.crafting.unit import RequestUnit, unit_of
 from adaptor.model import PilotState
 
 
@@ -40,72 +42,96 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
     pilots (in order of issue) can hold every waiting task at once. That does not depend on the number
     of rounds, so a small change of an estimate withdraws no pilot.
     """
+    scene = _Scene(views, groups)
     return PilotCoverage(
-        uncovered=_Assignment(views, groups).run(math.inf).waiting,
-        needless=_Assignment(views, groups).run(1).untouched,
+        uncovered=_Assignment(scene).run(math.inf).waiting,
+        needless=_Assignment(scene).run(1).untouched,
     )
 
 
-class _Assignment:
-    """One pass over the pilots, running ones first, then the others in order of issue."""
+class _Scene:
+    """What both passes over the pilots look at."""
 
     def __init__(self, views: Mapping[str, PlanningView], groups: Sequence[TaskGroup]) -> None:
-        self._pilots = [(name, view, pilot) for name, view in views.items() for pilot in view.pilots]
-        self._groups = groups
-        self._demands = {name: [group.at.get(name) for group in groups] for name in views}
+        self.demands = {name: [group.at.get(name) for group in groups] for name in views}
+        self._units = {name: _units(views[name], demands) for name, demands in self.demands.items()}
+        self.totals = [max(1, group.waiting) for group in groups]
+        self.waiting = [group.waiting for group in groups]
+        pilots = [
+            (name, view, pilot)
+            for name, view in views.items()
+            for pilot in view.pilots
+            if pilot.state.in_system
+        ]
+        self.pilots = [
+            (name, view, pilot, self._slots(name, pilot))
+            for name, view, pilot in sorted(pilots, key=lambda each: (_waits(each[2]), each[2].id))
+        ]
+        """Running ones first, then the others in order of issue; with their slots by group."""
+
+    def _slots(self, site: str, pilot: PilotView) -> list[float]:
+        """By group: tasks that run in the pilot at the same time, on the workers that are still connected."""
+        there = pilot.processors if pilot.state is PilotState.RUNNING else None
+        processors = pilot.request.p if there is None else there
+        return [
+            slots_in(pilot, processors, demand, unit) if demand and unit else 0
+            for demand, unit in zip(self.demands[site], self._units[site], strict=True)
+        ]
+
+
+class _Assignment:
+    """One pass over the pilots."""
+
+    def __init__(self, scene: _Scene) -> None:
+        self._scene = scene
         self._held = {
             name: [demand.running if demand else 0 for demand in demands]
-            for name, demands in self._demands.items()
+            for name, demands in scene.demands.items()
         }
-        self.waiting = [group.waiting for group in groups]
+        self.waiting = scene.waiting.copy()
         self.untouched: list[int] = []
 
     def run(self, most_rounds: float) -> _Assignment:
         """Assign at most `most_rounds` tasks to each slot."""
-        for name, view, pilot in sorted(self._pilots, key=lambda each: (_waits(each[2]), each[2].id)):
+        for name, view, pilot, slots in self._scene.pilots:
             if pilot.state is PilotState.RUNNING:
-                self._run(name, view, pilot, most_rounds)
-            elif pilot.state.in_system and not self._queue(name, view.rules, pilot, most_rounds):
+                self._run(name, view, pilot, slots, most_rounds)
+            elif not self._queue(name, view.rules, pilot, slots, most_rounds):
                 self.untouched.append(pilot.id)
         return self
 
-    def _run(self, site: str, view: PlanningView, pilot: PilotView, most_rounds: float) -> None:
-        seconds = max(0.0, _time_left(pilot, view.now))
-        slots = self._slots(site, view.rules, pilot)
-        left = [seconds / demand.runtime if demand else 0.0 for demand in self._demands[site]]
+    def _run(
+        self, site: str, view: PlanningView, pilot: PilotView, slots: list[float], most_rounds: float
+    ) -> None:
+        seconds = max(0.0, time_left(pilot, view.now))
+        left = [seconds / demand.runtime if demand else 0.0 for demand in self._scene.demands[site]]
         idle = self._fill(1.0, self._held[site], slots)
         soon = [min(most_rounds, math.floor(each)) for each in left]
         self._fill(idle, self.waiting, _times(slots, soon))
         later = [max(0, min(most_rounds, math.ceil(each)) - 1) for each in left]
         self._fill(1.0 - idle, self.waiting, _times(slots, later))
 
-    def _queue(self, site: str, rules: SiteRules, pilot: PilotView, most_rounds: float) -> bool:
+    def _queue(
+        self, site: str, rules: SiteRules, pilot: PilotView, slots: list[float], most_rounds: float
+    ) -> bool:
         """Assign tasks to a queued pilot; True if it got any."""
         rounds = [
             min(most_rounds, max(1, rounds_within(pilot.request.tr, demand.runtime, rules.pad)))
             if demand and holds(pilot, demand)
             else 0
-            for demand in self._demands[site]
+            for demand in self._scene.demands[site]
         ]
-        return self._fill(1.0, self.waiting, _times(self._slots(site, rules, pilot), rounds)) < 1.0
-
-    def _slots(self, site: str, rules: SiteRules, pilot: PilotView) -> list[float]:
-        """By group: tasks that run in the pilot at the same time, on the workers that are still connected."""
-        there = pilot.processors if pilot.state is PilotState.RUNNING else None
-        processors = pilot.request.p if there is None else there
-        return [
-            task_slots(processors, demand.processors_per_task, rules.granularity)
-            if demand and demand.bag == pilot.bag
-            else 0
-            for demand in self._demands[site]
-        ]
+        return self._fill(1.0, self.waiting, _times(slots, rounds)) < 1.0
 
     def _fill(self, share: float, open_tasks: list[int], capacities: list[float]) -> float:
         """Assign open tasks to the free share of a pilot; returns the share that stays free.
 
         `capacities`: by group, the tasks that the whole pilot could hold.
         """
-        for index in sorted(range(len(capacities)), key=self._uncovered_share, reverse=True):
+        order: Sequence[int] = range(len(capacities))
+        if len(order) > 1:
+            order = sorted(order, key=self._uncovered_share, reverse=True)
+        for index in order:
             taken = math.floor(min(open_tasks[index], share * capacities[index] + TINY))
             if taken:
                 open_tasks[index] -= taken
@@ -113,7 +139,37 @@ class _Assignment:
         return share
 
     def _uncovered_share(self, index: int) -> float:
-        return self.waiting[index] / max(1, self._groups[index].waiting)
+        return self.waiting[index] / self._scene.totals[index]
+
+
+def _units(view: PlanningView, demands: Sequence[Demand | None]) -> list[RequestUnit | None]:
+    return [None if demand is None else unit_of(view.rules, view.queue, demand.task) for demand in demands]
+
+
+def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUnit) -> int:
+    """Tasks of a demand that run at the same time on so many processors of a pilot.
+
+    A pilot has the memory and the GPUs of the tasks that it was made for; one with GPUs is kept for tasks
+    that need them. Tasks larger than those in one dimension fit into what its workers have been seen to have.
+    """
+    if pilot.bag != demand.bag:
+        return 0
+    slots, task = unit.slots(processors), demand.task
+    made_for = pilot.shape and pilot.shape[0]
+    if made_for is not None and pilot.rooms and task.nodes == 1 and not made_for.covers(task):
+        slots = min(slots, sum(room.slots(task) for room in pilot.rooms))
+    if made_for is None:
+        return 0 if task.gpus or task.nodes > 1 else slots
+    tasks = processors // made_for.processors
+    if bool(task.gpus) != bool(made_for.gpus) or task.gpu_type not in ("", made_for.gpu_type):
+        return 0
+    if task.nodes > 1 and made_for != task:
+        return 0
+    if task.gpus:
+        slots = min(slots, gpu_slots(made_for.gpus_for(tasks), task))
+    if task.memory and made_for.memory:
+        slots = min(slots, made_for.memory * tasks // task.memory)
+    return slots
 
 
 def holds(pilot: PilotView, demand: Demand) -> bool:
@@ -129,7 +185,8 @@ def _waits(pilot: PilotView) -> bool:
     return pilot.state is not PilotState.RUNNING
 
 
-def _time_left(pilot: PilotView, now: float) -> float:
+def time_left(pilot: PilotView, now: float) -> float:
+    """Seconds until a running pilot ends at the latest."""
     if pilot.ends is not None:
         return pilot.ends - now
     return (now if pilot.started is None else pilot.started) + pilot.request.tr - now

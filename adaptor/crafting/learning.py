@@ -111,6 +111,11 @@ class RuntimeLearner:
         self._cut[task] = max(ran, before)
         self._not_enough = max(self._not_enough, ran)
 
+    @property
+    def knows(self) -> bool:
+        """True if a task has finished, or was cut: the estimate is no longer the initial one."""
+        return self._finished > 0 or self._not_enough > 0
+
     def forget(self, task: int) -> None:
         """Forget the cuts of a task that will not run again, unless nothing else is known of the bag."""
         ran = self._cut.pop(task, 0.0)
@@ -132,6 +137,10 @@ class RuntimeLearner:
     def estimate_of(self, task: int) -> float:
         """The estimated runtime of one task, its own cuts included."""
         return max(self.estimate, self.needed_by(task))
+
+    def possible(self, runtime: float) -> float:
+        """A runtime as far as a request can hold it, seconds."""
+        return self._within(runtime)
 
     def needed_by(self, task: int) -> float:
         """The least runtime that follows from the task's own cuts alone."""

@@ -15,6 +15,8 @@ def optimize(chosen: list[Candidate], work: Work) -> list[Candidate]:
     will be issued with fewer processors" (§4.3.1). The paper says no more. Here the requests with the
     least throughput lose processors first. Then every tr is cut to the instant at which all remaining
     tasks are finished, if each free slot gets the next task at once. A request without a task is dropped.
+
+    Candidates may be of several partitions: each is cut as its own `work` says.
     """
     return _less_time(_fewer_processors(chosen, work), work)
 
@@ -27,8 +29,8 @@ def _fewer_processors(chosen: list[Candidate], work: Work) -> list[Candidate]:
         if excess >= each.slots:
             excess -= each.slots
         elif excess > 0:
-            p = work.shape.processors_for(each.slots - excess)
-            kept.append(work.shaped(each.slot, p, each.rounds))
+            p = each.work.shape.processors_for(each.slots - excess)
+            kept.append(each.work.shaped(each.slot, p, each.rounds))
             excess = 0
         else:
             kept.append(each)
@@ -39,7 +41,7 @@ def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
     """Keep only the rounds needed to finish all remaining tasks at the earliest possible instant."""
     if sum(each.tasks for each in chosen) <= work.remaining:
         return chosen
-    finish = _finish_of_all(chosen, work)
+    finish = finish_of(chosen, work)
     rounds = [_rounds_until(finish, each, work) for each in chosen]
     surplus = sum(each.slots * count for each, count in zip(chosen, rounds, strict=True)) - work.remaining
     for index in sorted(range(len(chosen)), key=lambda index: chosen[index].merit):
@@ -47,13 +49,13 @@ def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
             rounds[index] -= 1
             surplus -= chosen[index].slots
     return [
-        work.shaped(each.slot, each.request.p, count)
+        each.work.shaped(each.slot, each.request.p, count)
         for each, count in zip(chosen, rounds, strict=True)
         if count
     ]
 
 
-def _finish_of_all(chosen: list[Candidate], work: Work) -> float:
+def finish_of(chosen: list[Candidate], work: Work) -> float:
     """The first instant at which the chosen requests have finished the remaining tasks, by bisection."""
     early, late = work.now, max(_end_of_round(each, each.rounds, work) for each in chosen)
     while late - early > 1e-3:

@@ -8,46 +8,108 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.coverage import coverage, holds
+from adaptor.crafting.choosing import Craft, Wanted, craft_among, craft_in, one_by_one
+from adaptor.crafting.coverage import coverage, holds, slots_in
 from adaptor.crafting.multisite.site_status import SitePart
-from adaptor.crafting.refusal import everything_covered, limit_reached, no_answer, nothing_possible
-from adaptor.crafting.shape import task_slots
+from adaptor.crafting.places import places_of
+from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer, too_short
 from adaptor.crafting.situation import (
-    CraftingSituation,
     Decision,
     Demand,
     Heuristic,
     Issue,
     PilotView,
     PlanningView,
-    SiteRules,
     Withdraw,
     Withhold,
 )
+from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
-from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
-from adaptor.units import counted, format_duration
+from adaptor.crafting.unit import unit_of
+from adaptor.model import PilotState, QueueState
+from adaptor.units import counted
 
-HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive}
-"""The heuristics by their names in a site's configuration."""
+HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive, "rollout": adaptive}
+"""The heuristics by their names in a site's configuration; what rollout cannot do yet, adaptive does."""
+
+AMONG: dict[str, Craft] = {"static": one_by_one, "adaptive": spread, "rollout": spread}
+"""How each goes about several partitions."""
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
-    """The decisions for a site: withdrawals first, then requests in order of urgency.
+    """The decisions for a site, within its rules whatever the heuristic wants.
 
-    The step issues requests for the waiting tasks that no pilot in the system covers (see `coverage`). If
-    several sites serve the same bags, `part` names this site's part of those tasks, by demand (see
-    `adaptor.crafting.multisite`). The three limits always hold; a pilot that this step withdraws still
-    counts. If tasks wait and the step issues no request for them, a `Withhold` says why.
+    If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
+    `adaptor.crafting.multisite`). The three limits always hold, and max_submissions; a pilot that this step
+    withdraws still counts. If tasks wait and the step neither issues nor withdraws a request for them, a
+    `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
+    """
+    return within_rules(view, _planned(view, part))
+
+
+def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decision]:
+    """Decisions without those that the rules of a site do not allow.
+
+    No request is withdrawn for a better one where the site forbids it, or where the better one could not be
+    sent; and no more requests are sent than max_pending_requests and max_submissions leave.
+    """
+    left = view.rules.limits.max_pending_requests - sum(pilot.state.in_system for pilot in view.pilots)
+    if view.submissions_left is not None:
+        left = min(left, view.submissions_left)
+    kept: list[Decision] = []
+    dropped = 0
+    for decision in wanted:
+        match decision:
+            case Withdraw(recraft=True) if not view.rules.may_withdraw or view.submissions_left == 0:
+                continue
+            case Issue(crafted) if left <= 0:
+                dropped += crafted.tasks
+                continue
+            case Issue():
+                left -= 1
+        kept.append(decision)
+    if dropped and view.submissions_left == 0:
+        kept.append(Withhold(hour_used_up(view, dropped)))
+    return kept
+
+
+def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
+    """By rollout where it is wanted and knows the demand, else by one of the paper's heuristics."""
+    if view.heuristic == "rollout" and view.queue is not None and _waits(view):
+        from adaptor.crafting.rollout.step import by_rollout, why_not_by_rollout  # numpy and numba
+
+        why_not = "several sites share the tasks" if part is not None else why_not_by_rollout(view)
+        if not why_not:
+            return by_rollout(view, view.queue)
+        return [_told(each, why_not) for each in _by_coverage(view, part)]
+    return _by_coverage(view, part)
+
+
+def _waits(view: PlanningView) -> bool:
+    return any(demand.waiting for demand in view.demands)
+
+
+def _told(decision: Decision, why_not: str) -> Decision:
+    """What `adaptive` decides in the place of rollout, and why it does."""
+    if not isinstance(decision, Issue):
+        return decision
+    reason = f"{decision.crafted.reason}; by adaptive, since {why_not}"
+    return Issue(msgspec.structs.replace(decision.crafted, reason=reason), decision.demand)
+
+
+def _by_coverage(view: PlanningView, part: SitePart | None) -> list[Decision]:
+    """Withdrawals first, then the requests that one heuristic crafts, in order of urgency.
+
+    They are for the waiting tasks that no pilot in the system covers (see `coverage`).
     """
     cover = part or coverage(view)
     decisions: list[Decision] = [*_withdrawals(view, cover.needless)]
     if part is not None:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
-    if not any(demand.waiting for demand in view.demands):
+    if not _waits(view):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
@@ -58,6 +120,10 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
     allowed = view.rules.limits.max_pending_requests - in_system
     if allowed <= 0:
         return [*decisions, Withhold(limit_reached(view, sum(uncovered)))]
+    if view.submissions_left is not None:
+        if view.submissions_left <= 0:
+            return [*decisions, Withhold(hour_used_up(view, sum(uncovered)))]
+        allowed = min(allowed, view.submissions_left)
     return [*decisions, *_requests(view, view.queue, uncovered, allowed)]
 
 
@@ -84,14 +150,10 @@ def _why_needless(view: PlanningView, pilot: PilotView) -> str:
         return f"no task waits ({sum(demand.running for demand in served)} running)"
     long_enough = [demand for demand in demands if holds(pilot, demand)]
     if not long_enough:
-        shortest = min(demand.shortest for demand in demands)
-        return (
-            f"{format_duration(pilot.request.tr)} is too short for every waiting task: "
-            f"the shortest needs {format_duration(shortest)}"
-        )
-    fitting = [demand for demand in long_enough if _has_slot(view.rules, pilot, demand)]
+        return too_short(pilot, demands)
+    fitting = [demand for demand in long_enough if _has_slot(view, pilot, demand)]
     if not fitting:
-        narrowest = min(demand.processors_per_task for demand in long_enough)
+        narrowest = min(demand.task.processors for demand in long_enough)
         return (
             f"{counted(pilot.request.p, 'processor')} cannot run any waiting task: "
             f"the narrowest needs {narrowest}"
@@ -101,104 +163,53 @@ def _why_needless(view: PlanningView, pilot: PilotView) -> str:
     return f"the {counted(waiting, 'waiting task')} already {fit} in idle slots and earlier pilots"
 
 
-def _has_slot(rules: SiteRules, pilot: PilotView, demand: Demand) -> bool:
-    return task_slots(pilot.request.p, demand.processors_per_task, rules.granularity) > 0
+def _has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
+    unit = unit_of(view.rules, view.queue, demand.task)
+    return slots_in(pilot, pilot.request.p, demand, unit) > 0
 
 
 def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
-    """Craft requests for each demand in turn, the largest uncovered share first.
+    """Craft requests for each demand in turn: by priority, then the largest uncovered share first.
 
-    Each demand gets an equal part of the requests that are still allowed, so every demand gets its first
-    request before another one gets its second. Requests that one demand leaves go to the next. The queue
-    of each demand contains the requests crafted before it.
+    Each demand of a priority gets an equal part of the requests that are still allowed, so every one of
+    them gets its first request before another one gets its second. Requests that one demand leaves go to
+    the next. The queue of each demand contains the requests crafted before it, in whatever partition.
     """
     decisions: list[Decision] = []
     urgent = sorted(
         (index for index, tasks in enumerate(uncovered) if tasks),
-        key=lambda index: -uncovered[index] / view.demands[index].waiting,
+        key=lambda index: (
+            -view.demands[index].priority,
+            -uncovered[index] / view.demands[index].waiting,
+        ),
     )
-    queue = _with_submitting(queue, view.pilots)
+    heuristic = HEURISTICS[view.heuristic]
+    places = places_of(view, queue)
     for turn, index in enumerate(urgent):
-        part = math.ceil(allowed / (len(urgent) - turn))
-        situation = _situation(view, queue, view.demands[index], uncovered[index], part)
-        crafted = _within(HEURISTICS[view.heuristic](situation), view.demands[index])
-        if crafted:
-            decisions += [Issue(each, view.demands[index]) for each in crafted]
+        priority = view.demands[index].priority
+        peers = sum(view.demands[other].priority == priority for other in urgent[turn:])
+        part = math.ceil(allowed / peers)
+        wanted = Wanted(
+            demand=view.demands[index],
+            remaining=uncovered[index],
+            allowed=part,
+            limit=view.rules.limits.max_pending_requests,
+            heuristic=heuristic,
+        )
+        if len(view.rules.limits.partitions) > 1:
+            made = craft_among(places, wanted, _shut(view, queue, wanted.demand), AMONG[view.heuristic])
         else:
-            decisions.append(Withhold(view.demands[index].why_most or nothing_possible(situation)))
-        allowed -= len(crafted)
-        queue = _with_crafted(queue, crafted)
+            made = craft_in(places, wanted)
+        if made.crafted:
+            decisions += [Issue(each, wanted.demand) for each in made.crafted]
+        else:
+            decisions.append(Withhold(wanted.demand.why_most or made.reason))
+        allowed -= len(made.crafted)
+        places = made.places
     return decisions
 
 
-def _within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:
-    """The first requests whose sum of processors is within `demand.most`."""
-    if demand.most is None:
-        return crafted
-    kept: list[CraftedRequest] = []
-    left = demand.most
-    for each in crafted:
-        left -= each.request.p
-        if left < 0:
-            break
-        kept.append(msgspec.structs.replace(each, reason=f"{each.reason}; {demand.why_most}"))
-    return kept
-
-
-def _rules(view: PlanningView, demand: Demand) -> SiteRules:
-    """The site's rules with the demand's own bounds on p and tr."""
-    limits = view.rules.limits
-    if demand.most is not None:
-        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
-    if demand.longest is not None:
-        limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
-    return msgspec.structs.replace(view.rules, limits=limits, least_tr=demand.whole or 0)
-
-
-def _situation(
-    view: PlanningView, queue: QueueState, demand: Demand, remaining: int, part: int
-) -> CraftingSituation:
-    return CraftingSituation(
-        queue=queue,
-        rules=_rules(view, demand),
-        in_system=view.rules.limits.max_pending_requests - part,
-        remaining_tasks=remaining,
-        runtime=demand.runtime,
-        processors_per_task=demand.processors_per_task,
-        memory_per_task=demand.memory_per_task,
-    )
-
-
-def _with_submitting(queue: QueueState, pilots: Iterable[PilotView]) -> QueueState:
-    """The queue plus the requests that are being submitted, which the scheduler may not show yet.
-
-    If the scheduler shows one already, it counts twice: planning may then miss a free slot, but never
-    requests the same slot twice.
-    """
-    return _with_pending(
-        queue,
-        [
-            PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr)
-            for pilot in pilots
-            if pilot.state is PilotState.SUBMITTING
-        ],
-    )
-
-
-def _with_crafted(queue: QueueState, crafted: list[CraftedRequest]) -> QueueState:
-    return _with_pending(
-        queue,
-        [
-            PendingJob(
-                f"request {len(queue.pending) + index}",
-                each.request.p,
-                each.request.tr,
-                each.predicted_start,
-            )
-            for index, each in enumerate(crafted)
-        ],
-    )
-
-
-def _with_pending(queue: QueueState, jobs: list[PendingJob]) -> QueueState:
-    return msgspec.structs.replace(queue, pending=(*queue.pending, *jobs))
+def _shut(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str, str]:
+    """The partitions that get no request for these tasks now, and why."""
+    failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
+    return {**failed, **queue.closed}

@@ -85,6 +85,20 @@ class Profile:
 
     def earliest_start(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
         """The first time at which `processors` are free for `duration` seconds; `math.inf`: never."""
+        return self._first_hole(processors, duration, not_before)[2]
+
+    def place(self, processors: int, duration: float, not_before: float = -math.inf) -> float:
+        """`take` them from the earliest start on, and return it; `math.inf`: there is none.
+
+        A queue is planned by little else, so it is done in one walk over the steps.
+        """
+        first, index, begin = self._first_hole(processors, duration, not_before)
+        if begin < math.inf:
+            self._occupy(first, index, begin, begin + duration, processors)
+        return begin
+
+    def _first_hole(self, processors: int, duration: float, not_before: float) -> tuple[int, int, float]:
+        """The step in which the first such hole begins, the first beyond it, and its begin or `math.inf`."""
         times, free = self._times, self._free
         count = len(times)
         index = max(0, bisect_right(times, not_before) - 1)
@@ -92,14 +106,14 @@ class Profile:
             if free[index] < processors:
                 index += 1
                 continue
-            begin = max(times[index], not_before)
+            first, begin = index, max(times[index], not_before)
             end = begin + duration
             index += 1
             while index < count and times[index] < end and free[index] >= processors:
                 index += 1
             if index == count or times[index] >= end:
-                return begin
-        return math.inf
+                return first, index, begin
+        return count, count, math.inf
 
     def take(self, start: float, duration: float, processors: int) -> None:
         """Occupy processors during [start, start + duration).
@@ -132,6 +146,24 @@ class Profile:
                 open_slots.append((begin, free))
         slots.sort(key=lambda slot: (slot.start, -slot.processors))
         return slots
+
+    def _occupy(self, first: int, last: int, begin: float, end: float, processors: int) -> None:
+        """Take processors of [begin, end), which begins in step `first` and does not reach step `last`."""
+        times, free = self._times, self._free
+        if begin >= end or not processors:
+            return
+        if not math.isinf(end) and (last == len(times) or times[last] != end):
+            times.insert(last, end)
+            free.insert(last, free[last - 1])
+        if times[first] != begin:
+            first += 1
+            last += 1
+            times.insert(first, begin)
+            free.insert(first, free[first - 1])
+        for index in range(first, last):
+            free[index] -= processors
+        self._join(last)
+        self._join(first)
 
     def _change(self, start: float, end: float, delta: int) -> None:
         start = max(start, self._times[0])

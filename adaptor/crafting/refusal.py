@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import CraftingSituation, PilotView, PlanningView
+from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
 from adaptor.model import PilotState
-from adaptor.units import counted, format_duration
+from adaptor.units import counted, format_clock, format_duration
 
 
 def no_answer(view: PlanningView) -> str:
@@ -30,6 +32,15 @@ def limit_reached(view: PlanningView, uncovered: int) -> str:
     )
 
 
+def hour_used_up(view: PlanningView, uncovered: int) -> str:
+    """The bound on submissions in an hour, from when they go on, and what the user can do."""
+    return (
+        f"max_submissions is {view.rules.max_submissions} an hour and used up: {uncovered} of "
+        f"{counted(_waiting(view), 'waiting task')} wait for a request until "
+        f"{format_clock(view.next_submission)}; raise max_submissions if the site allows more"
+    )
+
+
 def limit_used_up(view: PlanningView) -> str:
     limit = view.rules.limits.max_pending_requests
     return f"max_pending_requests is {limit} and used up ({listed(view.pilots)})"
@@ -40,33 +51,38 @@ def nothing_possible(situation: CraftingSituation) -> str:
     shape = RequestShape.of(situation)
     tasks = counted(situation.remaining_tasks, "task")
     if situation.allowed_requests == 0:
-        limit = situation.rules.limits.max_pending_requests
-        return (
-            f"max_pending_requests is {limit} and other tasks got the requests that were left: "
-            f"no request for {tasks} until a pilot ends"
-        )
+        return none_left(situation.rules.limits.max_pending_requests, situation.remaining_tasks)
     if shape.widest == 0:
         return f"no request can run {tasks}: {_too_wide(shape)}"
+    width = counted(shape.unit.processors, "processor")
     least = format_duration(shape.tr_for(1, shape.rules.limits.max_tr))
     return (
-        f"the queue leaves no free slot of {counted(shape.unit, 'processor')} for {least}, the least that "
+        f"the queue leaves no free slot of {width} for {least}, the least that "
         f"a task needs: no request for {tasks} until such a slot opens"
+    )
+
+
+def none_left(limit: int, tasks: int) -> str:
+    """Why there is no request for so many tasks, where others got all that the limit allows."""
+    return (
+        f"max_pending_requests is {limit} and other tasks got the requests that were left: "
+        f"no request for {counted(tasks, 'task')} until a pilot ends"
     )
 
 
 def _too_wide(shape: RequestShape) -> str:
     """What a task needs, what the site or its limits give, and what the user can do."""
     node = shape.rules.granularity
-    task_exceeds_node = shape.processors_per_task > node > 1
+    task_exceeds_node = shape.task.processors > node > 1
     if task_exceeds_node:
-        need = counted(shape.processors_per_task, "processor")
+        need = counted(shape.task.processors, "processor")
         return f"each needs {need} on one node, but a node has {node}; submit with --cpus {node} or less"
-    need = counted(shape.unit, "processor")
-    request_exceeds_task = shape.unit > shape.processors_per_task
+    need = counted(shape.unit.processors, "processor")
+    request_exceeds_task = shape.unit.processors > shape.task.processors
     if request_exceeds_task:
         need += f" (whole nodes of {node})"
     limit = shape.rules.limits.max_proc
-    if shape.unit > limit:
+    if shape.unit.processors > limit:
         advice = "raise max_proc" if request_exceeds_task else "raise max_proc or submit with fewer --cpus"
         return f"each needs {need}, but max_proc is {limit}; {advice}"
     return f"each needs {need}, but the site has {shape.site_processors} in service; choose another site"
@@ -74,6 +90,15 @@ def _too_wide(shape: RequestShape) -> str:
 
 def _waiting(view: PlanningView) -> int:
     return sum(demand.waiting for demand in view.demands)
+
+
+def too_short(pilot: PilotView, demands: Iterable[Demand]) -> str:
+    """Why a queued pilot can run no waiting task of these."""
+    shortest = min(demand.shortest for demand in demands)
+    return (
+        f"{format_duration(pilot.request.tr)} is too short for every waiting task: "
+        f"the shortest needs {format_duration(shortest)}"
+    )
 
 
 def listed(pilots: tuple[PilotView, ...]) -> str:

@@ -8,19 +8,13 @@ import msgspec
 
 from adaptor.crafting.placing import placeable
 from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
+from adaptor.crafting.unit import RequestUnit, on_nodes, unit_of
 from adaptor.model import QueueState
+from adaptor.resources import Need, TaskSize
 from adaptor.units import round_down, round_up
 
 TINY = 1e-6
 """Differences in seconds or shares below this are rounding errors."""
-
-
-def task_slots(processors: int, processors_per_task: int, granularity: int = 1) -> int:
-    """Tasks that run at the same time on `processors`; a task never spans two nodes."""
-    if processors_per_task >= granularity:
-        return processors // processors_per_task
-    nodes, rest = divmod(processors, granularity)
-    return nodes * (granularity // processors_per_task) + rest // processors_per_task
 
 
 def rounds_within(seconds: float, runtime: float, pad: float) -> int:
@@ -34,7 +28,10 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
     rules: SiteRules
     site_processors: int
     """On which such tasks can run at the same time (`placeable`)."""
-    processors_per_task: int
+    task: TaskSize
+    unit: RequestUnit
+    chunk: Need | None
+    """What a unit asks of the nodes; None: these are not known."""
     runtime: float
 
     @classmethod
@@ -46,40 +43,34 @@ class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
         cls, rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation
     ) -> RequestShape:
         """`queue` is None where the size of the site is not known yet."""
+        unit = unit_of(rules, queue, demand.task)
         return cls(
             rules=rules,
-            site_processors=placeable(queue, demand.processors_per_task, demand.memory_per_task)
-            if queue
-            else 0,
-            processors_per_task=demand.processors_per_task,
+            site_processors=placeable(queue, demand.task) if queue else 0,
+            task=demand.task,
+            unit=unit,
+            chunk=on_nodes(unit, rules, queue, demand.task) if queue and queue.nodes else None,
             runtime=demand.runtime,
         )
 
     @property
-    def unit(self) -> int:
-        """p is a multiple of it: whole nodes where the site allocates whole nodes, else whole tasks."""
-        if self.processors_per_task <= self.rules.granularity:
-            return self.rules.granularity
-        return math.lcm(self.processors_per_task, self.rules.granularity)
-
-    @property
     def widest(self) -> int:
         """The largest possible p; 0 if no task fits."""
-        if self.processors_per_task > self.rules.granularity > 1:
+        if self.task.nodes == 1 and self.task.processors > self.rules.granularity > 1:
             return 0  # a task runs on one node
         return self.fit(min(self.rules.limits.max_proc, self.site_processors))
 
     def fit(self, processors: int) -> int:
         """The largest valid p up to `processors`."""
-        return processors // self.unit * self.unit
+        return processors // self.unit.processors * self.unit.processors
 
     def slots(self, processors: int) -> int:
         """Tasks that run at the same time in a request of p = `processors`."""
-        return task_slots(processors, self.processors_per_task, self.rules.granularity)
+        return self.unit.slots(processors)
 
     def processors_for(self, tasks: int) -> int:
         """The least p on which `tasks` run at the same time, regardless of the limits."""
-        return math.ceil(tasks / self.slots(self.unit)) * self.unit
+        return math.ceil(tasks / self.unit.tasks) * self.unit.processors
 
     def rounds(self, tr: float) -> int:
         """Tasks that each slot of a request can run one after another in tr seconds."""

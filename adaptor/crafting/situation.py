@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
+from adaptor.crafting.availability import Availability
+from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
+from adaptor.resources import Need, Room, TaskSize
 
 
 class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,6 +28,10 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """`tr` is not less where the free slot lasts so long."""
     granularity: int = 1
     """`p` is a multiple of it: the processors per node where the site allocates whole nodes."""
+    max_submissions: int | None = None
+    """Requests that may be sent in any hour; None: no bound."""
+    may_withdraw: bool = True
+    """Whether a queued request may be withdrawn in order to make a better one."""
 
     @property
     def longest_task(self) -> float:
@@ -41,9 +50,13 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
     """Waiting tasks that no request in the system covers."""
     runtime: float
     """The estimated task runtime in seconds (§4.3.1)."""
-    processors_per_task: int = 1
-    memory_per_task: int | None = None
-    """Bytes; None: not counted."""
+    task: TaskSize = TaskSize()
+    free: Availability | None = None
+    """What the queue leaves free, where it was planned before."""
+
+    def profile(self, unit: Need | None) -> Profile:
+        """The availability profile of the queue for such units. Copy it before you change it."""
+        return (self.free or Availability(self.queue)).profile(unit)
 
     @property
     def allowed_requests(self) -> int:
@@ -53,12 +66,41 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
+class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the runtimes of some tasks, in seconds."""
+
+    finished: int = 0
+    mean: float = 0.0
+    """Of the finished tasks."""
+    longest: float = 0.0
+    """Of the finished tasks."""
+    not_enough: float = 0.0
+    """The longest time after which a task was still unfinished, when its pilot ended."""
+    mean_start: float | None = None
+    """Of those that run now, in epoch seconds; None: none does, or it is not known."""
+    first_start: float | None = None
+    """The earliest of these starts."""
+    told: float | None = None
+    """What their user says that a task takes; None: nothing."""
+
+
+TaskShape = tuple[TaskSize, int | None]
+"""The size of a task, and its bag if that has its own pilots."""
+
+ShapeAt = tuple[TaskShape, str]
+"""A shape of task, and the partition in which requests for such tasks go; empty: the site has only one."""
+
+
 class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """A pilot in the system, as the planner sees it. Times are epoch seconds."""
 
     id: int
     state: PilotState
     request: Request
+    job: str | None = None
+    """The scheduler's id; None while it is not known."""
+    leaving: str = ""
+    """Why it was told to end; empty: it was not."""
     started: float | None = None
     """Epoch seconds; None while it is queued."""
     ends: float | None = None
@@ -71,17 +113,18 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted start when the request was crafted; None: the heuristic ignores the queue."""
     bag: int | None = None
     """The only bag that it serves; None: all bags that share pilots."""
-
-
-TaskShape = tuple[int, int | None, int | None]
-"""Processors and memory of a task, and its bag if that has its own pilots."""
+    shape: TaskShape | None = None
+    """Of the tasks that it was made for; None: not known."""
+    partition: str = ""
+    """Of its site, by name; empty: the site has only one."""
+    rooms: tuple[Room, ...] = ()
+    """Of its workers that take tasks, as they are when nothing runs there; empty: not known."""
 
 
 class Demand(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks of one shape (processors and memory per task) that a site may run."""
+    """The tasks of one size that a site may run."""
 
-    processors_per_task: int = 1
-    memory_per_task: int | None = None
+    task: TaskSize = TaskSize()
     waiting: int = 0
     """Tasks without a worker."""
     running: int = 0
@@ -101,13 +144,19 @@ class Demand(msgspec.Struct, frozen=True, kw_only=True):
     whole: int | None = None
     """Seconds for which each request is made at least where its slot lasts so long; `most` then takes account
     of all pilots in the system. None: it does not."""
+    together: int | None = None
+    """The most of these tasks that may run at the same time, wherever they run; None: all of them."""
+    priority: int = 0
+    """Demands with a larger one get their requests first."""
     longest: int | None = None
     """The longest request to make now (seconds), beside max_tr: work after a deadline has no use."""
+    times: TaskTimes = TaskTimes()
+    """What is known of their runtimes."""
 
     @property
     def shape(self) -> TaskShape:
         """What tells the demands of a site apart."""
-        return self.processors_per_task, self.memory_per_task, self.bag
+        return self.task, self.bag
 
 
 class TaskGroup(msgspec.Struct, frozen=True):
@@ -130,6 +179,16 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     pilots: tuple[PilotView, ...] = ()
     """The pilots in the system."""
     demands: tuple[Demand, ...] = ()
+    avoided: Mapping[ShapeAt, str] = {}
+    """Partitions in which no request for such tasks is made now, after failures, and why."""
+    submissions_left: int | None = None
+    """Requests that may still be sent now (`SiteRules.max_submissions`); None: no bound."""
+    next_submission: float = 0.0
+    """When the next request may be sent, if none is left (epoch seconds)."""
+    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
+    """How late requests start here."""
+    jobs: RunShares = msgspec.field(default_factory=RunShares)
+    """Which shares of their time limits local jobs run."""
 
 
 class Issue(msgspec.Struct, frozen=True):
@@ -144,6 +203,8 @@ class Withdraw(msgspec.Struct, frozen=True):
 
     pilot: int
     reason: str
+    recraft: bool = False
+    """Whether something waits for it, and it is withdrawn in order to make a better request."""
 
 
 class Withhold(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from adaptor.simulation.outside_jobs import OutsideJob, OutsideJobs, doubled
 
 Policy = Literal["conservative", "easy"]
 
-_POLICIES: dict[Policy, int] = {"conservative": k.CONSERVATIVE, "easy": k.EASY}
+POLICIES: dict[Policy, int] = {"conservative": k.CONSERVATIVE, "easy": k.EASY}
 
 
 class Simulation:
@@ -32,8 +32,8 @@ class Simulation:
     """
 
     def __init__(self, jobs: Jobs, processors: int, policy: Policy) -> None:
-        if policy not in _POLICIES:
-            raise ValueError(f"{policy!r} is no scheduling policy; there are {', '.join(_POLICIES)}")
+        if policy not in POLICIES:
+            raise ValueError(f"{policy!r} is no scheduling policy; there are {', '.join(POLICIES)}")
         if processors < 1:
             raise ValueError(f"a cluster of {processors} processors runs nothing")
         check_jobs(jobs, processors)
@@ -46,7 +46,7 @@ class Simulation:
         self._starts = np.full(len(jobs), -1, np.int64)
         self._outside = OutsideJobs(len(jobs))
         self._scalars = np.zeros(k.SCALARS, np.int64)
-        self._scalars[[k.POLICY, k.HI, k.NEXT_START]] = _POLICIES[policy], 1, k.NEVER
+        self._scalars[[k.POLICY, k.HI, k.NEXT_START]] = POLICIES[policy], 1, k.NEVER
         for begin in (k.LEFT_BEGIN, k.LEFT_TAIL):
             self._scalars[begin : begin + k.WIDTHS] = k.NEVER
         self._profile = np.zeros((2, 256), np.int64)
@@ -182,12 +182,13 @@ class Simulation:
         """Raises KeyError: no such job from outside."""
         return self._outside.job(job)
 
-    def starts(self) -> Array:
-        """The starts of all jobs of the trace, -1 for those that have not."""
-        starts: Array = self._starts.copy()
-        starts[self._scalars[k.NEXT_JOB] :] = -1
-        if self._parent is not None:
-            starts[: self._first_own] = self._parent.starts()[: self._first_own]
+    def starts(self, first: int = 0) -> Array:
+        """The starts of the jobs of the trace from this one on, -1 for those that have not started."""
+        starts: Array = self._starts[first:].copy()
+        starts[max(0, int(self._scalars[k.NEXT_JOB]) - first) :] = -1
+        if self._parent is not None and first < self._first_own:
+            others = self._first_own - first
+            starts[:others] = self._parent.starts(first)[:others]
         return starts
 
     def profile(self) -> tuple[Array, Array]:

@@ -15,10 +15,10 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.state import SiteTerms
-from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.execution import Served
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
+from adaptor.simulation.pilot_requests import Cluster, slots_of
 from adaptor.simulation.worker import Attempt, PilotPlace
 from adaptor.simulation.workers import Event, SimulatedWorkers, TaskEnded, WorkerLeft
 
@@ -27,12 +27,16 @@ _BAG = 1
 _HEARTBEAT = 5.0
 """Seconds between two reports of a worker, at most; none is needed where messages take no time."""
 
+_UNLIMITED = 1 << 62
+"""Bytes of a pilot for tasks whose memory is not counted."""
+
 
 class CoreExecution:
     """An `Execution` that asks the broker of the daemon."""
 
-    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Simulation) -> None:
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         self._runtimes = runtimes.tolist()
+        self._terms, self._cluster = terms, cluster
         self.broker = Broker({SITE: site_terms(terms)})
         workers = terms.workers
         self._workers = SimulatedWorkers(
@@ -40,7 +44,15 @@ class CoreExecution:
             idle_timeout={SITE: workers.idle_timeout},
             heartbeat=_HEARTBEAT + 2 * workers.latency if workers.latency else math.inf,
         )
-        spec = BagSpec(name="", cwd="", output="", environment={}, replicas=workers.replicas)
+        spec = BagSpec(
+            name="",
+            cwd="",
+            output="",
+            environment={},
+            replicas=workers.replicas,
+            cpus=terms.task.processors,
+            memory=terms.task.memory,
+        )
         self._bag = Bag(_BAG, spec, len(runtimes))
         self._bag.fill()
         self._workers.add_bag(self._bag, self._behaviour, cluster.now)
@@ -63,9 +75,11 @@ class CoreExecution:
         return self.broker.demands(SITE)
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:
-        self._workers.start(
-            PilotPlace(pilot=pilot, site=SITE, processors=processors, deadline=deadline), started
+        memory = slots_of(self._cluster, self._terms, processors) * (self._terms.task.memory or 0)
+        place = PilotPlace(
+            pilot=pilot, site=SITE, processors=processors, deadline=deadline, memory=memory or _UNLIMITED
         )
+        self._workers.start(place, started)
         self._take_in(self._workers.advance(started))
 
     def end_pilot(self, pilot: int, now: int) -> Served:
@@ -99,7 +113,7 @@ class CoreExecution:
             match event:
                 case AttemptEnd(outcome=AttemptOutcome.DONE, key=key, pilot=int(pilot)):
                     self._done[pilot] += 1
-                    self._work[pilot] += self._runtimes[key.task]
+                    self._work[pilot] += self._runtimes[key.task] * self._terms.task.processors
                 case TaskEnded():
                     self.last_end = max(self.last_end, math.ceil(event.at))
                     if event.state is TaskState.FAILED:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import msgspec
 
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Issue, PilotView, PlanningView, Withdraw, Withhold
-from adaptor.model import PilotState, Request
+from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, Withdraw, Withhold
+from adaptor.crafting.submissions import Submissions
+from adaptor.model import PilotState, QueueState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.errors import ReplayError
@@ -16,14 +19,22 @@ from adaptor.simulation.execution import Execution, Served
 from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
 from adaptor.simulation.kernel_execution import KernelExecution
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.queue_view import planned_queue
+from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for, submit
+from adaptor.simulation.queue_view import queue_state
 
-MakeExecution = Callable[[Array, GridTerms, Simulation], Execution]
+MakeExecution = Callable[[Array, GridTerms, Cluster], Execution]
 """The workers of a bag with these runtimes, on these terms, submitted now to this cluster."""
+
+Planner = Callable[[PlanningView], list[Decision]]
+"""The planning step: `plan`, or somebody who asks it and takes notes."""
 
 
 def run_grid_job(
-    cluster: Simulation, runtimes: Array, terms: GridTerms, make: MakeExecution | None = None
+    cluster: Cluster,
+    runtimes: Array,
+    terms: GridTerms,
+    make: MakeExecution | None = None,
+    planner: Planner = plan,
 ) -> GridResult:
     """Run a bag of tasks that is submitted now, to its last task; the cluster's clock moves on.
 
@@ -36,13 +47,15 @@ def run_grid_job(
         runtimes: int64, whole seconds of each task, in the order in which they are handed out.
         make: who runs the tasks; None: the compiled kernel where it knows all that the terms ask for, and
             the scheduling core (`CoreExecution`) elsewhere.
+        planner: who decides.
 
     Raises:
-        ReplayError: a task fits into no request, or no request is possible.
+        ReplayError: a task fits into no request or on no node, or no request is possible.
     """
+    check_place(cluster, terms)
     check_grid_job(runtimes, terms, cluster.processors)
-    make = make or (KernelExecution if terms.workers.compiled else CoreExecution)
-    return _Driver(cluster, runtimes, terms, make).run()
+    make = make or (KernelExecution if terms.compiled else CoreExecution)
+    return _Driver(cluster, runtimes, terms, make, planner).run()
 
 
 class _Pilot:
@@ -53,13 +66,20 @@ class _Pilot:
     def __init__(self, request: GridRequest) -> None:
         self.request = request
         self.running = False
-        self.view = PilotView(id=request.job, state=PilotState.QUEUED, request=Request(request.p, request.tr))
+        self.view = PilotView(
+            id=request.job,
+            job=str(request.job),
+            state=PilotState.QUEUED,
+            request=Request(request.p, request.tr),
+            submitted=float(request.submitted),
+        )
 
     def start(self, at: int) -> None:
         self.request = msgspec.structs.replace(self.request, started=at)
         self.running = True
         self.view = PilotView(
             id=self.view.id,
+            job=self.view.job,
             state=PilotState.RUNNING,
             request=self.view.request,
             started=float(at),
@@ -69,17 +89,23 @@ class _Pilot:
 
 
 class _Driver:
-    def __init__(self, cluster: Simulation, runtimes: Array, terms: GridTerms, make: MakeExecution) -> None:
+    def __init__(
+        self, cluster: Cluster, runtimes: Array, terms: GridTerms, make: MakeExecution, planner: Planner
+    ) -> None:
         self._cluster, self._terms = cluster, terms
         self._submitted = cluster.now
         self._runtimes = runtimes
         self._width = min(terms.rules.limits.max_proc, cluster.processors)
         self._asks_for_all = terms.static_maximum and terms.heuristic == "static"
+        self._planner = planner
         self._execution = make(runtimes, terms, cluster)
         self._pilots: dict[int, _Pilot] = {}
         self._ended: list[GridRequest] = []
         self._withheld = ""
+        self._history = terms.history or RunShares()
+        self._submissions = Submissions(terms.rules.max_submissions)
         self._changes = cluster.changes
+        self._looked = cluster.now
 
     def run(self) -> GridResult:
         self._act(wanted=True)
@@ -90,19 +116,33 @@ class _Driver:
             submitted=self._submitted,
             turnaround=self._execution.last_end - self._submitted,
             requests=tuple(sorted(self._ended, key=lambda request: request.job)),
-            work=int(self._runtimes.sum() - self._runtimes[failed].sum()),
+            work=int(self._runtimes.sum() - self._runtimes[failed].sum()) * self._terms.task.processors,
             failed=len(failed),
         )
 
     def _advance(self) -> bool:
         """Go on to the next second in which something happens to a pilot or is learned.
 
-        Returns whether the estimated runtime has changed.
+        Returns whether the estimated runtime has changed, or a request may be sent again.
         """
-        if not self._pilots:
+        again = self._again()
+        if not self._pilots and again == NEVER:
             raise ReplayError(f"no request is made for the waiting tasks: {self._withheld}")
-        self._cluster.advance_to_change(min(self._execution.ahead(), NEVER - 1))
-        return self._execution.settle(self._cluster.now)
+        self._cluster.advance_to_change(min(self._execution.ahead(), again, self._next_look(), NEVER - 1))
+        learned = self._execution.settle(self._cluster.now)
+        return learned or self._cluster.now >= min(again, self._next_look())
+
+    def _again(self) -> int:
+        """When the submissions of an hour that are used up go on; NEVER: they are not."""
+        allowance = self._submissions.allowance(self._cluster.now)
+        return NEVER if allowance.left != 0 else math.ceil(allowance.again)
+
+    def _next_look(self) -> int:
+        """When to look at the queue again though nothing has happened to a pilot."""
+        if self._terms.heuristic != "rollout":
+            return NEVER
+        age = self._looked - self._submitted
+        return self._looked + max(60, age // 32)
 
     def _act(self, *, wanted: bool) -> None:
         """Decide if wanted, and again until nothing more happens in this second."""
@@ -146,10 +186,11 @@ class _Driver:
 
     def _decide(self) -> bool:
         """Ask the planner and do as it says; whether a request was taken back."""
+        self._looked = self._cluster.now
         if not self._can_act():
             return False
         withdrawn = False
-        for decision in plan(self._view()):
+        for decision in self._planner(self._view()):
             match decision:
                 case Issue():
                     self._issue(decision)
@@ -169,7 +210,8 @@ class _Driver:
     def _issue(self, decision: Issue) -> None:
         crafted = decision.crafted
         p = self._width if self._asks_for_all else crafted.request.p
-        job = self._cluster.submit(p, crafted.request.tr)
+        job = submit(self._cluster, self._terms.rules, self._terms.task, Request(p, crafted.request.tr))
+        self._submissions.note(self._cluster.now)
         self._pilots[job] = _Pilot(
             GridRequest(
                 job=job,
@@ -181,10 +223,19 @@ class _Driver:
             )
         )
 
+    def _queue(self) -> QueueState:
+        if self._terms.heuristic == "rollout" and isinstance(self._cluster, Simulation):
+            return queue_state(self._cluster)
+        return queue_for(self._cluster, self._terms)
+
     def _view(self) -> PlanningView:
+        allowance = self._submissions.allowance(self._cluster.now)
         return PlanningView(
+            submissions_left=allowance.left,
+            next_submission=allowance.again,
+            jobs=self._history,
             now=float(self._cluster.now),
-            queue=planned_queue(self._cluster),
+            queue=self._queue(),
             rules=self._terms.rules,
             heuristic=self._terms.heuristic,
             pilots=tuple(pilot.view for pilot in self._pilots.values()),

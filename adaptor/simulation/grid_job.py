@@ -6,11 +6,13 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import SiteRules
+from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.kernels import Array
 
-HeuristicName = Literal["static", "adaptive"]
+HeuristicName = Literal["static", "adaptive", "rollout"]
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compiled(self) -> bool:
-        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
+        """Whether the compiled kernel knows such workers."""
         return not (self.latency or self.reserve or self.replicas)
 
 
@@ -48,9 +50,21 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated runtime before any task has finished (De Rose §4.4)."""
     growth_factor: int = 2
     """The "integer factor" of §4.3.1, for which the paper gives no number."""
+    task: TaskSize = TaskSize()
+    """Processors and memory of each task."""
+    sees_nodes: bool = True
+    """Whether the planner sees the nodes of the cluster, where it has any; else it counts processors."""
     static_maximum: bool = False
     """Whether static asks for max_proc processors always, as §4.4 says of its requests on CTC, and not for
     the share of the tasks that Algorithm 1 says."""
+
+    history: RunShares | None = None
+    """What was learned of the local jobs before; None: nothing."""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
+        return self.workers.compiled and self.task == TaskSize()
 
     @property
     def possible(self) -> float:
@@ -99,6 +113,16 @@ class GridResult(msgspec.Struct, frozen=True, kw_only=True):
         """Processor-seconds that the requests held."""
         return sum(request.held for request in self.requests)
 
+    def holes(self, within: int) -> tuple[int, int]:
+        """Requests made for a free slot that was there at once, and those of them that started in time.
+
+        Args:
+            within: seconds that the start may be late.
+        """
+        made = [each for each in self.requests if each.predicted_start == each.submitted]
+        late = [each.started - each.submitted for each in made if each.started is not None]
+        return len(made), sum(seconds <= within for seconds in late)
+
     @property
     def wasted(self) -> int:
         """Processor-seconds that were held and in which no task ran that finished there."""
@@ -116,6 +140,11 @@ def check_grid_job(runtimes: Array, terms: GridTerms, processors: int) -> None:
         raise ReplayError("a grid job needs a task, and each task at least a second")
     if min(limits.max_proc, processors, limits.max_pending_requests) < 1 or limits.max_tr < 1:
         raise ReplayError(f"no request is possible: the limits are {limits}, the machine has {processors}")
+    if terms.task.processors > min(limits.max_proc, processors):
+        raise ReplayError(
+            f"a task of {terms.task.processors} processors fits into no request: max_proc is"
+            f" {limits.max_proc}, the machine has {processors}; submit with fewer --cpus"
+        )
     longest = int(runtimes.max())
     if longest > terms.possible:
         raise ReplayError(

@@ -24,6 +24,8 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     estimate: Seconds
     """What the scheduler knows: the time limit."""
     processors: Counts
+    memory: Counts | None = None
+    """Bytes for each processor, 0 where that is not known; None: the trace says nothing of it."""
 
     @classmethod
     def none(cls) -> Jobs:
@@ -39,6 +41,17 @@ class Jobs(msgspec.Struct, frozen=True, eq=False, kw_only=True):
         """Processor-seconds that the jobs use."""
         # As floating point: exact for any real trace, and without overflow for an absurd one.
         return int(np.dot(self.run.astype(np.float64), self.processors.astype(np.float64)))
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Jobs:
+        """Those that are marked."""
+        return Jobs(
+            number=self.number[chosen],
+            submit=self.submit[chosen],
+            run=self.run[chosen],
+            estimate=self.estimate[chosen],
+            processors=self.processors[chosen],
+            memory=None if self.memory is None else self.memory[chosen],
+        )
 
     def stretched(self, factor: float) -> Jobs:
         """With their interarrival times multiplied: below 1 the load is higher (De Rose 2008, §4.4)."""

@@ -7,27 +7,30 @@ import math
 import numpy as np
 
 from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, TaskTimes
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation import task_kernels as k
-from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.execution import Served
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import NEVER, Array
+from adaptor.simulation.pilot_requests import Cluster
 
 
 class KernelExecution:
     """An `Execution` without reserve, latency and replicas; one processor per task."""
 
-    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Simulation) -> None:
+    def __init__(self, runtimes: Array, terms: GridTerms, cluster: Cluster) -> None:
         """`runtimes` are whole seconds.
 
         Raises:
-            ReplayError: the terms ask for what the kernel does not know (`WorkerTerms.compiled`).
+            ReplayError: the terms ask for what the kernel does not know (`GridTerms.compiled`).
         """
-        if not terms.workers.compiled:
-            raise ReplayError("the compiled kernel knows workers without reserve, latency and replicas only")
+        if not terms.compiled:
+            raise ReplayError(
+                "the compiled kernel knows tasks of one processor, and workers without reserve, latency and"
+                " replicas only"
+            )
         tasks, width = len(runtimes), min(terms.rules.limits.max_proc, cluster.processors)
         self.failed: list[int] = []
         self._total, self._done = tasks, 0
@@ -75,7 +78,21 @@ class KernelExecution:
                 running=sum(pilot[k.BUSY] for pilot in self._rows()),
                 runtime=max(estimates),
                 shortest=min(estimates),
+                times=self._times(),
             ),
+        )
+
+    def _times(self) -> TaskTimes:
+        known = self._learner.learned
+        rows = self._tasks[: len(self._ids)]
+        started = self._starts[: len(self._ids)][rows >= 0]
+        return TaskTimes(
+            finished=known.finished,
+            mean=self._learner.mean or 0.0,
+            longest=known.longest,
+            not_enough=known.not_enough,
+            mean_start=float(started.mean()) if len(started) else None,
+            first_start=float(started.min()) if len(started) else None,
         )
 
     def add_pilot(self, pilot: int, processors: int, started: int, deadline: int) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import GridResult, GridTerms
-from adaptor.simulation.jobs import Jobs, Seconds
+from adaptor.simulation.jobs import Seconds
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.yardstick import Yardstick
 
 
@@ -30,6 +30,8 @@ class WhatIf(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A bag by one heuristic."""
 
     heuristic: str
+    sees_nodes: bool
+    """See `GridTerms`."""
     result: GridResult
     bound: int
     waits: LocalWaits
@@ -37,16 +39,12 @@ class WhatIf(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """Of the trace's jobs, with the bag."""
 
 
-def what_if(
-    jobs: Jobs, processors: int, policy: Policy, at: int, runtimes: Array, every: list[GridTerms]
-) -> list[WhatIf]:
-    """The bag, submitted at the end of second `at`, on each of these terms.
+def what_if(base: Cluster, at: int, runtimes: Array, every: list[GridTerms]) -> list[WhatIf]:
+    """The bag, submitted at the end of second `at`, on each of these terms; the cluster's clock moves on.
 
     Raises:
         ReplayError: the bag can never be finished.
-        TraceError: the jobs do not fit the machine.
     """
-    base = Simulation(jobs, processors, policy)
     base.advance(at)
     yardstick = Yardstick(base)
     alone = base.fork()
@@ -56,7 +54,7 @@ def what_if(
 
 
 def _one(
-    base: Simulation, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: GridTerms
+    base: Cluster, yardstick: Yardstick, untouched: Seconds, runtimes: Array, terms: GridTerms
 ) -> WhatIf:
     limits = terms.rules.limits
     most = min(base.processors, limits.max_pending_requests * limits.max_proc)
@@ -66,14 +64,15 @@ def _one(
     starts = cluster.starts()
     return WhatIf(
         heuristic=terms.heuristic,
+        sees_nodes=terms.sees_nodes,
         result=result,
-        bound=yardstick.bound(runtimes, most),
+        bound=yardstick.bound(runtimes, most, terms.task.processors),
         waits=_waits(base, untouched, starts),
         starts=starts,
     )
 
 
-def _waits(base: Simulation, without: Seconds, with_us: Seconds) -> LocalWaits:
+def _waits(base: Cluster, without: Seconds, with_us: Seconds) -> LocalWaits:
     later = (base.starts() < 0).nonzero()[0]
     submit, without, with_us = base.jobs.submit[later], without[later], with_us[later]
     delay = with_us - without

@@ -125,7 +125,7 @@ class SimulatedWorker:
         )
 
     def accept(self, grant: Grant, bag: BagContext) -> None:
-        self._slots.add(HeldTask(Lease(grant.key, "", grant.needs), bag))
+        self._slots.add(HeldTask(Lease(grant.key, "", grant.needs, task=grant.task), bag))
 
     def start(self, now: float, behaviour: Callable[[AttemptKey], Attempt]) -> list[Started]:
         """Start what fits and has the time; returns what was started."""

@@ -84,7 +84,7 @@ class SimulatedWorkers:
         """A bag comes; `behaviour` says what each attempt of its tasks does."""
         spec = bag.spec
         self._behaviours[bag.id] = behaviour
-        self._contexts[bag.id] = BagContext(bag.id, spec.cwd, spec.output, {}, spec.cpus, spec.memory)
+        self._contexts[bag.id] = BagContext(bag.id, spec.cwd, spec.output, {}, bag.task)
         self.broker.add_bag(bag, now)
         self._changed = True
         self._answer(now)
@@ -252,7 +252,7 @@ class SimulatedWorkers:
         """Pass on what the broker orders, and note what it has changed."""
         changes, drafts = self.broker.drain()
         self._note(changes, now)
-        if changes.end_a_bag:
+        if changes.at_rest:
             for site in self.broker.state.sites:
                 self.broker.send_home(site)
             drafts = _merged(drafts, self.broker.drain()[1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from adaptor.simulation import kernels as k
-from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.kernels import Array
+from adaptor.simulation.pilot_requests import Cluster
 
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Quantiles of the runtimes at which whole tasks are counted."""
@@ -18,7 +18,9 @@ class Yardstick:
     The bound holds for every sequence of requests, also of one who knows all runtimes and everything
     that local users will submit. It is the largest of three; T is the instant, P the processors of the
     cluster, C at most P what the limits allow us at once (`max_pending_requests × max_proc`). All that
-    is assumed: a task runs without a break on one processor, and jobs that run are not preempted.
+    is assumed: a task runs without a break on one processor, and jobs that run are not preempted. Where
+    tasks take w processors each, at most ⌊A(t) / w⌋ run at the same time: that stands in for A(t), and the
+    work of the bag for its processor-seconds. Nodes only take possibilities away.
 
     Only local jobs that are in the system at T count. Later ones start behind our requests where those
     were made before, and who knows the future can always have made them, so nothing is known of them.
@@ -37,7 +39,7 @@ class Yardstick:
        is ours. Under EASY nothing is promised that we could not delay, except by what runs: no third.
     """
 
-    def __init__(self, cluster: Simulation) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.now = cluster.now
         self._processors = cluster.processors
         running = cluster.running_rows()
@@ -50,16 +52,20 @@ class Yardstick:
             holds.append((reserved + cluster.jobs.run[waiting[:, k.W_JOB]], reserved, waiting[:, k.W_NEED]))
         self._promised = [np.concatenate(column) for column in zip(*holds, strict=True)]
 
-    def bound(self, runtimes: Array, most: int) -> int:
+    def bound(self, runtimes: Array, most: int, each: int = 1) -> int:
         """Seconds from now that a bag needs at least, with at most so many processors at once.
+
+        Args:
+            each: processors of a task.
 
         The cluster must not have had a job from outside; runtimes are whole seconds, at least one task.
         """
         since, free = self._capacity(most)
+        free = free // each
         work = int(runtimes.sum())
         return max(
             _until_area(since, free, work),
-            self._until_promises(work),
+            self._until_promises(work * each),
             *(_until_tasks(since, free, level, count) for level, count in _levels(runtimes)),
         )
 

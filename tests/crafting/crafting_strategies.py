@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+from adaptor.resources import TaskSize
 
 HORIZON = 60
 """Seconds after which drawn profiles change no more."""
@@ -76,5 +77,5 @@ def situations(draw: st.DrawFn, planned: bool = False) -> CraftingSituation:
         in_system=draw(st.integers(0, site.limits.max_pending_requests)),
         remaining_tasks=draw(st.integers(0, 60)),
         runtime=draw(st.floats(0.1, 40)),
-        processors_per_task=draw(st.integers(1, 4)),
+        task=TaskSize(processors=draw(st.integers(1, 4))),
     )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import Limits, PilotState, QueueState, Request
+from adaptor.resources import TaskSize
 
 from .crafting_strategies import queues, rules
 
@@ -16,7 +17,7 @@ RULES = SiteRules(
 
 
 def tasks(waiting: int, running: int = 0, runtime: float = 60.0, cpus: int = 1) -> Demand:
-    return Demand(waiting=waiting, running=running, runtime=runtime, processors_per_task=cpus)
+    return Demand(waiting=waiting, running=running, runtime=runtime, task=TaskSize(processors=cpus))
 
 
 def queued(id: int, p: int, tr: int = 3600) -> PilotView:
@@ -43,7 +44,7 @@ def site(
 
 
 @st.composite
-def views(draw: st.DrawFn) -> PlanningView:
+def views(draw: st.DrawFn, heuristics: tuple[str, ...] = ("static", "adaptive")) -> PlanningView:
     site_rules, queue = draw(rules()), draw(queues(planned=True))
     limits, states = site_rules.limits, [PilotState.SUBMITTING, PilotState.QUEUED, PilotState.RUNNING]
     pilots = []
@@ -58,14 +59,14 @@ def views(draw: st.DrawFn) -> PlanningView:
             )
         pilots.append(pilot)
     demand = st.builds(
-        Demand, processors_per_task=st.integers(1, 4), waiting=st.integers(0, 30),
+        Demand, task=st.builds(TaskSize, processors=st.integers(1, 4)), waiting=st.integers(0, 30),
         running=st.integers(0, 8), runtime=st.floats(0.5, 40),
     )  # fmt: skip
     return PlanningView(
         now=queue.now,
         queue=draw(st.one_of(st.just(queue), st.none())) if draw(st.integers(0, 5)) == 0 else queue,
         rules=site_rules,
-        heuristic=draw(st.sampled_from(["static", "adaptive"])),
+        heuristic=draw(st.sampled_from(heuristics)),
         pilots=tuple(pilots),
         demands=tuple(draw(st.lists(demand, max_size=3))),
     )

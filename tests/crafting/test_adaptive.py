@@ -13,6 +13,7 @@ from adaptor.crafting.availability import availability, schedule
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
 from adaptor.units import round_up
 from tests.examples import examples
 
@@ -34,7 +35,7 @@ def situation(
         in_system=0,
         remaining_tasks=tasks,
         runtime=runtime,
-        processors_per_task=per_task,
+        task=TaskSize(processors=per_task),
     )  # fmt: skip
 
 
@@ -218,7 +219,7 @@ def test_the_limits_and_the_rules_hold(given: CraftingSituation) -> None:
     assert len(crafted) <= given.allowed_requests
     for each in crafted:
         assert 0 < each.request.p <= min(rules.limits.max_proc, given.queue.processors)
-        assert each.request.p % shape.unit == 0
+        assert each.request.p % shape.unit.processors == 0
         assert each.request.p % rules.granularity == 0
         assert 0 < each.request.tr <= rules.limits.max_tr
         assert each.request.tr % rules.time_resolution == 0 or each.request.tr == rules.limits.max_tr
@@ -236,4 +237,4 @@ def test_all_tasks_are_provided_for_unless_a_limit_or_the_queue_forbids(given: C
         left = availability(inserted(given.queue, crafted))
         tr = shape.tr_for(1, given.rules.limits.max_tr)
         least = round_up(tr, given.rules.time_resolution) + given.rules.slot_margin
-        assert not shape.widest or left.earliest_start(shape.unit, least) == math.inf
+        assert not shape.widest or left.earliest_start(shape.unit.processors, least) == math.inf

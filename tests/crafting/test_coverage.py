@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from hypothesis import given
 
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.situation import PilotView, PlanningView, SiteRules
 from adaptor.model import Limits, PilotState, Request
+from adaptor.resources import Room, TaskSize
 
 from .planner_views import queued, running, site, tasks, views
 
@@ -133,7 +136,24 @@ def test_of_one_demand_each_further_pilot_covers_what_it_can(view: PlanningView)
         places = 0
         for pilot in alone.pilots:
             nodes, rest = divmod(pilot.request.p, view.rules.granularity)
-            per_node, wide = view.rules.granularity // demand.processors_per_task, demand.processors_per_task
+            per_node, wide = view.rules.granularity // demand.task.processors, demand.task.processors
             slots = nodes * per_node + rest // wide if per_node else pilot.request.p // wide
             places += slots * max(1, int((pilot.request.tr - view.rules.pad + 1e-6) / demand.runtime))
         assert uncovered(alone) == [max(0, demand.waiting - places)]
+
+
+@pytest.mark.parametrize(
+    ("rooms", "left"),
+    [
+        ((Room(1, 1 << 30),) * 4, 2),  # four nodes of which each has one processor for the pilot
+        ((Room(4, 4 << 30),), 1),
+        ((), 1),  # what its workers have is not known yet
+    ],
+)
+def test_larger_tasks_than_a_pilot_was_made_for_fit_as_its_workers_have_room(
+    rooms: tuple[Room, ...], left: int
+) -> None:
+    pilot = msgspec.structs.replace(
+        running(1, 4, left=100), shape=(TaskSize(processors=1), None), rooms=rooms
+    )
+    assert uncovered(site(tasks(2, cpus=4), pilots=(pilot,))) == [left]

@@ -8,73 +8,134 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.placing import placeable, why_no_node_holds
-from adaptor.model import NodeSize, QueueState
+from adaptor.model import QueueState
+from adaptor.resources import Node, TaskSize
+from tests.alike import alike
 
 GIB = 2**30
-SIZES = st.lists(
+NODES = st.lists(
     st.builds(
-        NodeSize,
-        st.integers(1, 4),
-        st.integers(1, 64),
-        st.one_of(st.none(), st.integers(1, 64).map(lambda number: number * GIB)),
+        Node,
+        name=st.uuids().map(str),
+        processors=st.integers(1, 64),
+        memory=st.one_of(st.none(), st.integers(1, 64).map(lambda number: number * GIB)),
+        gpus=st.sampled_from([(), (("a100", 4),), (("a100", 1), ("h100", 2)), (("", 2),)]),
     ),
     min_size=1,
-    max_size=3,
+    max_size=8,
 )
+
+
 MEMORY = st.one_of(st.none(), st.integers(1, 80).map(lambda n: n * GIB))
+TASKS = st.builds(
+    TaskSize,
+    processors=st.integers(1, 64),
+    memory=MEMORY,
+    gpus=st.sampled_from([0, 0, 0.25, 0.5, 1, 2]),
+    gpu_type=st.sampled_from(["", "a100", "v100"]),
+)
 
 
-def cluster(*sizes: NodeSize, in_service: int | None = None) -> QueueState:
-    processors = sum(size.count * size.processors for size in sizes) if in_service is None else in_service
-    return QueueState(now=0.0, processors=processors, nodes=sizes)
+def cluster(*nodes: Node, in_service: int | None = None) -> QueueState:
+    processors = sum(node.processors for node in nodes) if in_service is None else in_service
+    return QueueState(now=0.0, processors=processors, nodes=nodes)
+
+
+def size(processors: int, memory: int | None = None, gpus: float = 0, type: str = "") -> TaskSize:
+    return TaskSize(processors=processors, memory=memory, gpus=gpus, gpu_type=type)
 
 
 def test_three_processors_on_four_nodes_of_four() -> None:
-    assert placeable(cluster(NodeSize(4, 4)), 3, None) == 12
+    assert placeable(cluster(*alike(4, 4)), size(3)) == 12
 
 
 def test_memory_counts_as_processors_do() -> None:
-    assert placeable(cluster(NodeSize(4, 4, 4 * GIB)), 1, 2 * GIB) == 8
+    assert placeable(cluster(*alike(4, 4, 4 * GIB)), size(1, 2 * GIB)) == 8
 
 
 def test_nodes_out_of_service_hold_nothing_now() -> None:
-    assert placeable(cluster(NodeSize(4, 4), in_service=8), 1, None) == 8
+    assert placeable(cluster(*alike(4, 4), in_service=8), size(1)) == 8
 
 
 def test_where_no_node_is_known_all_processors_count() -> None:
-    assert placeable(QueueState(now=0.0, processors=16), 3, 100 * GIB) == 16
-    assert why_no_node_holds(QueueState(now=0.0, processors=16), 300, 100 * GIB) == ""
+    assert placeable(QueueState(now=0.0, processors=16), size(3, 100 * GIB)) == 16
+    assert why_no_node_holds(QueueState(now=0.0, processors=16), size(300, 100 * GIB)) == ""
 
 
 def test_the_reason_names_what_is_too_small_and_what_to_do() -> None:
-    small = cluster(NodeSize(4, 4, 16 * GIB), NodeSize(1, 8, 32 * GIB))
-    assert why_no_node_holds(small, 9, None) == (
+    small = cluster(*alike(4, 4, 16 * GIB), *alike(1, 8, 32 * GIB, name="wide"))
+    assert why_no_node_holds(small, size(9)) == (
         "each needs 9 processors on one node, and the largest node has 8; submit with fewer --cpus"
     )
-    assert why_no_node_holds(small, 1, 100 * GIB) == (
+    assert why_no_node_holds(small, size(1, 100 * GIB)) == (
         "each needs 100G on one node with 1 processor, and such a node has 32G; submit with less --mem"
     )
-    assert why_no_node_holds(small, 8, 32 * GIB) == ""
+    assert why_no_node_holds(small, size(8, 32 * GIB)) == ""
 
 
-@given(SIZES, st.integers(1, 64), MEMORY)
-def test_it_is_what_one_task_after_another_finds(
-    sizes: list[NodeSize], processors: int, memory: int | None
-) -> None:
-    nodes = [[size.processors, size.memory] for size in sizes for _ in range(size.count)]
+def test_tasks_share_a_gpu_but_never_span_two() -> None:
+    pair = cluster(*alike(1, 8, gpus=(("a100", 2),)))
+    assert placeable(pair, size(1, gpus=0.5)) == 4
+    assert placeable(pair, size(1, gpus=0.4)) == 4
+    assert placeable(pair, size(1, gpus=2)) == 1
+    assert placeable(pair, size(3, gpus=1)) == 6
+
+
+def test_the_reason_names_gpus_and_their_types() -> None:
+    site = cluster(*alike(2, 4, gpus=(("a100", 2),)), *alike(2, 64, name="cpu"))
+    assert why_no_node_holds(site, size(1, gpus=3)) == (
+        "each needs 3 GPUs on one node with 1 processor, and the most that such a node has is 2; "
+        "submit with fewer --gpus"
+    )
+    assert why_no_node_holds(site, size(1, gpus=1, type="h100")) == (
+        "each needs 1 h100 GPU on one node with 1 processor, and the site has a100"
+    )
+    assert why_no_node_holds(site, size(8, gpus=1)) == (
+        "each needs 1 GPU on one node with 8 processors, and no such node has any"
+    )
+    assert why_no_node_holds(cluster(*alike(1, 4)), size(1, gpus=1)) == (
+        "each needs 1 GPU on one node with 1 processor, and the site has no GPUs"
+    )
+
+
+def test_a_task_of_several_nodes_takes_whole_ones() -> None:
+    site = cluster(*alike(4, 4))
+    pair = TaskSize(processors=2, nodes=2)
+    assert placeable(site, pair) == 16
+    assert why_no_node_holds(site, pair) == ""
+    assert why_no_node_holds(site, TaskSize(processors=2, nodes=5)) == (
+        "each needs 5 nodes, and 4 of the site hold it; submit with fewer --nodes"
+    )
+
+
+@given(NODES, TASKS)
+def test_it_is_what_one_task_after_another_finds(nodes: list[Node], task: TaskSize) -> None:
+    free = [_Free(node) for node in nodes]
     placed = 0
-    for _ in itertools.takewhile(lambda _: _place(nodes, processors, memory), itertools.count()):
+    for _ in itertools.takewhile(lambda _: any(node.place(task) for node in free), itertools.count()):
         placed += 1
-    queue = cluster(*sizes)
-    assert placeable(queue, processors, memory) == placed * processors
-    assert bool(why_no_node_holds(queue, processors, memory)) == (placed == 0)
+    queue = cluster(*nodes)
+    assert placeable(queue, task) == placed * task.processors
+    assert bool(why_no_node_holds(queue, task)) == (placed == 0)
 
 
-def _place(nodes: list[list[int | None]], processors: int, memory: int | None) -> bool:
-    for node in nodes:
-        free, room = node
-        if (free or 0) >= processors and (room is None or (memory or 0) <= room):
-            node[0] = (free or 0) - processors
-            node[1] = None if room is None else room - (memory or 0)
-            return True
-    return False
+class _Free:
+    """What is left of a node, GPU by GPU."""
+
+    def __init__(self, node: Node) -> None:
+        self.processors, self.memory = node.processors, node.memory
+        self.gpus = [(type, 1.0) for type, count in node.gpus for _ in range(count)]
+
+    def place(self, task: TaskSize) -> bool:
+        suited = [place for place, gpu in enumerate(self.gpus) if task.gpu_type in ("", gpu[0])]
+        fitting = [place for place in suited if self.gpus[place][1] >= min(task.gpus, 1) - 1e-6]
+        if self.processors < task.processors or len(fitting) < task.whole_gpus:
+            return False
+        if self.memory is not None and self.memory < (task.memory or 0):
+            return False
+        self.processors -= task.processors
+        self.memory = None if self.memory is None else self.memory - (task.memory or 0)
+        for place in fitting[: task.whole_gpus]:
+            type, share = self.gpus[place]
+            self.gpus[place] = type, share - min(task.gpus, 1)
+        return True

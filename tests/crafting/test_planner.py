@@ -8,6 +8,7 @@ import pytest
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, SiteRules, Withdraw, Withhold
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.units import format_clock
 
 from .planner_views import RULES, queued, running, site, tasks
 
@@ -48,6 +49,20 @@ def test_pilots_in_every_state_of_the_system_count_towards_the_limit() -> None:
         "max_pending_requests is 3 and used up (pilot 1 running, pilot 2 queued, pilot 3 submitting): "
         "288 of 300 waiting tasks wait until a pilot ends; raise max_pending_requests if the site allows more"
     )
+
+
+def test_what_is_left_of_an_hour_bounds_the_requests_and_says_when_they_go_on() -> None:
+    rules = msgspec.structs.replace(RULES, max_submissions=60)
+    view = msgspec.structs.replace(site(tasks(300)), rules=rules, submissions_left=2)
+    assert len(requests(plan(view))) == 2
+    none = msgspec.structs.replace(view, submissions_left=0, next_submission=1000.0)
+    assert withheld(none) == (
+        "max_submissions is 60 an hour and used up: 300 of 300 waiting tasks wait for a request until "
+        f"{format_clock(1000.0)}; raise max_submissions if the site allows more"
+    )
+    pilot = queued(1, 2)
+    needless = plan(msgspec.structs.replace(none, demands=(tasks(300, cpus=4),), pilots=(pilot,)))
+    assert [type(each) for each in needless] == [Withdraw, Withhold], "needless ones still go"
 
 
 def test_a_withdrawn_pilot_still_counts_in_this_step() -> None:
@@ -145,12 +160,21 @@ def test_a_needless_pilot_counts_only_the_tasks_that_it_could_run() -> None:
 
 def test_every_demand_gets_its_first_request_before_another_gets_its_second() -> None:
     decisions = plan(site(tasks(300), tasks(2, cpus=4), tasks(20, cpus=2)))
-    assert [each.demand.processors_per_task for each in decisions if isinstance(each, Issue)] == [1, 4, 2]
+    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [1, 4, 2]
+
+
+def test_a_demand_with_a_higher_priority_gets_all_that_it_can_use_first() -> None:
+    urgent = msgspec.structs.replace(tasks(300, cpus=2), priority=1)
+    decisions = plan(site(tasks(300), urgent))
+    assert {each.demand.task.processors for each in decisions if isinstance(each, Issue)} == {2}
+    small = msgspec.structs.replace(tasks(1, cpus=2), priority=1)
+    decisions = plan(site(tasks(300), small))
+    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [2, 1, 1]
 
 
 def test_what_one_demand_leaves_goes_to_the_next() -> None:
     decisions = plan(site(tasks(1, cpus=4), tasks(300)))
-    assert [each.demand.processors_per_task for each in decisions if isinstance(each, Issue)] == [4, 1, 1]
+    assert [each.demand.task.processors for each in decisions if isinstance(each, Issue)] == [4, 1, 1]
 
 
 def test_the_demand_with_the_least_coverage_goes_first() -> None:
@@ -158,7 +182,7 @@ def test_the_demand_with_the_least_coverage_goes_first() -> None:
     pilots = (queued(1, 3, tr=630), queued(2, 3, tr=630))
     decisions = plan(site(tasks(300), tasks(2, cpus=4), pilots=pilots))
     assert isinstance(decisions[0], Issue)
-    assert decisions[0].demand.processors_per_task == 4
+    assert decisions[0].demand.task.processors == 4
     assert decisions[1:] == [
         Withhold(
             "max_pending_requests is 3 and other tasks got the requests that were left: "

@@ -30,7 +30,7 @@ def check(view: PlanningView) -> None:
     assert set(withdrawn) <= set(queued)
     assert len(set(withdrawn)) == len(withdrawn)
     if any(demand.waiting for demand in view.demands):
-        assert issued or any(isinstance(each, Withhold) for each in decisions)
+        assert issued or withdrawn or any(isinstance(each, Withhold) for each in decisions)
     else:
         assert not issued
         assert withdrawn == queued
@@ -40,6 +40,17 @@ def check(view: PlanningView) -> None:
 @given(views())
 def test_limits_and_reasons_hold(view: PlanningView) -> None:
     check(view)
+
+
+@examples(150)
+@given(views(heuristics=("rollout",)))
+def test_limits_and_reasons_hold_for_sets_of_requests(view: PlanningView) -> None:
+    check(view)
+    for _ in range(2 * view.rules.limits.max_pending_requests + 2):
+        if not any(isinstance(each, (Issue, Withdraw)) for each in plan(view)):
+            return
+        view = acted(view)
+    raise AssertionError(plan(view))
 
 
 def acted(view: PlanningView) -> PlanningView:
@@ -107,7 +118,7 @@ def fated(view: PlanningView, fates: list[str], waiting: int, seconds: int) -> P
     )
     demands = tuple(
         Demand(waiting=waiting, running=demand.running, runtime=demand.runtime,
-               processors_per_task=demand.processors_per_task)
+               task=demand.task)
         for demand in view.demands
     )  # fmt: skip
     return msgspec.structs.replace(view, now=now, pilots=tuple(pilots), queue=queue, demands=demands)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PlanningView, SiteRules, Withhold
 from adaptor.model import Limits, QueueState
+from adaptor.resources import TaskSize
 
 WHY = "bag 3 (cheap): 40 of 40 tasks remain"
 
@@ -18,7 +19,7 @@ def view(most: int | None, heuristic: str = "adaptive", cpus: int = 1) -> Planni
     demand = Demand(
         waiting=40,
         runtime=60.0,
-        processors_per_task=cpus,
+        task=TaskSize(processors=cpus),
         bag=3,
         most=most,
         why_most=WHY if most is not None else "",

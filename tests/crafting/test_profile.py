@@ -134,3 +134,26 @@ def test_the_earliest_start_is_the_first_second_that_will_do(
         (s for s in range(not_before, 2 * HORIZON) if min(free[s : s + long]) >= processors), math.inf
     )
     assert profile.earliest_start(processors, long, not_before) == reference
+
+
+@given(
+    profiles(),
+    st.lists(
+        st.tuples(
+            st.integers(0, 9),
+            st.one_of(st.integers(0, 20), st.just(math.inf)),
+            st.one_of(st.integers(-2, HORIZON + 5), st.just(-math.inf)),
+        ),
+        max_size=6,
+    ),
+)
+def test_placing_is_taking_from_the_earliest_start_on(
+    profile: Profile, jobs: list[tuple[int, float, float]]
+) -> None:
+    other = profile.copy()
+    for processors, long, not_before in jobs:
+        start = other.earliest_start(processors, long, not_before)
+        if start < math.inf:
+            other.take(start, long, processors)
+        assert profile.place(processors, long, not_before) == start
+        assert profile.steps() == other.steps()

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.shape import RequestShape, rounds_within, task_slots
-from adaptor.crafting.situation import SiteRules
-from adaptor.model import Limits
+from adaptor.crafting.shape import RequestShape, rounds_within
+from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.model import Limits, QueueState
+from adaptor.resources import TaskSize
 
 
 def shape(
@@ -25,17 +26,16 @@ def shape(
     runtime: float = 60,
     site: int = 64,
 ) -> RequestShape:
-    return RequestShape(
-        rules=SiteRules(
+    return RequestShape.for_demand(
+        SiteRules(
             limits=Limits(max_pending_requests=3, max_proc=max_proc, max_tr=max_tr),
             time_resolution=resolution,
             slot_margin=margin,
             pad=pad,
             granularity=granularity,
         ),
-        site_processors=site,
-        processors_per_task=per_task,
-        runtime=runtime,
+        QueueState(now=0.0, processors=site),
+        Demand(task=TaskSize(processors=per_task), runtime=runtime),
     )
 
 
@@ -46,7 +46,7 @@ def shape(
 def test_a_task_never_spans_two_whole_nodes(
     processors: int, per_task: int, granularity: int, slots: int
 ) -> None:
-    assert task_slots(processors, per_task, granularity) == slots
+    assert shape(per_task=per_task, granularity=granularity).slots(processors) == slots
 
 
 def test_p_is_whole_tasks_and_whole_nodes() -> None:

@@ -10,6 +10,7 @@ from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.crafting.static import static
 from adaptor.model import Limits, QueueState, Request
+from adaptor.resources import TaskSize
 
 from .crafting_strategies import situations
 
@@ -25,7 +26,7 @@ def situation(
         in_system=in_system,
         remaining_tasks=tasks,
         runtime=runtime,
-        processors_per_task=per_task,
+        task=TaskSize(processors=per_task),
     )
 
 
@@ -85,7 +86,7 @@ def test_the_formula_of_the_paper(given: CraftingSituation) -> None:
         assert each.request.tr == limits.max_tr
         assert each.request.p <= min(limits.max_proc, given.queue.processors)
         assert each.tasks >= 1
-        if given.processors_per_task == given.rules.granularity == 1:
+        if given.task.processors == given.rules.granularity == 1:
             share = math.ceil(given.remaining_tasks / given.allowed_requests)
             assert each.request.p == min(limits.max_proc, given.queue.processors, share)
     assert sum(each.tasks for each in crafted) <= given.remaining_tasks

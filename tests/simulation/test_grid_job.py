@@ -69,8 +69,9 @@ def test_the_plan_in_short_is_that_of_the_whole_queue(scene):
     assert short.profile.steps() == whole.profile.steps()
 
 
-def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive"):
-    rules = SiteRules(limits=Limits(max_pending_requests=requests, max_proc=p, max_tr=tr))
+def one(runtimes, rows=(), *, p=4, tr=100, requests=2, heuristic="adaptive", hourly=None):
+    limits = Limits(max_pending_requests=requests, max_proc=p, max_tr=tr)
+    rules = SiteRules(limits=limits, max_submissions=hourly)
     cluster = Simulation(jobs_from(list(rows)), PROCESSORS, "conservative")
     cluster.advance(0)
     return run_grid_job(
@@ -87,6 +88,17 @@ def test_a_hole_is_taken_at_once_and_a_static_request_waits():
     assert adaptive.turnaround == 10
     assert [(each.p, each.tr, each.started) for each in static.requests] == [(2, 100, 60), (2, 100, 60)]
     assert static.turnaround == 70
+
+
+@pytest.mark.parametrize("heuristic", ["adaptive", "static"])
+def test_the_submissions_of_an_hour_are_used_up_and_go_on(heuristic):
+    """Of 100 s each, without a pilot in the system in between."""
+    result = one([100] * 24, heuristic=heuristic, requests=2, hourly=2)
+    sent = sorted(each.submitted for each in result.requests)
+    assert len(sent) >= 6
+    assert result.failed == 0
+    assert all(sum(first <= each < first + 3600 for each in sent) <= 2 for first in sent)
+    assert sent[2] == 3600, "and not a second later"
 
 
 def test_tasks_longer_than_the_first_tr_are_cut_and_tr_grows():

@@ -21,6 +21,7 @@ from adaptor.journal.journal import Journal
 from adaptor.model import Limits, Request
 from adaptor.processes.trees import end_trees
 from adaptor.protocol.control import TaskInput
+from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
@@ -71,7 +72,7 @@ def here(tmp_path):
 
 def order(folder: Path, p: int, tr: int) -> PilotOrder:
     return PilotOrder(
-        tag=folder.name, request=Request(p, tr), processors_per_task=1, memory_per_task=None,
+        tag=folder.name, request=Request(p, tr), task=TaskSize(),
         directory=folder, worker=("/bin/sleep", "600"), environment={"ADAPTOR_DIRECTORY": str(folder)},
     )  # fmt: skip
 

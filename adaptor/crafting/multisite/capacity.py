@@ -68,7 +68,7 @@ class Capacity:
         self._longest = round_up(limits.max_tr, shape.rules.time_resolution)
         self._most_rounds = max(1, shape.rounds(limits.max_tr))
         self._strips = [
-            (strip.start + delay, strip.units * shape.slots(shape.unit), full, rest)
+            (strip.start + delay, strip.units * shape.unit.tasks, full, rest)
             for strip in strips(_units(free, shape, now, requests, ends))
             for full, rest in [self._requests_in(strip.duration, whole_tr)]
             if full or rest
@@ -120,9 +120,9 @@ def _units(
     """`(time, units of processors that requests may use from then on)`, from now on."""
     later = sorted(ends)
     changes = {time for time, _ in free.steps()} | {end for end in later if end < math.inf}
-    widest = shape.widest // shape.unit
+    widest = shape.widest // shape.unit.processors
     found: list[tuple[float, int]] = []
     for time in sorted({now} | {change for change in changes if change > now}):
         allowed = requests + sum(end <= time for end in later)
-        found.append((time, min(allowed * widest, free.free_at(time) // shape.unit)))
+        found.append((time, min(allowed * widest, free.free_at(time) // shape.unit.processors)))
     return found

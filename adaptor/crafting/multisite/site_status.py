@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.capacity import Capacity
 from adaptor.crafting.multisite.lateness import lateness
 from adaptor.crafting.multisite.waits import WaitLearner
@@ -22,8 +23,8 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     view: PlanningView
     """With the queue as last read; the division ignores its demands."""
-    free: Profile | None = None
-    """The processors that all jobs leave free, own pilots included; None: unknown."""
+    free: Availability | None = None
+    """What all jobs leave free, own pilots included; None: unknown."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
     closed: str = ""
     """Why the site must not get requests now; empty: it may."""
@@ -46,19 +47,22 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         if self.closed or self.lost or self.free is None or self.view.queue is None:
             return 0
         in_system = sum(pilot.state.in_system for pilot in self.view.pilots)
-        return max(0, self.view.rules.limits.max_pending_requests - in_system)
+        allowed = max(0, self.view.rules.limits.max_pending_requests - in_system)
+        left = self.view.submissions_left
+        return allowed if left is None else min(allowed, left)
 
     def capacity(self, demand: Demand, requests: int, now: float) -> Capacity:
         """What the site could do for a demand if it may make `requests` now."""
         shape = self.shape(demand)
+        whole = self.view.heuristic == "static"
         return Capacity(
-            self.free or Profile(now, 0),
+            self.free.profile(shape.chunk) if self.free else Profile(now, 0),
             shape,
             now=now,
             requests=requests,
             ends=self._ends(now),
-            delay=self.delay(shape.widest, now),
-            whole_tr=self.view.heuristic == "static",
+            delay=self.delay(shape.widest, now, shape.rules.limits.max_tr if whole else None),
+            whole_tr=whole,
         )
 
     def shape(self, demand: Demand) -> RequestShape:
@@ -74,10 +78,13 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         shape = self.shape(demand)
         return shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr))
 
-    def delay(self, processors: int, now: float) -> float:
-        """Expected lateness of a request of this width (seconds): learned or present, the larger one."""
+    def delay(self, processors: int, now: float, tr: float | None = None) -> float:
+        """Expected lateness of a request of this width (seconds): learned or present, the larger one.
+
+        `tr`: its time in seconds, where that is known.
+        """
         waiting = max((lateness(pilot, now) for pilot in self.view.pilots), default=0.0)
-        return max(waiting, self.waits.lateness(processors, now))
+        return max(waiting, self.waits.lateness(processors, now, tr))
 
     def _ends(self, now: float) -> list[float]:
         """The ends of the pilots, each of which allows another request; none if the site gets no requests."""

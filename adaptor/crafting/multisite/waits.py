@@ -1,69 +1,145 @@
-"""Learns how much later than predicted a site starts requests. Pure."""
+"""Learns how much later, or earlier, than predicted a site starts requests. Pure."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 WEIGHT = 0.5
 """Of the newest request in the average."""
+SHARES = 50
+"""Waits that are kept as shares of the predicted ones, the newest."""
+LEAST_WAIT = 60.0
+"""Seconds: shares of shorter predicted waits say little."""
+LARGEST_SHARE = 20.0
 HALF_LIFE = 3600.0
 """Seconds after which learned lateness counts half, so that a site gets requests again after a bad hour."""
+FEWEST = 5
+"""Waits of a class from which their median counts."""
+
+Class = tuple[int, int]
+"""Powers of two of the processors, and of the minutes of tr; 0: tr is not known."""
 
 
 class WaitLearner:
-    """An exponential average of the lateness of a site's requests, by their width.
+    """An exponential average of the lateness of a site's requests, and the shares of their waits, by class.
 
-    Widths are grouped by powers of two, because wide requests wait differently from narrow ones. An unknown
-    width uses the nearest known one. All times are seconds.
+    Widths and times are grouped by powers of two, because wide and long requests wait differently from narrow
+    and short ones. An unknown class uses what is known of the nearest width. All times are seconds.
     """
 
     def __init__(self) -> None:
-        self._late: dict[int, tuple[float, float]] = {}
-        """By power of two: the average, and the time of its last update."""
+        self._late: dict[Class, tuple[float, float]] = {}
+        """By class, and by width with tr 0: the average, and the time of its last update."""
+        self._waits: tuple[tuple[Class, float], ...] = ()
+        """The newest real waits as shares of the predicted ones, the oldest first; never changed in place."""
 
-    def started(self, processors: int, lateness: float, at: float) -> None:
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The newest real waits of whatever class as shares of the predicted ones."""
+        return tuple(share for _, share in self._waits[-SHARES:])
+
+    def started(self, processors: int, lateness: float, at: float, tr: float | None = None) -> None:
         """Learn that a request started `lateness` seconds later than predicted (earlier, if negative)."""
-        width = _width(processors)
-        late = max(0.0, lateness)
-        if width in self._late:
-            late = WEIGHT * late + (1 - WEIGHT) * self._faded(width, at)
-        self._late[width] = (late, at)
+        for kind in _classes(processors, tr):
+            late = max(0.0, lateness)
+            if kind in self._late:
+                late = WEIGHT * late + (1 - WEIGHT) * self._faded(kind, at)
+            self._late[kind] = (late, at)
 
-    def gave_up(self, processors: int, lateness: float, at: float) -> None:
+    def gave_up(self, processors: int, lateness: float, at: float, tr: float | None = None) -> None:
         """Learn that a request had not started `lateness` seconds after its prediction: a lower bound."""
-        width = _width(processors)
-        known = self._faded(width, at) if width in self._late else 0.0
-        self._late[width] = (max(known, lateness), at)
+        for kind in _classes(processors, tr):
+            known = self._faded(kind, at) if kind in self._late else 0.0
+            self._late[kind] = (max(known, lateness), at)
 
-    def waited(self, processors: int, predicted: float, started: float | None, ended: float | None) -> bool:
+    def waited(
+        self,
+        processors: int,
+        predicted: float,
+        started: float | None,
+        ended: float | None,
+        submitted: float | None = None,
+        tr: float | None = None,
+    ) -> bool:
         """Learn from a request with a predicted start; True if its wait is over."""
+        if started is not None and submitted is not None and predicted - submitted >= LEAST_WAIT:
+            share = max(0.0, started - submitted) / (predicted - submitted)
+            kind = _width(processors), _length(tr)
+            self._waits = (*self._waits, (kind, min(LARGEST_SHARE, share)))[-8 * SHARES :]
         if started is not None:
-            self.started(processors, started - predicted, started)
+            self.started(processors, started - predicted, started, tr)
         elif ended is not None and ended > predicted:
-            self.gave_up(processors, ended - predicted, ended)
+            self.gave_up(processors, ended - predicted, ended, tr)
         return started is not None or ended is not None
 
     def copy(self) -> WaitLearner:
         """A copy for a snapshot."""
         found = WaitLearner()
         found._late = self._late.copy()
+        found._waits = self._waits
         return found
 
-    def lateness(self, processors: int, now: float) -> float:
-        """Expected lateness of a request of this width; 0 before the first observation."""
+    def lateness(self, processors: int, now: float, tr: float | None = None) -> float:
+        """Expected lateness of a request of this width, and of this time where that is known; 0 before the
+        first observation."""
         if not self._late:
             return 0.0
-        wanted = _width(processors)
-        return self._faded(min(self._late, key=lambda width: (abs(width - wanted), width)), now)
+        wanted = _width(processors), _length(tr)
+        if wanted not in self._late:
+            widths = [width for width, length in self._late if not length]
+            wanted = min(widths, key=lambda width: (abs(width - wanted[0]), width)), 0
+        return self._faded(wanted, now)
+
+    def share(self, processors: int, tr: float | None = None) -> float:
+        """The median of real waits as shares of the predicted ones, of the nearest class with enough of them.
+
+        1 where too few are known of any.
+        """
+        width, length = _width(processors), _length(tr)
+        alike = (
+            [share for kind, share in self._waits if kind == (width, length) and length],
+            [share for (each, _), share in self._waits if each == width],
+            [share for (each, _), share in self._waits if abs(each - width) <= 1],
+            self.shares,
+        )
+        return next((_median(shares[-SHARES:]) for shares in alike if len(shares) >= FEWEST), 1.0)
+
+    def expected_start(self, planned: float, processors: int, tr: float, now: float) -> float:
+        """When a request `(processors, tr)` starts that the scheduler's plan starts at `planned`.
+
+        Schedulers plan by time limits, and jobs end before theirs: a wait is mostly a share of the planned
+        one. A request for a hole that is there soon is late, if at all, by what such requests were late.
+        """
+        wait = planned - now
+        if not LEAST_WAIT <= wait < math.inf:
+            return planned + self.lateness(processors, now, tr)
+        return now + wait * self.share(processors, tr)
 
     def worst(self, now: float) -> float | None:
         """The largest lateness of any width; None before the first observation."""
-        return max((self._faded(width, now) for width in self._late), default=None)
+        return max((self._faded(kind, now) for kind in self._late if not kind[1]), default=None)
 
-    def _faded(self, width: int, now: float) -> float:
-        late, told = self._late[width]
+    def _faded(self, kind: Class, now: float) -> float:
+        late, told = self._late[kind]
         return late * math.pow(0.5, max(0.0, now - told) / HALF_LIFE)
+
+
+def _median(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def _classes(processors: int, tr: float | None) -> list[Class]:
+    """By which a request is learned from: its width, and its class where its time is known."""
+    width, length = _width(processors), _length(tr)
+    return [(width, 0), (width, length)] if length else [(width, 0)]
 
 
 def _width(processors: int) -> int:
     return max(1, processors).bit_length()
+
+
+def _length(tr: float | None) -> int:
+    return 0 if tr is None else max(1, math.ceil(tr / 60)).bit_length()

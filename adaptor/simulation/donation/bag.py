@@ -7,6 +7,7 @@ from typing import Protocol
 
 from adaptor.crafting.situation import Demand
 from adaptor.donation.situation import Allocation, DonationRules
+from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.grid_job import GridTerms
 from adaptor.simulation.kernels import Array
@@ -74,5 +75,5 @@ class DonationBag(Protocol):
         """Learn from the tasks that are done; whether that has changed the estimate."""
 
 
-BagFactory = Callable[[Processors, Array, GridTerms, DonationRules, Allocation], DonationBag]
+BagFactory = Callable[[Processors[Simulation], Array, GridTerms, DonationRules, Allocation], DonationBag]
 """Makes a bag of tasks with these runtimes (whole seconds), which is submitted now."""

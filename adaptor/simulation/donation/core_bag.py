@@ -32,6 +32,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode
 from adaptor.scheduling.orders import DraftOrders
+from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import site_terms
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.processors import Processors
@@ -47,7 +48,7 @@ class CoreBag:
 
     def __init__(
         self,
-        place: Processors,
+        place: Processors[Simulation],
         runtimes: Array,
         terms: GridTerms,
         rules: DonationRules,

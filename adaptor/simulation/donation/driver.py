@@ -12,6 +12,7 @@ from adaptor.crafting.situation import Issue, PilotView, PlanningView, Withdraw
 from adaptor.donation.hours import DAY
 from adaptor.donation.situation import Allocation, DonationRules, Hours
 from adaptor.model import PilotState, RunningJob
+from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation.bag import BagFactory, DonationBag
 from adaptor.simulation.donation.core_bag import CoreBag
 from adaptor.simulation.donation.kernel_bag import KernelBag, follows_core
@@ -48,7 +49,11 @@ class DonationResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bag_of(
-    place: Processors, runtimes: Array, terms: GridTerms, rules: DonationRules, allocation: Allocation
+    place: Processors[Simulation],
+    runtimes: Array,
+    terms: GridTerms,
+    rules: DonationRules,
+    allocation: Allocation,
 ) -> DonationBag:
     """A bag on the kernels where they know the rules, else on the scheduling core."""
     make: BagFactory = KernelBag if follows_core(terms, rules) else CoreBag
@@ -56,7 +61,7 @@ def bag_of(
 
 
 def run_donation(
-    place: Processors,
+    place: Processors[Simulation],
     runtimes: Array,
     terms: GridTerms,
     rules: DonationRules,
@@ -89,7 +94,13 @@ def run_donation(
 
 class _Driver:
     def __init__(
-        self, place: Processors, bag: DonationBag, terms: GridTerms, hours: tuple[Hours, ...], *, formal: bool
+        self,
+        place: Processors[Simulation],
+        bag: DonationBag,
+        terms: GridTerms,
+        hours: tuple[Hours, ...],
+        *,
+        formal: bool,
     ) -> None:
         self._place, self._cluster, self._terms, self._formal = place, place.cluster, terms, formal
         self._bag, self._hours = bag, hours

@@ -11,6 +11,7 @@ from adaptor.crafting.situation import Demand
 from adaptor.donation.fitting import held, least_probability, release_probability
 from adaptor.donation.situation import Allocation, DonationRules
 from adaptor.scheduling.settling import NEAR_THE_END
+from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.choice import in_numbers, numbers, to_use
 from adaptor.simulation.donation.processors import Processors
@@ -31,7 +32,7 @@ class KernelBag:
 
     def __init__(
         self,
-        place: Processors,
+        place: Processors[Simulation],
         runtimes: Array,
         terms: GridTerms,
         rules: DonationRules,

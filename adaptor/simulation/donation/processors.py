@@ -6,19 +6,24 @@ cluster this changes nothing; for the donation it says how long each processor h
 
 from __future__ import annotations
 
+from typing import Generic, TypeVar
+
 import numpy as np
 
 from adaptor.donation.idleness import IdleLearner
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.kernels import NEVER, RUN_JOB, RUN_ORDER, Array
+from adaptor.simulation.nodes.cluster import NodeCluster
+
+C = TypeVar("C", Simulation, NodeCluster)
 
 
-class Processors:
+class Processors(Generic[C]):
     """The processors of a cluster, from now on; `lot` is the table of `kernels`."""
 
-    def __init__(self, cluster: Simulation, learner: IdleLearner) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: C, learner: IdleLearner) -> None:
+        self.cluster: C = cluster
         self.learner = learner
         self.lot = np.full((k.ROWS, cluster.processors), -1, np.int64)
         self.lot[[k.PLANNED, k.END]] = NEVER
@@ -26,9 +31,9 @@ class Processors:
         self._running: set[int] = set()
         self.watch()
 
-    def fork(self, cluster: Simulation) -> Processors:
+    def fork(self, cluster: C) -> Processors[C]:
         """The same processors under a fork of the cluster, with a learner of their own."""
-        twin = object.__new__(Processors)
+        twin: Processors[C] = object.__new__(Processors)
         twin.cluster, twin.learner = cluster, IdleLearner(self.learner.idleness)
         twin.lot, twin._running = self.lot.copy(), self._running.copy()
         return twin

@@ -12,6 +12,7 @@ from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast_record import FirstForecast
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import Withdraw
 from adaptor.decisions.actions import (
     Action,
@@ -21,6 +22,7 @@ from adaptor.decisions.actions import (
     LengthenPad,
     Remark,
     SubmitRequest,
+    TellEnd,
     Wake,
     WithdrawStuck,
     WithholdNodes,
@@ -28,6 +30,7 @@ from adaptor.decisions.actions import (
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
+from adaptor.decisions.outlook.endings import ToldEnd
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
@@ -55,7 +58,12 @@ class SimulatedDriver:
         sites: Mapping[str, SimulatedSite],
         terms: Mapping[str, SiteTerms],
         tariffs: Mapping[str, Tariff],
+        *,
+        tells_ends: bool = False,
+        watched: Mapping[str, RunShares] | None = None,
     ) -> None:
+        """`tells_ends`: whether the ends of bags are forecast, as the daemon does. `watched`: by site, what
+        was learned of its local jobs before."""
         self.broker = Broker(dict(terms))
         self.ledger = Ledger()
         for name, tariff in tariffs.items():
@@ -66,8 +74,13 @@ class SimulatedDriver:
         """All that ever were."""
         self.first_forecasts: dict[int, FirstForecast] = {}
         """By bag: the forecast that is judged."""
+        self.told_ends: dict[int, ToldEnd] = {}
+        """By bag: when it will be done, as last forecast."""
+        self._tells_ends = tells_ends
         self._sites = sites
         self._memories = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
+        for name, shares in (watched or {}).items():
+            self._memories[name].jobs = shares
         self._memory = Memory()
         self._numbers = itertools.count(1)
         self._useful: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -93,6 +106,10 @@ class SimulatedDriver:
         """The sites as a decision sees them."""
         return sites_facts(self._memories, self.broker, now, midnight=0.0)
 
+    def jobs_of(self, site: str) -> set[str]:
+        """The scheduler's ids of our requests in the system."""
+        return {pilot.job for pilot in self._memories[site].pilots.values() if pilot.job is not None}
+
     # --- one step ----------------------------------------------------------------------------------
 
     def step(self, site: str, now: float) -> Iterable[str]:
@@ -111,6 +128,7 @@ class SimulatedDriver:
             self.first_forecasts.keys(),
             now,
             midnight=0.0,
+            told=self.told_ends if self._tells_ends else None,
         )
         decision = decide(snapshot)
         self._memory = decision.memory
@@ -157,10 +175,10 @@ class SimulatedDriver:
                 if pilot is not None and pilot.job is not None:
                     self._sites[site].cancel([pilot.job])
                     woken.add(site)
-            case GiveUp(bag, reason):
-                self.broker.give_up(bag, reason)
-            case KeepForecast(bag, first):
-                self.first_forecasts.setdefault(bag, first)
+            case GiveUp(bag, reason, task):
+                self.broker.give_up(bag, reason, task)
+            case KeepForecast() | TellEnd():
+                self._keep(action)
             case LengthenPad(pad):
                 memory.lengthen_pad(self.broker, pad)
             case Remark():
@@ -170,11 +188,20 @@ class SimulatedDriver:
             case WithholdNodes(reason) if memory.donation is not None:
                 memory.donation.reason = reason
 
+    def _keep(self, action: KeepForecast | TellEnd) -> None:
+        if isinstance(action, KeepForecast):
+            self.first_forecasts.setdefault(action.bag, action.first)
+        else:
+            self.told_ends[action.bag] = ToldEnd(action.at, action.end, action.finished)
+
     def _submit(self, memory: SiteMemory, action: SubmitRequest, now: float) -> None:
         number, request = next(self._numbers), action.crafted.request
         cost = billed(memory.rules, request)
-        self.ledger.reserve(number, memory.name, cost, action.kind, action.payers, now)
+        gpus = action.gpus_per_processor
+        self.ledger.reserve(number, memory.name, cost, action.kind, action.payers, now, gpus)
         pilot = memory.add_pilot(self.broker, number, f"{memory.name}.{number}", action, now)
         self.pilots[number] = pilot
-        job = self._sites[memory.name].submit(number, pilot.tag, request, action.node)
+        job = self._sites[memory.name].submit(
+            number, pilot.tag, request, action.node, action.demand.task, pilot.partition
+        )
         memory.submitted(pilot, job)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 import msgspec
 
+from adaptor.crafting.places import rules_in
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import NodeUse
-from adaptor.model import QueueState, Request
+from adaptor.model import PendingJob, QueueState, Request, RunningJob
 from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.processors import Processors
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import NEVER
+from adaptor.simulation.nodes.cluster import NodeCluster
+from adaptor.simulation.nodes.machine import Machine, lay_out
+from adaptor.simulation.nodes.queue_view import node_queue
+from adaptor.simulation.pilot_requests import Cluster, among, submit
 from adaptor.simulation.queue_view import queue_state
+from backends.partitions import together
+
+_AnyJob = TypeVar("_AnyJob", RunningJob, PendingJob)
 
 
 class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,6 +38,12 @@ class ScenePlace(msgspec.Struct, frozen=True, kw_only=True):
     jobs: Jobs
     """Of the local users."""
     processors: int
+    machine: Machine | None = None
+    """The same processors as nodes, on which jobs hold parts; None: the cluster counts processors."""
+    chunk: int | None = 1
+    """Processors of a local job that are on one node; None: whole nodes."""
+    partitions: Mapping[str, frozenset[str]] = {}
+    """Nodes of the partitions that `settings` name, where they have not all of them."""
     policy: Policy = "conservative"
     startup: int = 5
     """From the start of a pilot until its worker calls."""
@@ -60,7 +76,8 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class SimulatedSite:
-    """Answers what a backend is asked, on the virtual clock. A donated node is one processor.
+    """Answers what a backend is asked, on the virtual clock. A donated node is one processor, of a machine of
+    nodes too.
 
     Agents keep donated nodes outside of the scheduler, so a local job finds its processors idle and takes
     them; what ran there is preempted.
@@ -69,9 +86,9 @@ class SimulatedSite:
     def __init__(self, place: ScenePlace) -> None:
         self.place = place
         self.name = place.settings.name
-        self._cluster = Simulation(place.jobs, place.processors, place.policy)
+        self._cluster = _cluster_of(place)
         self._cluster.advance(0)
-        self._processors = Processors(self._cluster, IdleLearner())
+        self._processors = _processors_of(self._cluster)
         self._jobs: dict[str, _Job] = {}
         self._used: dict[int, _Job] = {}
         """By processor that we use as a donated node."""
@@ -100,7 +117,22 @@ class SimulatedSite:
     # --- what a backend is asked -----------------------------------------------------------------
 
     def queue_state(self) -> QueueState:
-        return queue_state(self._cluster)
+        """Our own jobs by the ids that `submit` has given them."""
+        state = self._with_ids()
+        names = self.place.settings.rules.limits.partitions
+        if not names:
+            return state
+        return together({name: among(state, self.place.partitions.get(name)) for name in names})
+
+    def _with_ids(self) -> QueueState:
+        cluster = self._cluster
+        queue = node_queue(cluster) if isinstance(cluster, NodeCluster) else queue_state(cluster)
+        own = {str(job.number): job.id for job in self._jobs.values() if job.ended is None}
+        return msgspec.structs.replace(
+            queue,
+            running=tuple(_named(job, own) for job in queue.running),
+            pending=tuple(_named(job, own) for job in queue.pending),
+        )
 
     def nodes(self) -> list[NodeReport]:
         self._processors.plan_ahead()
@@ -115,8 +147,10 @@ class SimulatedSite:
             for place, (owner, planned) in enumerate(lot[[k.OWNER, k.PLANNED]].T.tolist())
         ]
 
-    def submit(self, pilot: int, tag: str, request: Request, node: str) -> str:
-        """The job's id."""
+    def submit(
+        self, pilot: int, tag: str, request: Request, node: str, task: TaskSize, partition: str = ""
+    ) -> str:
+        """The job's id; on nodes it asks for chunks that hold tasks of this size."""
         job = _Job(f"{self.name}-{pilot}", tag, pilot, request, node)
         self._jobs[job.id] = job
         if node:
@@ -124,7 +158,8 @@ class SimulatedSite:
             self._used[_place(node)] = job
             self._changes.append(Change(pilot, self.now, request, node))
         else:
-            job.number = self._cluster.submit(request.p, request.tr)
+            rules = rules_in(self.place.settings.rules, partition)
+            job.number = submit(self._cluster, rules, task, request, self.place.partitions.get(partition))
             self._look()
         return job.id
 
@@ -191,6 +226,22 @@ class SimulatedSite:
             self._changes.append(Change(job.pilot, known.started, job.request, ""))
         if known.ended is not None:
             self._end(job, JobState.WALLTIME)
+
+
+def _named(job: _AnyJob, own: Mapping[str, str]) -> _AnyJob:
+    return msgspec.structs.replace(job, id=own[job.id]) if job.id in own else job
+
+
+def _cluster_of(place: ScenePlace) -> Cluster:
+    if place.machine is None:
+        return Simulation(place.jobs, place.processors, place.policy)
+    return NodeCluster(lay_out(place.jobs, place.machine, place.chunk), place.machine, place.policy)
+
+
+def _processors_of(cluster: Cluster) -> Processors[Simulation] | Processors[NodeCluster]:
+    if isinstance(cluster, NodeCluster):
+        return Processors(cluster, IdleLearner())
+    return Processors(cluster, IdleLearner())
 
 
 def _node(place: int) -> str:

@@ -12,6 +12,7 @@ from adaptor.simulation.errors import TraceError
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.repairs import EMPTY, Choices, NoUsableJobError, Repairs, Rule
 from adaptor.simulation.traces.swf import MOST_PROCESSORS, MOST_SECONDS, Field, Status, Trace
+from adaptor.units import LARGEST
 
 Mask = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.float64]
@@ -165,7 +166,16 @@ class _Normaliser:
             run=_whole(self.run, rows),
             estimate=_whole(self.estimate, rows),
             processors=_whole(self.processors, rows),
+            memory=self._memory(rows),
         )
+
+    def _memory(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.int64] | None:
+        """Bytes for each processor, as requested or else as used; None: no job has either."""
+        requested, used = self.trace.column(Field.REQUESTED_MEMORY), self.trace.column(Field.MEMORY)
+        kilobytes = np.where(requested > 0, requested, np.maximum(used, 0.0))
+        if not kilobytes.any():
+            return None
+        return _whole(np.minimum(np.ceil(kilobytes * 1024), float(LARGEST)), rows)
 
     def _repairs(self) -> Repairs:
         return Repairs(

@@ -8,17 +8,18 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from adaptor.crafting.availability import availability
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
 from adaptor.model import Limits, PendingJob, QueueState, RunningJob
+from adaptor.resources import TaskSize
 from tests.crafting.planner_views import views
 
 NOW = 1000.0
 
 
 def standing(view: PlanningView, **changes: Any) -> SiteStatus:
-    free = availability(view.queue) if view.queue is not None else None
+    free = Availability(view.queue) if view.queue is not None else None
     return msgspec.structs.replace(SiteStatus(view=view, free=free), **changes)
 
 
@@ -54,7 +55,7 @@ def bag(waiting: int, runtime: float | Mapping[str, float] = 60.0, *sites: str, 
     return TaskGroup(
         waiting,
         {
-            name: Demand(waiting=waiting, runtime=float(seconds), processors_per_task=cpus)
+            name: Demand(waiting=waiting, runtime=float(seconds), task=TaskSize(processors=cpus))
             for name, seconds in at.items()
         },
     )
@@ -89,7 +90,7 @@ def _group(draw: st.DrawFn, names: list[str], cpus: int) -> TaskGroup:
         {
             name: Demand(
                 waiting=waiting, running=draw(st.integers(0, 5)), runtime=draw(st.floats(0.5, 40)),
-                processors_per_task=cpus,
+                task=TaskSize(processors=cpus),
             )
             for name in chosen
         },

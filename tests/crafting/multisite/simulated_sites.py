@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from adaptor.crafting.availability import availability
+from adaptor.crafting.availability import Availability, availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
@@ -165,7 +165,7 @@ class World:
         assert view.queue is not None
         dead = self.now >= site.dead_from
         return SiteStatus(
-            view=view, free=availability(view.queue), waits=site.waits, closed="silent" if dead else "",
+            view=view, free=Availability(view.queue), waits=site.waits, closed="silent" if dead else "",
             lost=dead,
         )  # fmt: skip
 

@@ -27,6 +27,7 @@ from adaptor.crafting.situation import (
     Withhold,
 )
 from adaptor.model import Request
+from adaptor.resources import TaskSize
 from tests.crafting.planner_views import queued, running, views
 from tests.examples import examples
 
@@ -124,7 +125,7 @@ def test_workers_that_are_heard_of_count_though_their_scheduler_is_lost() -> Non
 
 
 def test_the_sites_of_a_bag_are_respected() -> None:
-    only_far = TaskGroup(100, {"far": Demand(waiting=100, runtime=60.0, processors_per_task=2)})
+    only_far = TaskGroup(100, {"far": Demand(waiting=100, runtime=60.0, task=TaskSize(processors=2))})
     parts = divide({"near": site(), "far": site()}, (bag(100), only_far))
     assert parts["near"].uncovered[1] == 0
     assert parts["far"].uncovered[1] == 100
@@ -260,10 +261,7 @@ def test_no_task_is_covered_or_asked_for_twice_and_nobody_is_above_the_limits(
 def _most(each: SiteStatus, demand: Demand) -> int:
     """Tasks that the largest request of a site holds."""
     assert each.view.queue is not None
-    shape = RequestShape(
-        rules=each.view.rules, site_processors=each.view.queue.processors,
-        processors_per_task=demand.processors_per_task, runtime=demand.runtime,
-    )  # fmt: skip
+    shape = RequestShape.for_demand(each.view.rules, each.view.queue, demand)
     return shape.slots(shape.widest) * max(1, shape.rounds(each.view.rules.limits.max_tr))
 
 

@@ -12,8 +12,9 @@ from adaptor.crafting.multisite.capacity import Capacity, Strip, strips
 from adaptor.crafting.multisite.levelling import level
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import SiteRules
-from adaptor.model import Limits
+from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.model import Limits, QueueState
+from adaptor.resources import TaskSize
 from tests.crafting.crafting_strategies import profiles, rules
 
 
@@ -21,10 +22,12 @@ def shape(
     *, runtime: float = 60, max_proc: int = 8, max_tr: int = 600, pad: float = 0, cpus: int = 1
 ) -> RequestShape:
     limits = Limits(max_pending_requests=4, max_proc=max_proc, max_tr=max_tr)
-    return RequestShape(
-        rules=SiteRules(limits=limits, pad=pad), site_processors=1000, processors_per_task=cpus,
-        runtime=runtime,
-    )  # fmt: skip
+    return kind_of(SiteRules(limits=limits, pad=pad), 1000, runtime, cpus)
+
+
+def kind_of(rules: SiteRules, processors: int, runtime: float, cpus: int = 1) -> RequestShape:
+    queue = QueueState(now=0.0, processors=processors)
+    return RequestShape.for_demand(rules, queue, Demand(task=TaskSize(processors=cpus), runtime=runtime))
 
 
 def free(processors: int, *holds: tuple[float, float, int]) -> Profile:
@@ -103,7 +106,7 @@ def test_time_only_adds(
 ) -> None:
     each = Capacity(
         profile,
-        RequestShape(rules=site_rules, site_processors=20, processors_per_task=cpus, runtime=runtime),
+        kind_of(site_rules, 20, runtime, cpus),
         now=0,
         requests=requests,
     )
@@ -118,7 +121,7 @@ def test_time_only_adds(
 def test_a_faster_site_could_have_done_more_at_every_instant(
     profile: Profile, site_rules: SiteRules, runtime: float, requests: int, delay: float
 ) -> None:
-    slow = RequestShape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
+    slow = kind_of(site_rules, 20, runtime)
     base = Capacity(profile, slow, now=0, requests=requests, delay=delay)
     assume(slow.rounds(site_rules.limits.max_tr))
     for faster in (
@@ -137,7 +140,7 @@ def test_more_processors_could_have_done_more_at_every_instant(
     profile: Profile, site_rules: SiteRules, runtime: float, more: int
 ) -> None:
     """Where the limits do not cut the profile: a strip that they cut may be tiled with less waste."""
-    kind = RequestShape(rules=site_rules, site_processors=20, processors_per_task=1, runtime=runtime)
+    kind = kind_of(site_rules, 20, runtime)
     wider = Profile.of_steps([(time, processors + more) for time, processors in profile.steps()])
     narrow, wide = (Capacity(each, kind, now=0, requests=100) for each in (profile, wider))
     assert all(wide.by(time) >= narrow.by(time) for time in range(0, 300, 5))
@@ -149,12 +152,7 @@ def capacities(draw: st.DrawFn) -> dict[str, Capacity]:
     return {
         name: Capacity(
             draw(profiles()),
-            RequestShape(
-                rules=draw(rules()),
-                site_processors=20,
-                processors_per_task=1,
-                runtime=draw(st.integers(1, 40)),
-            ),
+            kind_of(draw(rules()), 20, draw(st.integers(1, 40))),
             now=0,
             requests=draw(st.integers(0, 5)),
             delay=draw(st.integers(0, 50)),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from adaptor.crafting.situation import Demand
+import msgspec
+
+from adaptor.crafting.situation import Demand, TaskTimes
 from adaptor.donation.situation import Allocation, DonationRules
+from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation import kernels as k
 from adaptor.simulation.donation.core_bag import CoreBag
 from adaptor.simulation.donation.kernel_bag import KernelBag
@@ -25,7 +28,7 @@ class BothBags:
 
     def __init__(
         self,
-        place: Processors,
+        place: Processors[Simulation],
         runtimes: Array,
         terms: GridTerms,
         rules: DonationRules,
@@ -52,7 +55,7 @@ class BothBags:
         for name in NUMBERS:
             self._both(lambda bag, name=name: getattr(bag, name))  # type: ignore[misc]
         if self._formal and self._kernel.waiting:
-            self._both(lambda bag: bag.demand())
+            self._both(_without_times)
         kernel, core = (place.lot for place in self._places)
         for row in ROWS:
             assert kernel[row].tolist() == core[row].tolist(), f"row {row}"
@@ -63,7 +66,7 @@ class BothBags:
         return self._both(lambda bag: bag.figures(now))
 
     def demand(self) -> Demand:
-        return self._both(lambda bag: bag.demand())
+        return self._both(_without_times)
 
     def expire(self) -> None:
         self._both(lambda bag: bag.expire())
@@ -100,3 +103,8 @@ class BothBags:
         """The core forgets a bag with its last task, and the kernels do not: nobody asks any more."""
         self._core.learn()
         return self._kernel.learn()
+
+
+def _without_times(bag: KernelBag | CoreBag) -> Demand:
+    """Donated nodes are replayed beside requests by static and adaptive, which do not look at them."""
+    return msgspec.structs.replace(bag.demand(), times=TaskTimes())

@@ -34,7 +34,7 @@ def instant_terms() -> st.SearchStrategy[GridTerms]:
     return terms().map(lambda terms: msgspec.structs.replace(terms, workers=INSTANT_WORKERS))
 
 
-def place_of(scene) -> Processors:
+def place_of(scene) -> Processors[Simulation]:
     return Processors(cluster_of(scene), IdleLearner())
 
 

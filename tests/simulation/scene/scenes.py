@@ -22,13 +22,14 @@ from adaptor.daemon.sites import terms_of
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, NodeReport
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart, Changes
 from adaptor.scheduling.orders import DraftOrders
+from adaptor.simulation.nodes.machine import Machine, parse_machine
 from adaptor.simulation.scene.driver import Decided, SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
@@ -54,15 +55,30 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """By name: the configuration, the processors, the local jobs."""
     bags: tuple[SceneBag, ...]
     until: int = 6000
+    machines: dict[str, Machine] = {}
+    """By name of a site: its processors as nodes; the others count processors."""
+
+    partitions: dict[str, dict[str, tuple[Limits, frozenset[str]]]] = {}
+    """By name of a site: its partitions with their limits and nodes."""
 
     def limits(self, name: str) -> Limits:
-        return Limits(max_pending_requests=2, max_proc=self.sites[name][1], max_tr=3600)
+        whole = Limits(max_pending_requests=2, max_proc=self.sites[name][1], max_tr=3600)
+        parts = {each: limits for each, (limits, _) in self.partitions.get(name, {}).items()}
+        return msgspec.structs.replace(whole, partitions=parts)
 
     def simulated(self) -> dict[str, SimulatedSite]:
         found = {}
         for name, (config, processors, jobs) in self.sites.items():
             settings = settings_of(name, config, SceneBackend(None), self.limits(name), 15.0)
-            place = ScenePlace(settings=settings, jobs=jobs_from(jobs), processors=processors)
+            machine = self.machines.get(name)
+            place = ScenePlace(
+                settings=settings,
+                jobs=jobs_from(jobs),
+                processors=processors,
+                machine=machine,
+                chunk=3,
+                partitions={each: nodes for each, (_, nodes) in self.partitions.get(name, {}).items()},
+            )
             found[name] = SimulatedSite(place)
         return found
 
@@ -93,6 +109,43 @@ def two_sites() -> Scene:
             SceneBag(spec=spec(deadline=1500.0), tasks=40, seconds=30),
             SceneBag(spec=spec(allocation="transparent"), tasks=30, seconds=40),
             SceneBag(spec=spec(), tasks=40, seconds=20),
+        ),
+    )
+
+
+def on_nodes() -> Scene:
+    """Local jobs in chunks of 3 leave one processor idle on each of 4 nodes; `far` has nodes of two sizes."""
+    plain = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(10))
+    return Scene(
+        sites={
+            "near": (plain, 16, [(0, 12, 900, 600), (100, 6, 600, 300), (2000, 12, 900, 500)]),
+            "far": (plain, 11, [(0, 6, 300, 200), (900, 3, 900, 800)]),
+        },
+        machines={"near": parse_machine("4x4"), "far": parse_machine("1x3+2x4")},
+        bags=(
+            SceneBag(spec=spec(cpus=3), tasks=20, seconds=50),
+            SceneBag(spec=spec(), tasks=30, seconds=30),
+        ),
+    )
+
+
+def of_two_partitions() -> Scene:
+    """Four nodes of 4: `quick` has the last two for ten minutes, `slow` all but the last for an hour."""
+    site = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(10))
+    quick = Limits(max_pending_requests=2, max_proc=8, max_tr=600)
+    slow = Limits(max_pending_requests=2, max_proc=12, max_tr=3600)
+    return Scene(
+        sites={"here": (site, 16, [(0, 6, 900, 600), (2000, 12, 900, 500)])},
+        machines={"here": parse_machine("4x4")},
+        partitions={
+            "here": {
+                "quick": (quick, frozenset({"n3", "n4"})),
+                "slow": (slow, frozenset({"n1", "n2", "n3"})),
+            }
+        },
+        bags=(
+            SceneBag(spec=spec(), tasks=40, seconds=50),
+            SceneBag(spec=spec(cpus=2), tasks=8, seconds=700),
         ),
     )
 
@@ -135,7 +188,10 @@ def run_daemon(scene: Scene, directory: Path) -> Played:
             if given.budget is not None:
                 daemon.core.treasury.set_budget(number, given.budget)
             _add(world, daemon.broker, number, given)
-        with patch("adaptor.daemon.acting.at_once", return_value=1):  # else threads race for the order
+        with (
+            patch("adaptor.daemon.acting.at_once", return_value=1),  # else threads race for the order
+            patch("adaptor.decisions.observation.bags_ahead", return_value=()),  # no driver tells ends
+        ):
             world.run(scene.until)
         ledger = daemon.core.treasury.ledger
         charged = {number: ledger.of_bag(number).used for number in range(1, len(scene.bags) + 1)}
@@ -181,7 +237,7 @@ class SceneBackend:
 
     def submit(self, order: PilotOrder) -> str:
         pilot = int(order.environment["ADAPTOR_PILOT"])
-        return self.site.submit(pilot, order.tag, order.request, order.node)
+        return self.site.submit(pilot, order.tag, order.request, order.node, order.task, order.partition)
 
     def jobs(self, ids: Collection[str], tag_prefix: str) -> list[JobReport]:
         return self.site.jobs()
@@ -191,6 +247,9 @@ class SceneBackend:
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise AssertionError("not offered")
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return []
 
     def advertised_limits(self) -> Limits:
         return self.site.place.settings.rules.limits

@@ -8,8 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.crafting.situation import Withhold
 from adaptor.decisions.actions import KeepForecast, SubmitRequest
-from tests.simulation.scene.scenes import Played, Scene, SceneBag, run_daemon, simulate, spec, two_sites
+from adaptor.units import HourlyRate
+from tests.simulation.scene.scenes import (
+    Played,
+    Scene,
+    SceneBag,
+    of_two_partitions,
+    on_nodes,
+    run_daemon,
+    simulate,
+    spec,
+    two_sites,
+)
 
 
 def assert_same(scene: Scene, directory: Path) -> Played:
@@ -70,3 +82,77 @@ def random_scene(seed: int) -> Scene:
 def test_any_scene(seed: int, tmp_path: Path) -> None:
     played = assert_same(random_scene(seed), tmp_path / "state")
     assert any(isinstance(each.action, SubmitRequest) for each in played.decided)
+
+
+def test_the_submissions_of_an_hour_are_counted_alike(tmp_path: Path) -> None:
+    """Two an hour: the tasks outlive their requests, and the third one waits for the first to be an hour
+    old."""
+    base = two_sites()
+    config, processors, jobs = base.sites["far"]
+    capped = msgspec.structs.replace(config, max_submissions=HourlyRate(2))
+    scene = msgspec.structs.replace(
+        base,
+        sites={"far": (capped, processors, jobs)},
+        bags=(SceneBag(spec=spec(), tasks=60, seconds=400),),
+        until=7400,
+    )
+    played = assert_same(scene, tmp_path / "state")
+    sent = [each.at for each in played.decided if isinstance(each.action, SubmitRequest)]
+    assert all(sum(first <= at < first + 3600 for at in sent) <= 2 for first in sent)
+    assert len(sent) > 2
+    told = {each.action.reason for each in played.decided if isinstance(each.action, Withhold)}
+    assert any("max_submissions is 2 an hour and used up" in reason for reason in told)
+
+
+def test_sites_of_nodes_are_decided_alike(tmp_path: Path) -> None:
+    """Of the 11 processors of `far` 5 are idle: 4 on one node. Its 3 tasks of 3 wait for all nodes."""
+    played = assert_same(on_nodes(), tmp_path / "state")
+    assert len(played.ends) == 50
+    assert all(state == "done" for _, _, state, _ in played.ends)
+    asked = [
+        (each.site, each.action.demand.task.processors, each.action.crafted.request.p, each.action.crafted)
+        for each in played.decided
+        if isinstance(each.action, SubmitRequest)
+    ]
+    assert all(p % cpus == 0 for _, cpus, p, _ in asked)
+    wide, narrow = asked[:2]
+    assert (*wide[:3], wide[3].predicted_start) == ("far", 3, 9, 300.0)
+    assert (*narrow[:3], narrow[3].predicted_start) == ("far", 1, 5, 0.0)
+
+
+def test_partitions_of_a_site_are_decided_alike(tmp_path: Path) -> None:
+    """The short tasks begin in `quick`, of which all is idle; those of 700 s can only end in `slow`."""
+    played = assert_same(of_two_partitions(), tmp_path / "state")
+    assert len(played.ends) == 48
+    assert all(state == "done" for _, _, state, _ in played.ends)
+    asked = [each.action for each in played.decided if isinstance(each.action, SubmitRequest)]
+    assert (asked[0].crafted.partition, asked[0].crafted.request.p) == ("quick", 8)
+    assert {each.crafted.partition for each in asked} == {"quick", "slow"}
+    assert all(each.crafted.request.tr <= 600 for each in asked if each.crafted.partition == "quick")
+    long = [each.crafted for each in asked if each.crafted.request.tr > 600]
+    assert long
+    assert {each.partition for each in long} == {"slow"}
+    withheld = [each.action.reason for each in played.decided if isinstance(each.action, Withhold)]
+    assert all(withheld), "each says why"
+
+
+def test_a_site_of_partitions_beside_another_site_is_decided_alike(tmp_path: Path) -> None:
+    base = of_two_partitions()
+    (plain, _, _), short = base.sites["here"], base.bags[0]
+    bags = (
+        short,
+        SceneBag(spec=spec(deadline=900.0), tasks=12, seconds=30),
+        SceneBag(spec=spec(), tasks=12, seconds=30, budget=2_000_000),
+    )
+    scene = msgspec.structs.replace(
+        base, sites={**base.sites, "far": (plain, 8, [(0, 8, 300, 200)])}, bags=bags, until=700
+    )
+    played = assert_same(scene, tmp_path / "state")
+    asked = {
+        (each.site, each.action.crafted.partition)
+        for each in played.decided
+        if isinstance(each.action, SubmitRequest)
+    }
+    assert {site for site, _ in asked} == {"here", "far"}
+    assert {partition for site, partition in asked if site == "here"} <= {"quick", "slow"}
+    assert all(state == "done" for _, _, state, _ in played.ends)

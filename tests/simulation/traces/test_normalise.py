@@ -202,3 +202,20 @@ def test_the_summary_names_what_was_done():
     trace = trace_of(line(1, run=130), "damaged\n", line(2).rstrip() + " 9\n", lenient=True)
     summary = normalise(trace, 8)[1].summary()
     assert summary == "2 lines, 2 jobs kept; run-above-request 1, damaged-line 1, more-than-18-fields 1"
+
+
+def test_memory_for_each_processor_is_that_requested_or_else_used():
+    def with_memory(number: int, used: float, requested: float) -> str:
+        fields = line(number).split()
+        fields[6], fields[9] = str(used), str(requested)
+        return " ".join(fields) + "\n"
+
+    rows = (with_memory(1, 100, 200), with_memory(2, 100.5, -1), with_memory(3, -1, 0))
+    jobs, _ = normalise(trace_of(*rows), 8)
+    assert jobs.memory is not None
+    assert jobs.memory.tolist() == [200 * 1024, 100 * 1024 + 512, 0]
+    absurd, _ = normalise(trace_of(with_memory(1, 9e14, -1)), 8)
+    assert absurd.memory is not None
+    assert absurd.memory.tolist() == [9 * 10**14 * 1024]
+    silent, _ = normalise(trace_of(line()), 8)
+    assert silent.memory is None

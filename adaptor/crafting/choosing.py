@@ -1,0 +1,238 @@
+"""In which partition of a site each request goes: the one where it runs most tasks for its time. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.refusal import none_left, nothing_possible
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import CraftingSituation, Demand, Heuristic, SiteRules
+from adaptor.model import CraftedRequest
+from adaptor.units import format_duration
+
+ALIKE = 1 + 1e-9
+"""Throughputs that differ by less than this factor differ by rounding errors."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What requests are crafted for."""
+
+    demand: Demand
+    remaining: int
+    """Tasks that no request covers."""
+    allowed: int
+    """The most requests to craft."""
+    limit: int
+    """Requests that the site allows in the system."""
+    heuristic: Heuristic
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What was crafted."""
+
+    crafted: list[CraftedRequest]
+    places: list[Place]
+    """With these requests in their queues."""
+    reason: str = ""
+    """Why nothing was."""
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """A request that a partition offers."""
+
+    place: Place
+    start: float
+    """Predicted, for heuristics that do not look at the queue too; `math.inf`: never."""
+    throughput: float
+    """Tasks per second of turn-around time, the wait included."""
+
+    def words(self, now: float) -> str:
+        """`short (12 tasks an hour, from now)`."""
+        if math.isinf(self.start):
+            return f"{self.place.name} (never)"
+        begin = f"in {format_duration(self.start - now)}" if self.start > now else "from now"
+        return f"{self.place.name} ({self.throughput * 3600:.3g} tasks an hour, {begin})"
+
+
+class _Proposal(msgspec.Struct, frozen=True):
+    offer: Offer
+    crafted: CraftedRequest
+
+
+Craft = Callable[[list[Place], Wanted, dict[str, str]], Made]
+"""How requests are crafted for tasks at a site with several partitions.
+
+Called with those whose requests last long enough; it adds why a partition offers nothing.
+"""
+
+
+def craft_in(places: list[Place], wanted: Wanted) -> Made:
+    """The requests for tasks at a site without partitions, or with one."""
+    (place,) = places
+    situation = situation_in(place, wanted)
+    found = [msgspec.structs.replace(each, partition=place.name) for each in wanted.heuristic(situation)]
+    crafted = within(found, wanted.demand)
+    reason = "" if crafted else nothing_possible(situation)
+    return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
+
+
+def craft_among(places: list[Place], wanted: Wanted, shut: Mapping[str, str], craft: Craft) -> Made:
+    """The requests for tasks at a site with several partitions, each in the one that suits it.
+
+    A partition whose requests are too short for the tasks gets none while another one allows longer ones.
+
+    Args:
+        shut: partitions that get no request for these tasks, and why.
+        craft: depends on the heuristic.
+    """
+    if wanted.allowed <= 0:
+        return Made([], places, none_left(wanted.limit, wanted.remaining))
+    reasons = dict(shut)
+    able = _long_enough([place for place in places if place.name not in shut], wanted.demand, reasons)
+    made = craft(
+        [msgspec.structs.replace(place, usable=place.name in able) for place in places], wanted, reasons
+    )
+    told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+    return msgspec.structs.replace(made, reason="" if made.crafted else told)
+
+
+def one_by_one(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
+    """For heuristics that look at no other request, the static one among them.
+
+    Each partition proposes the requests that it would get alone. The one with the most throughput is made,
+    of equal ones that which starts first, then that of the partition listed first. The partitions propose
+    anew beside it.
+    """
+    crafted: list[CraftedRequest] = []
+    while len(crafted) < wanted.allowed and wanted.remaining > 0:
+        rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
+        proposals = [first for place in places if (first := _proposal(place, rest, reasons)) is not None]
+        if not proposals:
+            break
+        best = best_of([each.offer for each in proposals])
+        chosen = next(each.crafted for each in proposals if each.offer is best)
+        request = told(chosen, best, [each.offer for each in proposals])
+        if not within([*crafted, request], wanted.demand)[len(crafted) :]:
+            break
+        crafted.append(request)
+        places = with_crafted(places, best.place, [request], wanted.demand)
+        wanted = msgspec.structs.replace(wanted, remaining=wanted.remaining - request.tasks)
+    return Made(within(crafted, wanted.demand), places)
+
+
+def best_of(offers: Iterable[Offer]) -> Offer:
+    """That with the most throughput; of equal ones that which starts first, then the first."""
+    best, *others = offers
+    for each in others:
+        more = each.throughput > best.throughput * ALIKE
+        if more or (each.throughput * ALIKE >= best.throughput and each.start < best.start):
+            best = each
+    return best
+
+
+def told(crafted: CraftedRequest, best: Offer, offers: Iterable[Offer]) -> CraftedRequest:
+    """The request with its partition, and in its reason what the others offered."""
+    now = best.place.queue.now
+    others = [each.words(now) for each in offers if each.place.name != best.place.name]
+    reason = f"{crafted.reason}; in {best.words(now)}"
+    if others:
+        reason += f", rather than {' or '.join(others)}"
+    return msgspec.structs.replace(crafted, reason=reason, partition=best.place.name)
+
+
+def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> CraftingSituation | None:
+    """What a heuristic looks at in a partition; None: no request may be made there, for the reason kept."""
+    if not place.usable:
+        return None
+    if place.allowed <= 0:
+        most = place.rules.limits.max_pending_requests
+        reasons[place.name] = f"its max_pending_requests is {most} and used up"
+        return None
+    return situation_in(place, wanted)
+
+
+def _proposal(place: Place, wanted: Wanted, reasons: dict[str, str]) -> _Proposal | None:
+    """The first request that the heuristic crafts in a partition; None: none, for the reason kept."""
+    situation = open_situation(place, wanted, reasons)
+    if situation is None:
+        return None
+    found = wanted.heuristic(situation)
+    if not found:
+        reasons[place.name] = nothing_possible(situation)
+        return None
+    shape = RequestShape.of(situation)
+    start = found[0].predicted_start
+    if start is None:
+        free = situation.profile(shape.chunk)
+        start = free.earliest_start(found[0].request.p, found[0].request.tr)
+    return _Proposal(Offer(place, start, throughput(found[0], shape, start, place.queue.now)), found[0])
+
+
+def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: float) -> float:
+    """Tasks per second from now until a request has run those that it is crafted for; 0 if it never starts.
+
+    What counts is the time that the tasks take: the static heuristic asks for the longest time allowed.
+    """
+    rounds = math.ceil(crafted.tasks / max(1, shape.slots(crafted.request.p)))
+    busy = min(crafted.request.tr, shape.rules.pad + rounds * shape.runtime)
+    return crafted.tasks / (start + busy - now)
+
+
+def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
+    """Those whose longest request holds a task; where none does, those with the longest requests."""
+    longest = max((_rules(place, demand).limits.max_tr for place in places), default=0)
+    able = set()
+    for place in places:
+        rules = _rules(place, demand)
+        need = demand.runtime + rules.pad
+        if rules.limits.max_tr >= min(need, longest):
+            able.add(place.name)
+        else:
+            last = format_duration(rules.limits.max_tr)
+            reasons[place.name] = (
+                f"a task may need {format_duration(need)}, and a request lasts {last} at most"
+            )
+    return able
+
+
+def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest]:
+    """The first requests whose sum of processors is within `demand.most`."""
+    if demand.most is None:
+        return crafted
+    kept: list[CraftedRequest] = []
+    left = demand.most
+    for each in crafted:
+        left -= each.request.p
+        if left < 0:
+            break
+        kept.append(msgspec.structs.replace(each, reason=f"{each.reason}; {demand.why_most}"))
+    return kept
+
+
+def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
+    """What a heuristic looks at in a place."""
+    rules = _rules(place, wanted.demand)
+    part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
+    return CraftingSituation(
+        queue=place.queue,
+        rules=rules,
+        in_system=rules.limits.max_pending_requests - part,
+        remaining_tasks=wanted.remaining,
+        runtime=wanted.demand.runtime,
+        task=wanted.demand.task,
+        free=place.free,
+    )
+
+
+def _rules(place: Place, demand: Demand) -> SiteRules:
+    """The rules of a place with the demand's own bounds on p and tr."""
+    limits = place.rules.limits
+    if demand.most is not None:
+        limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
+    if demand.longest is not None:
+        limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
+    return msgspec.structs.replace(place.rules, limits=limits, least_tr=demand.whole or 0)

@@ -1,0 +1,93 @@
+"""A possible future of a queue: each local job runs a share of its time limit, drawn at random. Pure."""
+
+from __future__ import annotations
+
+import bisect
+import math
+import random
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from adaptor.crafting.availability import Schedule, schedule
+from adaptor.crafting.placing import placeable
+from adaptor.crafting.profile import Profile
+from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.resources import TaskSize
+
+_LEAST = 1.0
+"""Seconds that a job runs at least."""
+
+
+def planned(queue: QueueState) -> Schedule:
+    """As the time limits say, counted in processors."""
+    return schedule(msgspec.structs.replace(queue, nodes=()))
+
+
+def drawn(
+    queue: QueueState,
+    shares: Sequence[float],
+    since: Mapping[str, float],
+    own: Collection[str],
+    draw: random.Random,
+    by_job: Mapping[str, Sequence[float]] = {},
+    plan: Schedule | None = None,
+) -> Schedule:
+    """As the shares of the limits say that are drawn here, the starts planned anew, counted in processors.
+
+    In the order of their planned starts the jobs move forward as others end early: no job starts later than
+    planned, as by conservative backfilling, where a job that has a hole to itself keeps it.
+
+    Args:
+        shares: of their limits that jobs run, in order; equally likely, at least one.
+        since: by running job when it was first seen, epoch seconds.
+        own: jobs that run as long as they may.
+        by_job: such shares of jobs of which more is known.
+        plan: what `planned` says of the queue; None: it is made here.
+    """
+    starts = (plan or planned(queue)).starts
+    running = [
+        job
+        if job.id in own
+        else msgspec.structs.replace(job, end=_end(job, queue.now, by_job.get(job.id, shares), since, draw))
+        for job in queue.running
+    ]
+    pending = [_pending(job, job.id in own, by_job.get(job.id, shares), draw) for job in queue.pending]
+    pending.sort(key=lambda job: starts[job.id])
+    return planned(msgspec.structs.replace(queue, running=tuple(running), pending=tuple(pending)))
+
+
+def fitting(profile: Profile, queue: QueueState, task: TaskSize) -> Profile:
+    """Of what is free in a future, what tasks of a size can use: the share of the empty nodes that they can.
+
+    Single nodes are not followed into the future; a task never spans two of them.
+    """
+    most = placeable(queue, task)
+    if most >= queue.processors:
+        return profile
+    steps: list[tuple[float, int]] = []
+    for time, free in profile.steps():
+        usable = free * most // queue.processors
+        if not steps or steps[-1][1] != usable:
+            steps.append((time, usable))
+    return Profile.of_steps(steps)
+
+
+def _end(
+    job: RunningJob, now: float, shares: Sequence[float], since: Mapping[str, float], draw: random.Random
+) -> float:
+    """A share of its limit beyond what it has run; of a job never seen before, it has run half."""
+    left = job.end - now
+    if left <= 0 or math.isinf(left):
+        return job.end
+    ran = max(0.0, now - since[job.id]) if job.id in since else left
+    ran = max(ran, left * draw.random())  # it may have run long before it was first seen
+    limit = ran + left
+    first = bisect.bisect_right(shares, ran / limit)
+    share = draw.choice(shares[first:]) if first < len(shares) else 1.0
+    return now + max(_LEAST, share * limit - ran)
+
+
+def _pending(job: PendingJob, own: bool, shares: Sequence[float], draw: random.Random) -> PendingJob:
+    tr = job.tr if own or math.isinf(job.tr) else max(_LEAST, draw.choice(shares) * job.tr)
+    return msgspec.structs.replace(job, tr=tr, planned_start=None, parts=())

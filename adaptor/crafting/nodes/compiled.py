@@ -1,0 +1,135 @@
+"""`timelines.Timelines` for queues of many jobs and nodes: the same on arrays, by compiled loops. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from adaptor.crafting.nodes import kernel
+from adaptor.crafting.nodes.kernel import DONE, FULL, Floats, Ints, State
+from adaptor.crafting.nodes.space import Ask, Space, Vector
+
+_SPARE = 8
+"""Steps for which a node has room from the beginning, beside those of its holds."""
+
+
+class CompiledTimelines:
+    """See `timelines.Timelines`, which it equals call by call."""
+
+    def __init__(self, start: float, space: Space) -> None:
+        self._start = start
+        self._space = space
+        self._capacity = np.array(space.capacity, np.int64).reshape(len(space.nodes), space.dimensions)
+        self._state = self._empty(_SPARE)
+
+    def hold(self, holds: Iterable[tuple[int, float, float, Vector]]) -> None:
+        rows = list(holds)
+        if not rows:
+            return
+        nodes = np.array([row[0] for row in rows], np.int64)
+        room = 2 * int(np.bincount(nodes).max()) + int(self._state.lengths.max()) + _SPARE
+        self._grow(room)
+        spans = np.array([row[1:3] for row in rows], np.float64)
+        kernel.hold_all(self._state, nodes, spans, np.array([row[3] for row in rows], np.int64))
+        self._state = self._summed(self._state)
+
+    def place(self, ask: Ask, start: float, end: float) -> None:
+        eligible, each, terms = self._table([(ask, end - start)])
+        self._state.opening[:] = self._start
+        while kernel.take(self._state, eligible, each[0], terms[0], start, end) == FULL:
+            self._grow(2 * self._state.times.shape[1])
+
+    def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]:
+        if not jobs:
+            return []
+        eligible, each, terms = self._table(jobs)
+        trs, starts = np.array([tr for _, tr in jobs], np.float64), np.empty(len(jobs), np.float64)
+        kinds = int(terms[:, kernel.KIND].max()) + 1
+        floors = np.full((kinds, len(self._capacity)), self._start)
+        self._state = self._state._replace(floors=floors)
+        job = 0
+        while (job := kernel.backfill(self._state, eligible, each, terms, trs, starts, job)) != DONE:
+            self._grow(2 * self._state.times.shape[1])
+        found: list[float] = starts.tolist()
+        return found
+
+    def steps(self) -> list[tuple[list[float], list[Vector]]]:
+        state = self._state
+        return [
+            (state.times[node, :length].tolist(), list(map(tuple, state.free[node, :length].tolist())))
+            for node, length in enumerate(state.lengths.tolist())
+        ]
+
+    def _empty(self, width: int) -> State:
+        nodes, dimensions = self._capacity.shape
+        times, free = np.zeros((nodes, width)), np.zeros((nodes, width, dimensions), np.int64)
+        times[:, 0], free[:, 0] = self._start, self._capacity
+        return self._summed(
+            State(
+                times=times,
+                free=free,
+                lengths=np.ones(nodes, np.int64),
+                capacity=self._capacity,
+                instants=np.zeros(0),
+                total=np.zeros((0, 1), np.int64),
+                used=np.ones(1, np.int64),
+                least=np.zeros(dimensions, np.int64),
+                taken=np.zeros(dimensions, np.int64),
+                opening=np.zeros(nodes),
+                heap=np.zeros(nodes),
+                floors=np.zeros((0, nodes)),
+            )
+        )
+
+    def _grow(self, width: int) -> None:
+        old = self._state
+        more = max(0, width - old.times.shape[1])
+        self._state = self._summed(
+            old._replace(
+                times=np.pad(old.times, ((0, 0), (0, more))),
+                free=np.pad(old.free, ((0, 0), (0, more), (0, 0))),
+            )
+        )
+
+    def _summed(self, state: State) -> State:
+        """With all instants, and room for as many again."""
+        there = np.arange(state.times.shape[1]) < state.lengths[:, None]
+        changes = np.diff(state.free[:, :, 0], axis=1, prepend=0)[there]
+        found, place = np.unique(state.times[there], return_inverse=True)
+        total = np.cumsum(np.bincount(place, changes, len(found))).astype(np.int64)
+        instants, free = _instants(2 * len(found) + 2 * state.times.shape[1])
+        instants[: len(found)], free[: len(found), 0] = found, total
+        return state._replace(instants=instants, total=free, used=np.array([len(found)]))
+
+    def _table(self, jobs: Sequence[tuple[Ask, float]]) -> tuple[Ints, Ints, Ints]:
+        """The lists of nodes one after another, and by job the vector of a chunk and its terms."""
+        lists = self._space.lists
+        begins = np.cumsum([0, *map(len, lists)]).tolist()
+        kinds: dict[tuple[Ask, int], int] = {}
+        most: dict[Ask, int] = {}
+        terms = []
+        for ask, tr in jobs:
+            chunk = msgspec.structs.replace(ask, chunks=1)
+            kind = kinds.setdefault((chunk, math.frexp(tr)[1]), len(kinds))
+            if chunk not in most:
+                most[chunk] = self._most_chunks(chunk)
+            places = begins[ask.among], begins[ask.among + 1]
+            fewest = max(1, -(-ask.chunks // most[chunk]))
+            terms.append((ask.chunks, ask.any_gpus, ask.scatter, ask.whole, *places, kind, fewest))
+        each = np.array([ask.each for ask, _ in jobs], np.int64)
+        return np.array([node for some in lists for node in some], np.int64), each, np.array(terms, np.int64)
+
+    def _most_chunks(self, ask: Ask) -> int:
+        """No node holds more chunks of such an ask; at least 1."""
+        if ask.scatter:
+            return 1
+        among = self._capacity[self._space.lists[ask.among]]
+        bounds = [among[:, place] // each for place, each in enumerate(ask.each) if each]
+        return int(np.min(bounds, axis=0).max(initial=1)) if bounds else 1
+
+
+def _instants(room: int) -> tuple[Floats, Ints]:
+    return np.zeros(room), np.zeros((room, 1), np.int64)

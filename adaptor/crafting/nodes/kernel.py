@@ -1,0 +1,350 @@
+"""The loops of `timelines.Timelines` compiled by numba; `compiled` is their typed face.
+
+All kernels are in this one file, because numba's cache of a kernel does not notice a change of a kernel that
+it calls in another file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from adaptor.crafting.nodes.space import GPUS
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+DONE, FULL = -1, -1
+"""`backfill` has planned every job, else it returns the first without room; `take` has no room."""
+NOTHING_WANTED = 1 << 62
+CHUNKS, ANY_GPUS, SCATTER, WHOLE, FIRST, LAST, KIND, FEWEST = 0, 1, 2, 3, 4, 5, 6, 7
+"""Columns of the terms of an ask; `eligible[FIRST:LAST]` are its nodes: where `FIRST` is 0, all. Asks of one
+kind have equal chunks, and durations between two powers of 2. All chunks take `FEWEST` nodes, or more."""
+
+
+# No kernel makes an array, and counting references to them (_nrt) would take half of the time.
+_OPTIONS: dict[str, Any] = {"cache": True, "_nrt": False}
+
+
+class State(NamedTuple):
+    """N nodes of R dimensions, with room for W steps each, and S instants."""
+
+    times: Floats
+    """(N, W): row n has `lengths[n]` steps, the last of which never ends."""
+    free: Ints
+    """(N, W, R)"""
+    lengths: Ints
+    capacity: Ints
+    """(N, R)"""
+    instants: Floats
+    """(S): all at which anything changes on any node; `used[0]` of them."""
+    total: Ints
+    """(S, 1): the free processors of all nodes, from each instant on."""
+    used: Ints
+    least: Ints
+    """(R): for the kernels' own use, as is the next."""
+    taken: Ints
+    opening: Floats
+    """(N)"""
+    heap: Floats
+    """(N): the first openings, the last of which is the first of a heap."""
+    floors: Floats
+    """(K, N): by kind of chunk and of duration, before which instant a node has no room: holds only grow."""
+
+
+def kernel(function: Function) -> Function:
+    return cast(Function, njit(**_OPTIONS)(function))
+
+
+@kernel
+def step_at(times: Floats, length: int, time: float) -> int:
+    """The step in which `time` lies; the first one for any time before."""
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) // 2
+        if times[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return max(0, low - 1)
+
+
+@kernel
+def find_least(state: State, node: int, start: float, end: float, out: Ints) -> None:
+    """By dimension, the least that is free of a node at any instant of [start, end)."""
+    times, free, length = state.times[node], state.free[node], state.lengths[node]
+    step = step_at(times, length, start)
+    for dimension in range(out.shape[0]):
+        out[dimension] = free[step, dimension]
+    step += 1
+    while step < length and times[step] < end:
+        for dimension in range(out.shape[0]):
+            out[dimension] = min(out[dimension], free[step, dimension])
+        step += 1
+
+
+@kernel
+def split(times: Floats, free: Ints, length: int, time: float) -> tuple[int, int]:
+    """The step that begins at `time`, made if it is missing, and the number of steps."""
+    step = step_at(times, length, time)
+    if times[step] == time:
+        return step, length
+    for later in range(length, step + 1, -1):
+        times[later] = times[later - 1]
+        for dimension in range(free.shape[1]):
+            free[later, dimension] = free[later - 1, dimension]
+    times[step + 1] = time
+    for dimension in range(free.shape[1]):
+        free[step + 1, dimension] = free[step, dimension]
+    return step + 1, length + 1
+
+
+@kernel
+def hold(times: Floats, free: Ints, length: int, start: float, end: float, held: Ints) -> int:
+    """Take what is held during [start, end); returns the number of steps."""
+    start = max(start, times[0])
+    if start >= end:
+        return length
+    first, length = split(times, free, length, start)
+    last = length
+    if end < np.inf:
+        last, length = split(times, free, length, end)
+    for step in range(first, last):
+        for dimension in range(held.shape[0]):
+            free[step, dimension] -= held[dimension]
+    return length
+
+
+@kernel
+def hold_all(state: State, nodes: Ints, spans: Floats, held: Ints) -> None:
+    """Row by row `(node, (begin, end), what is held)`; where they exceed a node, nothing of it is free."""
+    for row in range(nodes.shape[0]):
+        node = nodes[row]
+        state.lengths[node] = hold(
+            state.times[node], state.free[node], state.lengths[node], spans[row, 0], spans[row, 1], held[row]
+        )
+    for node in range(state.free.shape[0]):
+        for step in range(state.lengths[node]):
+            for dimension in range(state.free.shape[2]):
+                state.free[node, step, dimension] = max(0, state.free[node, step, dimension])
+
+
+@kernel
+def chunks_on(least: Ints, capacity: Ints, each: Ints, terms: Ints) -> int:
+    """As `space.chunks_on`."""
+    count, gpus = NOTHING_WANTED, 0
+    for dimension in range(least.shape[0]):
+        if terms[WHOLE] and least[dimension] != capacity[dimension]:
+            return 0
+        if each[dimension] > 0:
+            count = min(count, least[dimension] // each[dimension])
+        if dimension >= GPUS:
+            gpus += least[dimension]
+    if count == NOTHING_WANTED:
+        return 0
+    if terms[ANY_GPUS] > 0:
+        count = min(count, gpus // terms[ANY_GPUS])
+    return min(count, 1) if terms[SCATTER] else count
+
+
+@kernel
+def has_room(free: Ints, capacity: Ints, each: Ints, terms: Ints) -> bool:
+    """Whether `chunks_on` is 1 or more; a division takes longer than all of this."""
+    gpus, wanted = 0, False
+    for dimension in range(free.shape[0]):
+        if free[dimension] < each[dimension] or (terms[WHOLE] and free[dimension] != capacity[dimension]):
+            return False
+        wanted = wanted or each[dimension] > 0
+        if dimension >= GPUS:
+            gpus += free[dimension]
+    return wanted and gpus >= terms[ANY_GPUS]
+
+
+@kernel
+def taken_by(chunks: int, least: Ints, capacity: Ints, each: Ints, terms: Ints, out: Ints) -> None:
+    """As `space.taken_by`."""
+    left = chunks * terms[ANY_GPUS]
+    for dimension in range(least.shape[0]):
+        out[dimension] = capacity[dimension] if terms[WHOLE] else chunks * each[dimension]
+        if dimension >= GPUS and not terms[WHOLE]:
+            more = min(left, least[dimension] - out[dimension])
+            out[dimension] += more
+            left -= more
+
+
+@kernel
+def opening(state: State, node: int, not_before: float, each: Ints, terms: Ints, tr: float) -> float:
+    """The first instant from which on a node holds a chunk for tr seconds."""
+    times, free, length = state.times[node], state.free[node], state.lengths[node]
+    capacity = state.capacity[node]
+    step = step_at(times, length, not_before)
+    while step < length:
+        if not has_room(free[step], capacity, each, terms):
+            step += 1
+            continue
+        start = max(times[step], not_before)
+        step += 1
+        while step < length and times[step] < start + tr:
+            if not has_room(free[step], capacity, each, terms):
+                break
+            step += 1
+        if step == length or times[step] >= start + tr:
+            return float(start)
+    return np.inf
+
+
+@kernel
+def lower(heap: Floats, size: int, value: float) -> None:
+    """Put a smaller value in the place of the largest, which is the first, of a heap."""
+    place, child = 0, 1
+    while child < size:
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= value:
+            break
+        heap[place] = heap[child]
+        place, child = child, 2 * child + 1
+    heap[place] = value
+
+
+@kernel
+def find_openings(
+    state: State, eligible: Ints, each: Ints, terms: Ints, not_before: float, tr: float
+) -> float:
+    """By node a time before which it has no room for one chunk; returns a time before which all have no room.
+
+    That is the opening of the last of the fewest nodes that hold all chunks. Only nodes that may be among
+    the first to open are looked at; the last of the list come first, since jobs take the first.
+    """
+    fewest, heap, floors = terms[FEWEST], state.heap, state.floors[terms[KIND]]
+    if fewest > terms[LAST] - terms[FIRST]:
+        return np.inf
+    heap[:fewest] = np.inf
+    least_tr = 2.0 ** np.floor(np.log2(tr))
+    for place in range(terms[LAST] - 1, terms[FIRST] - 1, -1):
+        node = eligible[place]
+        if floors[node] < heap[0]:
+            floors[node] = opening(state, node, floors[node], each, terms, least_tr)
+        found = max(floors[node], not_before)
+        if found < heap[0]:
+            found = opening(state, node, found, each, terms, tr)
+        if found < heap[0]:
+            lower(heap, fewest, found)
+        state.opening[node] = found
+    return float(heap[0])
+
+
+@kernel
+def fits(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, tr: float) -> bool:
+    """After `find_openings`: whether all chunks have room from start on for tr."""
+    left, least = terms[CHUNKS], state.least
+    for place in range(terms[FIRST], terms[LAST]):
+        node = eligible[place]
+        if state.opening[node] <= start:
+            state.opening[node] = opening(state, node, start, each, terms, tr)
+        if state.opening[node] <= start:
+            find_least(state, node, start, start + tr, least)
+            left -= chunks_on(least, state.capacity[node], each, terms)
+            if left <= 0:
+                return True
+    return bool(left <= 0)
+
+
+@kernel
+def take(state: State, eligible: Ints, each: Ints, terms: Ints, start: float, end: float) -> int:
+    """Hold the first nodes that have room, of those that are open. `FULL`: no row has room for the steps."""
+    if state.used[0] + 2 > state.instants.shape[0]:
+        return FULL
+    for place in range(terms[FIRST], terms[LAST]):
+        if state.lengths[eligible[place]] + 2 > state.times.shape[1]:
+            return FULL
+    left, processors, least, taken = terms[CHUNKS], 0, state.least, state.taken
+    for place in range(terms[FIRST], terms[LAST]):
+        if left <= 0:
+            break
+        node = eligible[place]
+        if state.opening[node] > start:
+            continue
+        find_least(state, node, start, end, least)
+        if has_room(least, state.capacity[node], each, terms):
+            chunks = min(left, chunks_on(least, state.capacity[node], each, terms))
+            taken_by(chunks, least, state.capacity[node], each, terms, taken)
+            state.lengths[node] = hold(
+                state.times[node], state.free[node], state.lengths[node], start, end, taken
+            )
+            processors += taken[0]
+            left -= chunks
+    taken[0] = processors
+    state.used[0] = hold(state.instants, state.total, state.used[0], start, end, taken[:1])
+    return 0
+
+
+@kernel
+def earliest(state: State, eligible: Ints, each: Ints, terms: Ints, not_before: float, tr: float) -> float:
+    """The first start, after `find_openings` for such a job; what all nodes have free rules instants out."""
+    processors = terms[CHUNKS] * each[0]
+    instants, count = state.instants, state.used[0]
+    step = step_at(instants, count, not_before)
+    while step < count:
+        start = max(instants[step], not_before)
+        look = step
+        while look < count and (look == step or instants[look] < start + tr):
+            if state.total[look, 0] < processors:
+                break
+            look += 1
+        if look < count and (look == step or instants[look] < start + tr):
+            step = look + 1
+        elif fits(state, eligible, each, terms, start, tr):
+            return float(start)
+        else:
+            step += 1
+    return np.inf
+
+
+@kernel
+def asks_less(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> bool:
+    """Whether job `one` would start wherever and whenever job `other` does."""
+    if trs[one] > trs[other]:
+        return False
+    for term in (CHUNKS, ANY_GPUS, SCATTER, WHOLE):
+        if terms[one, term] > terms[other, term]:
+            return False
+    among_all = terms[one, FIRST] == 0
+    if not among_all and (terms[one, FIRST], terms[one, LAST]) != (terms[other, FIRST], terms[other, LAST]):
+        return False
+    more = 0
+    for dimension in range(each.shape[1]):
+        more += each[one, dimension] > each[other, dimension]
+    return bool(more == 0)
+
+
+@kernel
+def alike(each: Ints, terms: Ints, trs: Floats, one: int, other: int) -> bool:
+    return asks_less(each, terms, trs, one, other) and asks_less(each, terms, trs, other, one)
+
+
+@kernel
+def backfill(
+    state: State, eligible: Ints, each: Ints, terms: Ints, trs: Floats, starts: Floats, first: int
+) -> int:
+    """Plan the jobs from `first` on. None starts before an earlier one that asks for less."""
+    for job in range(first, trs.shape[0]):
+        if job > first and alike(each, terms, trs, job - 1, job):
+            start = starts[job - 1]  # what is known of the openings still holds
+        else:
+            start = state.instants[0]
+            for earlier in range(job):
+                if starts[earlier] > start and asks_less(each, terms, trs, earlier, job):
+                    start = starts[earlier]
+            start = find_openings(state, eligible, each[job], terms[job], start, trs[job])
+        if start < np.inf:
+            start = earliest(state, eligible, each[job], terms[job], start, trs[job])
+        if start < np.inf and take(state, eligible, each[job], terms[job], start, start + trs[job]) == FULL:
+            return job
+        starts[job] = start
+    return DONE

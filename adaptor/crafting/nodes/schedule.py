@@ -1,0 +1,125 @@
+"""From a queue with nodes to a schedule: what every job holds of each node over time. Pure."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from typing import Protocol
+
+import msgspec
+
+from adaptor.crafting.nodes.space import Ask, Space, Vector
+from adaptor.crafting.nodes.timelines import Timelines
+from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.resources import Part
+
+OVERRUN = 60.0
+"""Seconds that a job beyond its time limit is assumed to go on: schedulers end jobs by the minute."""
+
+MANY = 20_000
+"""Waiting jobs times nodes from which on compiled loops are worth the time to load them (some 0.3 s)."""
+
+Hold = tuple[int, float, float, Vector]
+"""`(node, begin, end, what is held)`."""
+
+
+class NodePlan(Protocol):
+    """What `Timelines` and `CompiledTimelines` have in common."""
+
+    def hold(self, holds: Iterable[Hold]) -> None: ...
+    def place(self, ask: Ask, start: float, end: float) -> None: ...
+    def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]: ...
+    def steps(self) -> list[tuple[list[float], list[Vector]]]: ...
+
+
+class NodeSchedule(msgspec.Struct, frozen=True):
+    """The planned schedule of a site's nodes."""
+
+    space: Space
+    steps: list[tuple[list[float], list[Vector]]]
+    """By node of the space: `(times, what is free from then on)`."""
+    starts: dict[str, float]
+    """By id: the planned start of each waiting job (epoch seconds); `math.inf`: it never starts."""
+
+
+def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSchedule:
+    """Plan a queue on its nodes by conservative backfilling (De Rose §2): a job gets the first hole it fits.
+
+    Running jobs hold their parts until their time limit. Waiting jobs with a start planned by the scheduler
+    hold theirs from that start on; where the scheduler does not name the nodes, the first ones with room. The
+    other jobs follow in queue order, each as early as possible without delaying an earlier one.
+
+    Args:
+        compiled: whether compiled loops are used; None: where they are worth it, and numba is installed.
+    """
+    space = Space(queue.nodes)
+    later = [job for job in queue.pending if job.planned_start is None]
+    if compiled is None:
+        compiled = is_long(queue) and has_numba()
+    plan = _compiled(queue.now, space) if compiled else Timelines(queue.now, space)
+    starts = _planned(queue)
+    spans = list(_spans(queue, starts))
+    plan.hold(hold for job, begin, end in spans for hold in _holds(space, job.parts, begin, end))
+    for job, begin, end in spans:
+        for ask in space.asks(job) if not job.parts else ():
+            plan.place(ask, begin, end)
+    starts.update(zip((job.id for job in later), _backfill(plan, space, later), strict=True))
+    return NodeSchedule(space, plan.steps(), starts)
+
+
+def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Iterator[float]:
+    """Their starts. A job of uneven chunks starts where most of it fits; the rest takes what is left."""
+    for uneven, some in groupby(jobs, key=lambda job: bool(job.need and job.need.others)):
+        if not uneven:
+            yield from plan.backfill([(space.asks(job)[0], job.tr) for job in some])
+            continue
+        for job in some:
+            most, *rest = space.asks(job)
+            (start,) = plan.backfill([(most, job.tr)])
+            for ask in rest if start < math.inf else ():
+                plan.place(ask, start, start + job.tr)
+            yield start
+
+
+def _planned(queue: QueueState) -> dict[str, float]:
+    """By id: the starts that the scheduler has planned."""
+    return {
+        job.id: max(job.planned_start, queue.now) for job in queue.pending if job.planned_start is not None
+    }
+
+
+def _spans(
+    queue: QueueState, starts: dict[str, float]
+) -> Iterable[tuple[RunningJob | PendingJob, float, float]]:
+    """The jobs whose begin and end are known, with both."""
+    for job in queue.running:
+        yield job, queue.now, job.end if job.end > queue.now else queue.now + OVERRUN
+    for waiting in queue.pending:
+        if waiting.id in starts:
+            yield waiting, starts[waiting.id], starts[waiting.id] + waiting.tr
+
+
+def _holds(space: Space, parts: Iterable[Part], begin: float, end: float) -> Iterable[Hold]:
+    for part in parts:
+        held = space.held(part)
+        if held is not None:
+            yield held[0], begin, end, held[1]
+
+
+def is_long(queue: QueueState) -> bool:
+    """True if the readable loops would take seconds, or minutes."""
+    return sum(job.planned_start is None for job in queue.pending) * len(queue.nodes) >= MANY
+
+
+@cache
+def has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
+
+
+def _compiled(start: float, space: Space) -> NodePlan:
+    from adaptor.crafting.nodes.compiled import CompiledTimelines
+
+    return CompiledTimelines(start, space)

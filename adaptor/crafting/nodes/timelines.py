@@ -1,0 +1,116 @@
+"""What is free on each node over time. The readable form; `kernel` is held to it by a test. Pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+
+from adaptor.crafting.nodes.space import Ask, Space, Vector, chunks_on, taken_by
+
+
+class Timeline:
+    """What is free on one node: step i reaches from `times[i]` to `times[i + 1]`; the last never ends."""
+
+    __slots__ = ("free", "times")
+
+    def __init__(self, start: float, capacity: Vector) -> None:
+        self.times = [start]
+        self.free: list[Vector] = [capacity]
+
+    @classmethod
+    def of(cls, times: Sequence[float], free: Sequence[Vector]) -> Timeline:
+        """A copy of the steps of a node."""
+        line = cls(times[0], free[0])
+        line.times, line.free = list(times), list(free)
+        return line
+
+    def least(self, start: float, end: float) -> Vector:
+        """By dimension, the least that is free at any instant of [start, end)."""
+        first = max(0, bisect_right(self.times, start) - 1)
+        last = bisect_left(self.times, end, first + 1)
+        steps = self.free[first:last]
+        return steps[0] if len(steps) == 1 else tuple(map(min, zip(*steps, strict=True)))
+
+    def hold(self, start: float, end: float, held: Vector) -> None:
+        """Take what is held during [start, end); what is free may fall below 0 (see `clamp`)."""
+        start = max(start, self.times[0])
+        if start >= end:
+            return
+        first = self._split(start)
+        last = len(self.times) if math.isinf(end) else self._split(end)
+        for step in range(first, last):
+            self.free[step] = tuple(have - take for have, take in zip(self.free[step], held, strict=True))
+
+    def clamp(self) -> None:
+        """Where the holds exceed the node (the scheduler knows better), nothing is free."""
+        self.free = [tuple(max(0, each) for each in step) for step in self.free]
+
+    def _split(self, time: float) -> int:
+        step = bisect_left(self.times, time)
+        if step == len(self.times) or self.times[step] != time:
+            self.times.insert(step, time)
+            self.free.insert(step, self.free[step - 1])
+        return step
+
+
+class Timelines:
+    """Of all nodes of a space."""
+
+    def __init__(self, start: float, space: Space) -> None:
+        self._start = start
+        self._space = space
+        self._nodes = [Timeline(start, each) for each in space.capacity]
+        self._reached: dict[tuple[Ask, float], float] = {}
+
+    def hold(self, holds: Iterable[tuple[int, float, float, Vector]]) -> None:
+        """`(node, begin, end, what is held)`; where they exceed a node, nothing of it is free."""
+        touched = set()
+        for node, begin, end, held in holds:
+            self._nodes[node].hold(begin, end, held)
+            touched.add(node)
+        for node in touched:
+            self._nodes[node].clamp()
+
+    def place(self, ask: Ask, start: float, end: float) -> None:
+        """Hold the nodes of a job whose times are known and whose nodes are not: as many chunks as fit."""
+        self._take(ask, start, end)
+
+    def backfill(self, jobs: Sequence[tuple[Ask, float]]) -> list[float]:
+        """Plan jobs `(ask, tr)` in this order, each at its earliest start; `math.inf`: never."""
+        return [self._plan(ask, tr) for ask, tr in jobs]
+
+    def steps(self) -> list[tuple[list[float], list[Vector]]]:
+        """By node: `(times, what is free from then on)`."""
+        return [(node.times, node.free) for node in self._nodes]
+
+    def _plan(self, ask: Ask, tr: float) -> float:
+        """A job never starts before an earlier one that asks for the same: holds only grow."""
+        earliest = self._reached.get((ask, tr), self._start)
+        changes = {time for node in self._nodes for time in node.times if time > earliest}
+        start = next(
+            (time for time in (earliest, *sorted(changes)) if self._fits(ask, time, time + tr)), math.inf
+        )
+        self._reached[ask, tr] = start
+        if start < math.inf:
+            self._take(ask, start, start + tr)
+        return start
+
+    def _fits(self, ask: Ask, start: float, end: float) -> bool:
+        left = ask.chunks
+        for node in self._space.lists[ask.among]:
+            left -= chunks_on(self._nodes[node].least(start, end), self._space.capacity[node], ask)
+            if left <= 0:
+                return True
+        return left <= 0
+
+    def _take(self, ask: Ask, start: float, end: float) -> None:
+        left = ask.chunks
+        for node in self._space.lists[ask.among]:
+            if left <= 0:
+                return
+            least = self._nodes[node].least(start, end)
+            chunks = min(left, chunks_on(least, self._space.capacity[node], ask))
+            if chunks > 0:
+                self._nodes[node].hold(start, end, taken_by(chunks, least, self._space.capacity[node], ask))
+                left -= chunks

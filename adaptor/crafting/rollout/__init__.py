@@ -1,0 +1,1 @@
+"""The rollout heuristic: sets of requests, compared by when they complete the bag."""

@@ -1,0 +1,119 @@
+"""The rollout heuristic: of several sets of requests, that which completes the bag first. Pure.
+
+In the sense of Bertsekas and Castañon (1999): each candidate is judged by what follows if simple requests
+are made after it. The candidates are what is queued with the best requests beside it, the same without some
+queued requests, and what `adaptive` and `static` propose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.crafting.refusal import too_short
+from adaptor.crafting.rollout.wording import compared, completion, nothing_better
+from adaptor.crafting.rollout.world import Bag, RequestSet, World
+from adaptor.crafting.situation import PilotView
+from adaptor.model import CraftedRequest, PilotState
+
+WORTH_WITHDRAWING = 0.8
+"""A queued request gives up its place for a completion that is sooner by this factor at least."""
+SETTLED = 300.0
+"""Seconds in the queue before which no request is withdrawn for a better one: local jobs take its place."""
+
+Proposal = Sequence[CraftedRequest]
+
+
+class Rolled(msgspec.Struct, frozen=True, kw_only=True):
+    """What to do."""
+
+    crafted: list[CraftedRequest]
+    useless: list[tuple[int, str]] = []
+    """Queued pilots that can run nothing, and why."""
+    withdrawn: list[tuple[int, str]]
+    """Those withdrawn for a better request, and why."""
+    reason: str
+    """Why nothing else is done."""
+
+
+def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
+    """Compare sets of requests by the expected completion of the bag, and say what leads to the best.
+
+    Args:
+        proposals: what other heuristics would ask for beside what is there.
+    """
+    useless = [pilot for pilot in bag.pilots if _too_short(pilot, bag)]
+    if useless:
+        told = [(each.id, too_short(each, [bag.demand])) for each in useless]
+        return Rolled(crafted=[], useless=told, withdrawn=[], reason="")
+    world = World(bag)
+    kept = world.kept()
+    best = _instead_of(kept, world)
+    if best is not None:
+        why = compared(world, best, kept)
+        return Rolled(crafted=[], withdrawn=[(pilot.id, why) for pilot in best.withdrawn], reason="")
+    if bag.allowed <= 0:
+        return Rolled(crafted=[], withdrawn=[], reason=nothing_better(world, kept))
+    for proposal in proposals:
+        allowed = proposal[: bag.allowed]
+        proposed = world.with_these([(each.request, each.predicted_start) for each in allowed])
+        if proposed.cost < kept.cost:
+            return _as_proposed(world, proposed, allowed)
+    crafted = _crafted(world, kept)
+    return Rolled(crafted=crafted, withdrawn=[], reason="" if crafted else nothing_better(world, kept))
+
+
+def _instead_of(kept: RequestSet, world: World) -> RequestSet | None:
+    """The best set without some of what is queued; None: nothing is worth the place in the queue."""
+    best, least = None, WORTH_WITHDRAWING * kept.cost
+    for some in _subsets(_withdrawable(world.bag)):
+        found = world.without(some)
+        if found.cost < least:
+            best, least = found, found.cost
+    return best
+
+
+def _subsets(queued: list[PilotView]) -> list[tuple[PilotView, ...]]:
+    """What may be withdrawn: each alone, and all."""
+    single: list[tuple[PilotView, ...]] = [(pilot,) for pilot in queued]
+    return [*single, tuple(queued)] if len(queued) > 1 else single
+
+
+def _withdrawable(bag: Bag) -> list[PilotView]:
+    """Of several queued requests the largest keeps its place: long waits end far sooner than planned."""
+    queued = [pilot for pilot in bag.pilots if _may_be_withdrawn(pilot, bag)]
+    if bag.rules.limits.max_pending_requests == 1 or not queued:
+        return queued
+    waiting = [pilot for pilot in bag.pilots if pilot.state is PilotState.QUEUED]
+    kept = max(waiting, key=lambda each: (each.request.p * each.request.tr, -each.id))
+    return [pilot for pilot in queued if pilot is not kept]
+
+
+def _may_be_withdrawn(pilot: PilotView, bag: Bag) -> bool:
+    settled = pilot.submitted is None or bag.now - pilot.submitted >= SETTLED
+    return pilot.state is PilotState.QUEUED and pilot.job is not None and settled and bag.rules.may_withdraw
+
+
+def _too_short(pilot: PilotView, bag: Bag) -> bool:
+    """Whether no waiting task can run in a queued pilot."""
+    needed = min(bag.demand.shortest, bag.rules.limits.max_tr)
+    return pilot.state is PilotState.QUEUED and pilot.request.tr < needed
+
+
+def _crafted(world: World, found: RequestSet) -> list[CraftedRequest]:
+    """The requests of a set that are to be made, in the order of their starts."""
+    ends, bag = world.ends(found.members), world.bag
+    waiting, reason = bag.demand.waiting, completion(world, found)
+    return [
+        CraftedRequest(
+            world.request(start, length, slots, ends), bag.now + start, min(waiting, slots), reason
+        )
+        for start, length, slots in found.made
+    ]
+
+
+def _as_proposed(world: World, found: RequestSet, proposal: Proposal) -> Rolled:
+    why = completion(world, found)
+    crafted = [msgspec.structs.replace(each, reason=f"{each.reason}; {why}") for each in proposal]
+    return Rolled(crafted=crafted, withdrawn=[], reason="")

@@ -1,0 +1,62 @@
+"""Why the rollout heuristic decides as it does, in one sentence with the numbers."""
+
+from __future__ import annotations
+
+from adaptor.crafting.rollout.kernel import NEVER
+from adaptor.crafting.rollout.world import RequestSet, World
+from adaptor.units import counted, format_clock, format_duration, format_instant
+
+_CERTAIN = 1.05
+"""Ends that differ by less than this factor are told as one."""
+_A_DAY = 20 * 3600.0
+"""Seconds until which a time of the day is understood without its date."""
+
+
+def completion(world: World, found: RequestSet) -> str:
+    """`2 × 1h now + 6 × 3h at 14:10: done about 16:05 (15:20 to 17:30)`."""
+    return f"{_listed(world, found)}: done about {_when(world, found)}"
+
+
+def compared(world: World, best: RequestSet, kept: RequestSet) -> str:
+    """Why requests are withdrawn."""
+    queued = " + ".join(
+        f"{pilot.request.p} × {format_duration(pilot.request.tr)}" for pilot in best.withdrawn
+    )
+    return f"{completion(world, best)}; keeping the queued {queued} would be done about {_when(world, kept)}"
+
+
+def nothing_better(world: World, kept: RequestSet) -> str:
+    """Why no request is made."""
+    tasks = counted(world.bag.tasks, "task")
+    if not len(kept.members):
+        return f"no request that the limits allow could run any of the {tasks}"
+    return f"no further request would end the {tasks} sooner than about {_when(world, kept)}"
+
+
+def _listed(world: World, found: RequestSet) -> str:
+    ends = world.ends(found.members)
+    words = []
+    for start, length, slots in found.made:
+        request = world.request(start, length, slots, ends)
+        at = f"at {_clock(world, start)}" if start > 0 else "now"
+        words.append(f"{request.p} × {format_duration(request.tr)} {at}")
+    return " + ".join(words) or "what is there"
+
+
+def _when(world: World, found: RequestSet) -> str:
+    """The expected end, and between which ones it may be as the runtime is not known yet."""
+    ends = world.ends(found.members)
+    weights = [each.weight for each in world.believed]
+    if min(ends) >= NEVER:
+        return "never"
+    middle = sum(end * weight for end, weight in zip(ends, weights, strict=True)) / sum(weights)
+    told = _clock(world, middle)
+    if max(ends) <= _CERTAIN * min(ends):
+        return told
+    return f"{told} ({_clock(world, min(ends))} to {_clock(world, max(ends))})"
+
+
+def _clock(world: World, seconds: float) -> str:
+    """The time so many seconds from now; with its date where that is no longer clear."""
+    at = world.bag.now + seconds
+    return format_clock(at) if seconds < _A_DAY else format_instant(at)

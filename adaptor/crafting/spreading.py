@@ -1,0 +1,109 @@
+"""The adaptive heuristic over several partitions: one set of requests that together run all tasks. Pure."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from adaptor.crafting.adaptive import as_crafted, best_candidate, shares
+from adaptor.crafting.candidate import Candidate
+from adaptor.crafting.choosing import Made, Offer, Wanted, best_of, open_situation, situation_in, told, within
+from adaptor.crafting.optimize import finish_of, optimize
+from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.refusal import nothing_possible
+from adaptor.model import CraftedRequest
+
+
+class _Chosen(msgspec.Struct, frozen=True):
+    """A request of the set, and what all partitions offered in its stead."""
+
+    candidate: Candidate
+    offer: Offer
+    offers: list[Offer]
+
+
+def spread(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
+    """Algorithm 2 of De Rose et al. 2008, §4.3.1, over the free slots of several partitions.
+
+    The set of allowed requests is chosen one by one: from each partition comes the request with the best
+    throughput for all remaining tasks beside those already chosen, wherever they are, and the best of these
+    is taken. No more are chosen once the next could finish no task before the others finish all. Then
+    `optimize` cuts all of them together to what the tasks need. As in one queue, this is repeated while
+    requests are allowed and tasks remain.
+    """
+    crafted: list[CraftedRequest] = []
+    while len(crafted) < wanted.allowed and wanted.remaining > 0:
+        rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
+        some = _set_of(places, rest, reasons)
+        kept = within([*crafted, *some], wanted.demand)[len(crafted) :]
+        crafted += some[: len(kept)]
+        for each in some[: len(kept)]:
+            home = next(place for place in places if place.name == each.partition)
+            places = with_crafted(places, home, [each], wanted.demand)
+        wanted = msgspec.structs.replace(
+            wanted, remaining=wanted.remaining - sum(each.tasks for each in some)
+        )
+        if len(kept) < len(some) or not some:
+            break
+    return Made(within(crafted, wanted.demand), places)
+
+
+def _set_of(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[CraftedRequest]:
+    """One set of at most `wanted.allowed` requests that fit together, by start."""
+    chosen: list[_Chosen] = []
+    beside = places
+    while len(chosen) < wanted.allowed:
+        found = _offers(beside, wanted, reasons)
+        if not found or _too_late(found, chosen, wanted):
+            break
+        offers = [offer for offer, _ in found]
+        best = best_of(offers)
+        candidate = next(each for offer, each in found if offer is best)
+        chosen.append(_Chosen(candidate, best, offers))
+        request = as_crafted(candidate, candidate.tasks, situation_in(best.place, wanted))
+        beside = with_crafted(beside, best.place, [request], wanted.demand)
+    return _cut(chosen, wanted)
+
+
+def _offers(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> list[tuple[Offer, Candidate]]:
+    """The best request of each partition; where there is none, the reason is kept."""
+    found = []
+    for place in places:
+        situation = open_situation(place, wanted, reasons)
+        if situation is None:
+            continue
+        best = best_candidate(situation)
+        if best is None:
+            reasons[place.name] = nothing_possible(situation)
+        else:
+            found.append((Offer(place, best.slot.start, best.throughput), best))
+    return found
+
+
+def _too_late(found: list[tuple[Offer, Candidate]], chosen: list[_Chosen], wanted: Wanted) -> bool:
+    """Whether none of these requests can finish a task before the chosen ones finish all."""
+    if sum(each.candidate.tasks for each in chosen) < wanted.remaining:
+        return False
+    candidates = [each.candidate for each in chosen]
+    finish = finish_of(candidates, candidates[0].work)
+    shortest = wanted.demand.runtime + candidates[0].work.shape.rules.pad
+    return min((offer.start for offer, _ in found), default=math.inf) + shortest >= finish
+
+
+def _cut(chosen: list[_Chosen], wanted: Wanted) -> list[CraftedRequest]:
+    """The requests as they are made, cut to what the tasks need together."""
+    if not chosen:
+        return []
+    by_slot = {id(each.candidate.work): each for each in chosen}
+    cut = optimize([each.candidate for each in chosen], chosen[0].candidate.work)
+    cut.sort(key=lambda each: (each.slot.start, -each.throughput))
+    tasks = shares(cut, wanted.remaining)
+    return [
+        _crafted(each, share, by_slot[id(each.work)], wanted) for each, share in zip(cut, tasks, strict=True)
+    ]
+
+
+def _crafted(each: Candidate, tasks: int, was: _Chosen, wanted: Wanted) -> CraftedRequest:
+    request = as_crafted(each, tasks, situation_in(was.offer.place, wanted))
+    return told(request, was.offer, was.offers)

@@ -1,0 +1,60 @@
+"""A future of a queue in which local jobs run shares of their limits."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.futures.drawn_queue import drawn, planned
+from adaptor.model import PendingJob, QueueState, RunningJob
+
+QUEUE = QueueState(
+    now=100.0,
+    processors=4,
+    running=(RunningJob("local", 4, 1100.0), RunningJob("never", 0, float("inf"))),
+    pending=(PendingJob("own", 4, 600.0, planned_start=1100.0), PendingJob("next", 4, 1000.0)),
+)
+
+
+def test_jobs_end_and_start_earlier_than_their_limits_say() -> None:
+    future = drawn(QUEUE, (0.1, 0.5), {"local": 100.0}, {"own"}, random.Random(1))
+    start = future.starts["own"]
+    assert 100.0 <= start < 1100.0
+    assert future.starts["next"] == start + 600.0, "own jobs run as long as they may"
+
+
+def test_where_all_run_to_their_limits_the_future_is_as_planned() -> None:
+    future = drawn(QUEUE, (1.0,), {}, (), random.Random(1))
+    assert future.starts == planned(QUEUE).starts
+    assert future.profile.steps() == planned(QUEUE).profile.steps()
+
+
+def test_a_job_of_which_more_is_known_runs_its_own_share() -> None:
+    future = drawn(QUEUE, (1.0,), {"local": 100.0}, {"own"}, random.Random(1), {"local": (0.5,), "x": (0.1,)})
+    assert 500.0 <= future.starts["own"] <= 1100.0
+    assert future.starts["own"] != 1100.0
+
+
+def test_a_job_that_has_run_longer_than_such_jobs_do_runs_to_its_limit() -> None:
+    future = drawn(QUEUE, (0.1,), {"local": -9000.0}, {"own"}, random.Random(1))
+    assert future.starts["own"] == 1100.0
+
+
+JOBS = st.lists(st.tuples(st.integers(1, 8), st.integers(1, 500)), max_size=12)
+
+
+@given(running=JOBS, pending=JOBS, seed=st.integers(0, 1000))
+def test_no_job_starts_later_than_planned(
+    running: list[tuple[int, int]], pending: list[tuple[int, int]], seed: int
+) -> None:
+    held = sum(processors for processors, _ in running)
+    queue = QueueState(
+        now=0.0,
+        processors=max(8, held),
+        running=tuple(RunningJob(f"r{at}", p, float(tr)) for at, (p, tr) in enumerate(running)),
+        pending=tuple(PendingJob(f"p{at}", p, float(tr)) for at, (p, tr) in enumerate(pending)),
+    )
+    future, plan = drawn(queue, (0.1, 0.4, 0.9), {}, (), random.Random(seed)), planned(queue)
+    assert all(future.starts[job] <= plan.starts[job] + 1e-6 for job in plan.starts)

@@ -1,0 +1,44 @@
+"""The compiled loops plan what the readable ones plan."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+
+from adaptor.crafting.nodes.schedule import NodeSchedule, node_schedule
+from adaptor.crafting.nodes.slots import slot_profile
+from adaptor.model import PendingJob, QueueState, RunningJob
+from adaptor.resources import Need
+from tests.alike import alike
+from tests.crafting.nodes.node_queues import needs, node_queues
+
+
+def same(queue: QueueState) -> tuple[NodeSchedule, NodeSchedule]:
+    plain, compiled = node_schedule(queue, compiled=False), node_schedule(queue, compiled=True)
+    assert compiled.starts == plain.starts
+    assert compiled.steps == plain.steps
+    return plain, compiled
+
+
+@given(node_queues(), needs())
+def test_they_plan_the_same(queue: QueueState, unit: Need) -> None:
+    plain, compiled = same(queue)
+    assert slot_profile(compiled, unit, 0.0).steps() == slot_profile(plain, unit, 0.0).steps()
+
+
+def test_rows_grow_as_jobs_are_planned() -> None:
+    """Hundreds of jobs on three nodes: far more steps than there was room for."""
+    draw = random.Random(1)
+    pending = tuple(
+        PendingJob(
+            f"p{number}", 1, 10.0 * draw.randint(1, 30),
+            need=Need(chunks=draw.randint(1, 5), processors=draw.randint(1, 4), memory=draw.randint(0, 4)),
+        )
+        for number in range(300)
+    )  # fmt: skip
+    queue = QueueState(
+        now=0.0, processors=12, running=(RunningJob("r", 3, 50.0),), pending=pending, nodes=alike(3, 4, 8)
+    )
+    plain, _ = same(queue)
+    assert max(len(times) for times, _ in plain.steps) > 50

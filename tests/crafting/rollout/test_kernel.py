@@ -1,0 +1,102 @@
+"""The loops against the plain data structure of the other heuristics, and against what they must mean."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.rollout import kernel
+from adaptor.crafting.rollout.kernel import Floats
+from tests.examples import examples
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    holds = st.tuples(st.integers(0, 40), st.integers(1, 40), st.integers(1, 4))
+    drawn = draw(st.lists(holds, max_size=8))
+    return Profile.holding(
+        0.0, 16, [(float(begin), float(begin + long), held) for begin, long, held in drawn]
+    )
+
+
+def as_array(profile: Profile) -> Floats:
+    return np.array(list(zip(*profile.steps(), strict=True)), np.float64)
+
+
+@examples(100)
+@given(profiles())
+def test_rectangles_are_the_free_slots(profile: Profile) -> None:
+    found = np.empty((len(profile.steps()) + 1, 3))
+    count = kernel.rectangles(as_array(profile), found)
+    slots = {(slot.start, slot.start + slot.duration, slot.processors) for slot in profile.free_slots()}
+    found[:, 1][found[:, 1] == kernel.NEVER] = math.inf
+    rows = {(start, end, int(free)) for start, end, free in found[:count].tolist()}
+    assert rows == slots
+
+
+@examples(100)
+@given(profiles(), st.integers(0, 60), st.integers(1, 30), st.integers(1, 16))
+def test_taking_is_that_of_the_profile(profile: Profile, start: int, duration: int, p: int) -> None:
+    left = kernel.taken(as_array(profile), float(start), float(start + duration), float(p))
+    if profile.minimum(start, start + duration) >= p:
+        profile.take(start, duration, p)
+        assert left.tolist() == as_array(profile).tolist()
+    assert (left[kernel.FREE] >= 0).all()
+
+
+def rules(**changed: float) -> Floats:
+    values = {"WIDEST": 16, "UNIT": 1, "TASKS": 1, "MAX_TR": 3600, "LEAST": 60, "PACE": 1, "RESOLUTION": 1}
+    array = np.zeros(kernel.RULES)
+    for name, value in {**values, **changed}.items():
+        array[getattr(kernel, name)] = value
+    return array
+
+
+@examples(100)
+@given(profiles(), st.integers(1, 40), st.sampled_from([1, 60]))
+def test_offers_fit_and_hold_the_shortest_task(profile: Profile, tasks: int, resolution: int) -> None:
+    found = kernel.offers(as_array(profile), rules(RESOLUTION=resolution, LEAST=5), float(tasks))
+    for start, length, slots, _ in found.tolist():
+        assert profile.minimum(start, start + length) >= slots
+        assert 5 <= length <= 3600
+        assert length % resolution == 0
+        assert 1 <= slots <= min(16, tasks)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "length", "age", "mean", "longest", "finished"),
+    [
+        (100, 1000, 0, 100, 100, 1),
+        (99, 1000, 0, 100, 100, 0),
+        (5000, 250, 0, 100, 100, 2),  # its end
+        (50, 1000, 50, 100, 100, 1),  # half is done
+        (5000, 150, 0, 100, 175, 0),  # no task is started for which its end comes too soon
+        (5000, 175, 0, 100, 175, 1),
+    ],
+)
+def test_tasks_of_one_slot(
+    seconds: float, length: float, age: float, mean: float, longest: float, finished: float
+) -> None:
+    assert kernel.done(seconds, length, age, mean, longest) == finished
+
+
+def test_a_bag_on_a_free_machine_is_done_after_its_rounds() -> None:
+    beliefs, wanted = np.array([[100.0, 100.0, 1.0, 3600.0]]), rules()
+    free = as_array(Profile(0.0, 16))
+    later = kernel.fresh(kernel.offers(free, wanted, 48.0), beliefs, wanted)
+    members = kernel.chosen(free, np.empty((0, 4)), 1, 48.0, beliefs, later, wanted)
+    assert members[:, kernel.SLOTS].tolist() == [16.0]
+    assert kernel.completion(members, 48.0, beliefs[0], later[0], wanted) == pytest.approx(300, rel=0.01)
+
+
+def test_requests_one_after_another_go_on_at_their_pace() -> None:
+    beliefs, wanted = np.array([[3600.0, 3600.0, 1.0, 3600.0]]), rules(LEAST=3600)
+    later = kernel.fresh(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
+    for place in range(kernel.GRID):
+        rounds = kernel.grid_time(place) / 3600
+        assert 0.7 * 16 * (rounds - 1) <= later[0, place] <= 16 * rounds + kernel.TINY

@@ -1,0 +1,136 @@
+"""Whole decisions: what is asked for, when a place in the queue is given up, and how it is told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import (
+    Demand,
+    Issue,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    TaskTimes,
+    Withdraw,
+    Withhold,
+)
+from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+
+RULES = SiteRules(limits=Limits(max_pending_requests=3, max_proc=64, max_tr=36_000), time_resolution=60)
+ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0)
+
+
+def view(
+    *pilots: PilotView,
+    waiting: int = 100,
+    times: TaskTimes = ALIKE,
+    running: tuple[RunningJob, ...] = (),
+    pending: tuple[PendingJob, ...] = (),
+    rules: SiteRules = RULES,
+    runtime: float = 600.0,
+) -> PlanningView:
+    return PlanningView(
+        now=0.0,
+        queue=QueueState(now=0.0, processors=64, running=running, pending=pending),
+        rules=rules,
+        heuristic="rollout",
+        pilots=pilots,
+        demands=(Demand(waiting=waiting, runtime=runtime, shortest=runtime, times=times),),
+    )
+
+
+def queued(id: int, p: int, tr: int, submitted: float = -1000.0) -> PilotView:
+    return PilotView(
+        id=id, job=f"ours{id}", state=PilotState.QUEUED, request=Request(p, tr), submitted=submitted
+    )
+
+
+def test_a_free_machine_is_used_at_once() -> None:
+    issued = [each for each in plan(view()) if isinstance(each, Issue)]
+    assert issued[0].crafted.predicted_start == 0.0
+    assert issued[0].crafted.request.p == 64
+    assert "now: done about" in issued[0].crafted.reason
+
+
+def test_what_is_free_now_is_taken_beside_a_wide_request_later() -> None:
+    half = RunningJob("1", 48, 7200.0)
+    issued = [each.crafted for each in plan(view(running=(half,), waiting=1000)) if isinstance(each, Issue)]
+    assert issued[0].predicted_start == 0.0
+    assert issued[0].request.p == 16
+    assert any(each.predicted_start == 7200.0 and each.request.p >= 48 for each in issued)
+
+
+def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
+    issued = plan(view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
+    lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}
+    assert len(lengths) > 1
+    assert all("to" in each.crafted.reason for each in issued if isinstance(each, Issue))
+
+
+def freed() -> PlanningView:
+    """A request that waits for the end of a job, and a machine that has become free for another one."""
+    late = PendingJob("ours7", 64, 6000, planned_start=30_000.0)
+    return view(queued(7, 64, 6000), pending=(late,), rules=one_at_a_time())
+
+
+def one_at_a_time() -> SiteRules:
+    limits = msgspec.structs.replace(RULES.limits, max_pending_requests=1)
+    return msgspec.structs.replace(RULES, limits=limits)
+
+
+def test_a_place_in_the_queue_is_given_up_for_a_much_sooner_completion() -> None:
+    (withdrawn,) = plan(freed())
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.recraft
+    assert "keeping the queued 64 × 1h 40m would be done about" in withdrawn.reason
+
+
+def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
+    late = [PendingJob(f"ours{id}", 64, tr, start) for id, tr, start in ((7, 6000, 30_000), (8, 900, 36_000))]
+    seen = view(queued(7, 64, 6000), queued(8, 64, 900), pending=tuple(late))
+    limits = msgspec.structs.replace(RULES.limits, max_pending_requests=2)
+    rules = msgspec.structs.replace(RULES, limits=limits)
+    withdrawn = plan(msgspec.structs.replace(seen, rules=rules))
+    assert [each.pilot for each in withdrawn if isinstance(each, Withdraw)] == [8]
+
+
+def test_a_request_that_was_just_made_keeps_its_place() -> None:
+    fresh = msgspec.structs.replace(freed(), pilots=(queued(7, 64, 6000, submitted=-5.0),))
+    assert isinstance(plan(fresh)[0], Withhold)
+
+
+def test_a_site_that_forbids_withdrawing_has_its_way() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    assert isinstance(plan(msgspec.structs.replace(freed(), rules=rules))[0], Withhold)
+
+
+def test_a_request_too_short_for_every_waiting_task_is_withdrawn_even_there() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    short = view(queued(7, 64, 300), pending=(PendingJob("ours7", 64, 300, 10.0),), rules=rules)
+    (withdrawn,) = plan(short)
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.reason == "5m is too short for every waiting task: the shortest needs 10m"
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [({"most": 8}, "a budget, a deadline or a preference"), ({"alone": True}, "not all tasks may run")],
+)
+def test_what_it_does_not_know_is_crafted_by_adaptive_which_says_why(
+    bound: dict[str, int], told: str
+) -> None:
+    seen = view()
+    demand = msgspec.structs.replace(seen.demands[0], **bound)
+    issued = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    assert isinstance(issued[0], Issue)
+    assert f"by adaptive, since {told}" in issued[0].crafted.reason
+
+
+def test_no_more_requests_than_the_hour_allows() -> None:
+    seen = msgspec.structs.replace(view(times=TaskTimes(), runtime=60.0), submissions_left=1)
+    assert len([each for each in plan(seen) if isinstance(each, Issue)]) == 1
+    (withheld,) = plan(msgspec.structs.replace(seen, submissions_left=0, next_submission=60.0))
+    assert isinstance(withheld, Withhold)
+    assert "max_submissions" in withheld.reason

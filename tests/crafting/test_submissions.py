@@ -1,0 +1,49 @@
+"""No hour ever holds more submissions than a site allows, and the time told is when they go on."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.submissions import HOUR, Submissions
+
+times = st.lists(st.integers(0, 20_000), max_size=60).map(sorted)
+
+
+@given(times, st.integers(1, 6))
+def test_who_asks_first_never_sends_more_in_any_hour(asked: list[int], most: int) -> None:
+    known, sent = Submissions(most), []
+    for now in asked:
+        allowance = known.allowance(now)
+        assert allowance.left is not None
+        if allowance.left:
+            known.note(now)
+            sent.append(now)
+        else:
+            assert allowance.again > now
+            again = known.allowance(allowance.again)
+            assert again.left
+    for first in sent:
+        assert sum(first <= each < first + HOUR for each in sent) <= most
+
+
+@given(times, st.integers(1, 6), st.integers(1, 4))
+def test_what_is_decided_counts_before_it_is_sent(asked: list[int], most: int, coming: int) -> None:
+    now = float(max(asked, default=0))
+    known = Submissions(most, asked)
+    free, kept = known.allowance(now).left, known.allowance(now, coming).left
+    assert free is not None
+    assert kept == max(0, free - coming)
+
+
+def test_without_a_bound_nothing_is_counted() -> None:
+    known = Submissions(None, [1.0] * 1000)
+    known.note(2.0)
+    assert known.allowance(2.0).left is None
+
+
+def test_a_clock_that_was_set_back_blocks_for_an_hour_at_most() -> None:
+    known = Submissions(1, [1_000_000.0])
+    assert known.allowance(500.0).left == 0
+    assert known.allowance(500.0).again == 500.0 + HOUR
+    assert known.allowance(500.0 + HOUR).left == 1
