@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
-from adaptor.crafting.situation import TaskShape, Withdraw, Withhold
+from adaptor.crafting.situation import ShapeAt, Withdraw, Withhold
 from adaptor.daemon.several import several
 from adaptor.daemon.site import Site
 from adaptor.daemon.submitting import Answer, submit
@@ -21,6 +21,7 @@ from adaptor.decisions.actions import (
     LengthenPad,
     Remark,
     SubmitRequest,
+    TellEnd,
     Wake,
     WithdrawStuck,
     WithholdNodes,
@@ -61,8 +62,8 @@ class _Work:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._until = site.core.now() + LONGEST
-        self._refused: set[TaskShape] = set()
-        """The shapes of tasks for which no formal request was taken."""
+        self._refused: set[ShapeAt] = set()
+        """The shapes of tasks for which no formal request was taken, with the partition."""
         self._failed = False
         """Whether the scheduler failed at a formal request."""
         self._no_more_nodes = False
@@ -80,8 +81,8 @@ class _Work:
                 _withhold_nodes(self._site, self._node_problem or reason)
             case GiveUp():
                 await _give_up(self._site, action)
-            case KeepForecast():
-                self._site.core.keep_forecast(action)
+            case KeepForecast() | TellEnd():
+                _keep(self._site, action)
             case Wake(name):
                 self._site.core.wakes[name].set()
             case _:
@@ -97,7 +98,7 @@ class _Work:
 
     async def _submit(self, action: SubmitRequest) -> None:
         await self._prepare()
-        shape = action.demand.shape
+        shape = (action.demand.shape, action.crafted.partition)
         if self._failed or shape in self._refused:
             return
         answer = await submit(self._site, action)
@@ -135,11 +136,18 @@ class _Work:
 async def _give_up(site: Site, action: GiveUp) -> None:
     """Raises JournalError."""
     core = site.core
-    if tasks := core.broker.give_up(action.bag, action.reason):
+    if tasks := core.broker.give_up(action.bag, action.reason, action.task):
         await core.commit()
         site.explain("problem", f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}")
         for wake in core.wakes.values():
             wake.set()
+
+
+def _keep(site: Site, action: KeepForecast | TellEnd) -> None:
+    if isinstance(action, KeepForecast):
+        site.core.keep_forecast(action)
+    else:
+        site.core.tell_end(action)
 
 
 def _change(site: Site, action: Withdraw | WithdrawStuck | End | Remark | Explain | LengthenPad) -> None:
@@ -174,15 +182,12 @@ def _withhold_nodes(site: Site, reason: str) -> None:
 
 async def cancel_unwanted(site: Site) -> None:
     """Cancel the pilots that have a reason to go and are still there."""
-    unwanted = [
-        pilot
-        for pilot in site.pilots.values()
-        if pilot.cancel_reason and pilot.job is not None and not pilot.cancel_sent
-    ]
+    now = site.core.now()
+    unwanted = [pilot for pilot in site.pilots.values() if pilot.job is not None and pilot.to_cancel(now)]
     jobs = [pilot.job for pilot in unwanted if pilot.job is not None]
     if jobs and await site.cancel(jobs):
         for pilot in unwanted:
-            pilot.cancel_sent = True
+            pilot.cancel_sent = now
         site.wake.set()
 
 

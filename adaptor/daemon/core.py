@@ -11,24 +11,29 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
-from adaptor.daemon.clock import Clock, system_clock
+from adaptor.daemon.clock import Clock, midnight, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
+from adaptor.daemon.notices.events import NotableEvents
+from adaptor.daemon.notices.listeners import Listeners
 from adaptor.daemon.ports.server import Server
-from adaptor.decisions.actions import KeepForecast
+from adaptor.decisions.actions import KeepForecast, TellEnd
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.observation import take_snapshot
+from adaptor.decisions.outlook.endings import ToldEnd, still_told
 from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import recover
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import BagContext, Ending, Lease, Orders, Result, ToWorker, encode
-from adaptor.scheduling.changes import Changes
+from adaptor.scheduling.changes import AttemptEnd, Changes
 from adaptor.scheduling.orders import DraftOrders, Grant
 from adaptor.scheduling.state import SiteTerms
 
 log = logging.getLogger(__name__)
 
-_OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED})
+_OF_THE_TASK = frozenset({Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED, Ending.OUT_OF_MEMORY})
 """Ends that say something of the task; how all others came about, the pilot's own end has said."""
 
 
@@ -42,10 +47,13 @@ class Core:
         costs: Mapping[str, Costs] | None = None,
         clock: Clock = system_clock,
         presets: Mapping[str, Preset] = PREFERENCES,
+        notable: NotableEvents | None = None,
     ) -> None:
         self.now = clock
         self.presets = presets
         """How boldly hosts are bought, by what users prefer."""
+        self.notable = notable or NotableEvents()
+        """What somebody is to be told of."""
         self._costs = costs or {}
         self.directory = directory
         self.journal = journal
@@ -63,8 +71,14 @@ class Core:
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.forecast_kept = journal.bags_with_forecast()
         """Bags whose first forecast is kept."""
+        self.told_ends: dict[int, ToldEnd] = {}
+        """By unfinished bag: when it will be done, as last forecast."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
+        self.results = 0
+        """Attempts that ended since this process began."""
+        self.listeners = Listeners()
+        """Clients that wait for events of bags."""
         self._sent_bags: dict[str, set[int]] = {}
         self._contexts: dict[int, BagContext] = {}
 
@@ -75,6 +89,7 @@ class Core:
         self.forecast_kept = self.journal.bags_with_forecast()
         self.losses.clear()
         self._sent_bags.clear()
+        self.listeners.tell_all()
 
     def _open_treasury(self) -> Treasury:
         """What the journal says of credits; pilots that ended unnoticed are settled."""
@@ -82,22 +97,63 @@ class Core:
         treasury.settle_all()
         return treasury
 
+    def snapshot(self, site: str, now: float) -> Snapshot:
+        """What a step of the site would decide on at this time."""
+        return take_snapshot(
+            site,
+            self.sites,
+            self.broker,
+            self.treasury.ledger,
+            self.decided,
+            self.forecast_kept,
+            now,
+            midnight(now),
+            self.presets,
+            self.told_ends,
+        )
+
     async def commit(self) -> Changes:
         """Write what the broker has changed, then tell the workers.
 
         Raises:
             JournalError: it could not be written; nobody was told anything.
         """
+        self.broker.advance(self.now())
         changes, drafts = self.broker.drain()
-        self.journal.write(changes, self.now(), self.treasury.late_results(changes))
+        self.journal.write(
+            changes, self.now(), self.treasury.late_results(changes), self.notable.writer(changes, self.now())
+        )
+        self.results += sum(isinstance(each, AttemptEnd) for each in changes.attempts)
         for pilot, outcome in self.losses.items():
             self.journal.name_losses(pilot, outcome)
         self.losses.clear()
         for death in changes.deaths:
             self.journal.explain(self.now(), death.site, "suspects", death.text, pilot=death.pilot)
+        for guard in changes.guards.values():
+            if guard.paused:
+                self.journal.explain(self.now(), "", "paused", guard.paused)
+        for each in changes.raised:
+            if each.text:
+                self.journal.explain(self.now(), each.site, "memory", each.text, pilot=each.pilot)
         for worker, draft in drafts.items():
             await self.send(worker, self._orders(worker, draft))
+        self._drop_ended()
+        self.listeners.tell({bag: tally.events for bag, tally in changes.tallies.items()})
         return changes
+
+    def _drop_ended(self) -> None:
+        """Drop what only unfinished bags and present workers need."""
+        bags, workers = self.broker.state.bags, self.broker.state.workers
+        if len(self._contexts) > len(bags):
+            self._contexts = {bag: known for bag, known in self._contexts.items() if bag in bags}
+        if len(self._sent_bags) > len(workers):
+            self._sent_bags = {id: known for id, known in self._sent_bags.items() if id in workers}
+
+    def forget_bag(self, bag: int) -> None:
+        """Forget a bag that the journal has forgotten."""
+        self.treasury.ledger.forget_budget(bag)
+        self.broker.forget_bag(bag)
+        self.forecast_kept.discard(bag)
 
     def hear_late(self, results: Iterable[Result], now: float) -> None:
         """Take in results of a worker whose pilot has ended for the scheduler. Raises JournalError.
@@ -113,6 +169,12 @@ class Core:
         self.journal.keep_forecast(kept.bag, kept.first)
         self.forecast_kept.add(kept.bag)
 
+    def tell_end(self, told: TellEnd) -> None:
+        """When a bag will be done, for those who ask."""
+        if len(self.told_ends) > len(self.broker.state.bags):
+            self.told_ends = still_told(self.told_ends, self.broker.state.bags.keys())
+        self.told_ends[told.bag] = ToldEnd(told.at, told.end, told.finished)
+
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))
 
@@ -123,13 +185,17 @@ class Core:
     def _orders(self, worker: str, draft: DraftOrders) -> Orders:
         known = self._sent_bags.setdefault(worker, set())
         new = {grant.key.bag for grant in draft.grants} - known
+        ended = {bag for bag in known if bag not in self.broker.state.bags}
+        known -= ended
         known |= new
         return Orders(
             acknowledged=draft.acknowledged,
             bags=[self._context(bag) for bag in sorted(new)],
+            ended_bags=sorted(ended),
             leases=self._leases(draft.grants),
             abort=draft.abort,
             give_back=draft.give_back,
+            timeouts=draft.timeouts,
             leave=draft.leave,
             say_hello=draft.say_hello,
         )
@@ -139,11 +205,16 @@ class Core:
         return [
             Lease(
                 key=grant.key,
-                command=task.command,
+                command=[] if grant.takes_part else task.command,
                 needs=grant.needs,
                 cwd=task.cwd,
                 environment=task.environment,
                 name=task.name,
+                nodes=list(grant.nodes),
+                takes_part=grant.takes_part,
+                call=None if grant.takes_part else task.call,
+                task=grant.task,
+                timeout=grant.timeout,
             )
             for grant, task in zip(grants, inputs, strict=True)
         ]
@@ -157,7 +228,13 @@ class Core:
                 cwd=spec.cwd,
                 output=spec.output,
                 environment=spec.environment,
-                cpus=spec.cpus,
-                memory=spec.memory,
+                task=spec.task,
+                bind=spec.bind == "yes",
+                timeout=spec.timeout.of(spec.time, 0, 0.0) if spec.timeout is not None else None,
+                signal=spec.signal,
+                script=spec.script,
+                output_files=spec.output_files,
+                interpreter=spec.interpreter,
+                limit_memory=spec.on_oom is not None,
             )
         return context

@@ -10,10 +10,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from adaptor.config.loading import config_path, load_config
+from adaptor.daemon.clock import system_clock
+from adaptor.daemon.configured import Configured, configured
 from adaptor.daemon.lock import take_lock
 from adaptor.daemon.ports.rooms import rooms_for
 from adaptor.errors import AdaptorError
@@ -42,26 +45,60 @@ def run(
         AdaptorError: another daemon runs here, the configuration is at fault, or a scheduler that has
             to be asked for its limits does not answer.
     """
-    from adaptor.daemon.service import Service
-
     private_directory(directory)
-    settings = load_config(config_path(config))
+    first = configured(config)
     descriptors = raise_limit()
     with take_lock(directory):
         _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
 
-        async def serve() -> None:
-            service = Service(directory, settings, rooms_for(descriptors, len(settings.sites)))
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, lambda: service.stop(pilots=False))
-            await service.run(until_idle, on_ready)
-
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        asyncio.run(serve())
+        _serve_all(directory, first, descriptors, until_idle, on_ready)
         log.info("stopped")
     return 0
+
+
+def _serve_all(
+    directory: Path,
+    first: Configured,
+    descriptors: int,
+    until_idle: bool,
+    on_ready: Callable[[], None] | None,
+) -> None:
+    """One service after the other: `adaptor daemon reload` ends one and begins the next.
+
+    Raises:
+        AdaptorError: the first one could not begin; a later one gives way to the one before it.
+    """
+    from adaptor.daemon.service import Service
+
+    started, began = system_clock(), False
+
+    async def serve(given: Configured, problem: str) -> tuple[Configured, Configured | None]:
+        """What it went by, and what the next one goes by."""
+        nonlocal began
+        service = Service(directory, given, rooms_for(descriptors, len(given.config.sites)), started, problem)
+        began = True
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, lambda: service.stop(pilots=False))
+        await service.run(until_idle, on_ready)
+        return service.present, service.next
+
+    given, before, problem = first, None, ""
+    while True:
+        began = False
+        try:
+            before, following = asyncio.run(serve(given, problem))
+        except AdaptorError as error:
+            if began or before is None or given is before:
+                raise
+            log.error("the new configuration cannot be used, the one before goes on: %s", error)
+            given, problem = before, str(error)
+            continue
+        if following is None:
+            return
+        given, problem, on_ready = following, "", None
 
 
 def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
@@ -122,13 +159,20 @@ def _last_words(errors: Path, problem: str) -> str:
     return f"{problem}: {lines[-1].removeprefix('adaptor: ')}" if lines else problem
 
 
+class _PrivateLog(RotatingFileHandler):
+    """Each new file is 0600, as the first one."""
+
+    def _open(self) -> TextIOWrapper:
+        handle = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        return os.fdopen(handle, "a", encoding=self.encoding)
+
+
 def _log_to(path: Path) -> None:
     """Raises AdaptorError: the file cannot be opened."""
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        handler = _PrivateLog(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
     except OSError as error:
         raise AdaptorError(f"{path}: cannot be opened: {error.strerror}") from error
-    handler = RotatingFileHandler(path, maxBytes=5_000_000, backupCount=2, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("apscheduler").setLevel(logging.WARNING)

@@ -11,18 +11,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from adaptor import __version__
 from adaptor.config.preferences import presets_of
-from adaptor.config.schema import Config
 from adaptor.daemon.addresses import last_port, last_worker_port, write_client_access, write_site_access
 from adaptor.daemon.client.endpoint import ClientEndpoint
 from adaptor.daemon.clock import system_clock
+from adaptor.daemon.configured import Configured, changes, checked_anew
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.late_limits import unknown_limits
+from adaptor.daemon.local_runs import read_history
 from adaptor.daemon.lock import LOCK
+from adaptor.daemon.notices.events import NotableEvents
 from adaptor.daemon.ports.rooms import Rooms
 from adaptor.daemon.ports.server import Message, Server
 from adaptor.daemon.remote.folder import RemoteFolder
@@ -35,14 +38,20 @@ from adaptor.daemon.spool.endpoint import SpoolEndpoint
 from adaptor.daemon.spool.setup import open_spool, spool_of
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
+from adaptor.daemon.upkeep.keeping import Keeper
+from adaptor.daemon.upkeep.meters import Meters
+from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.daemon.upkeep.warming import warm_up
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
+from adaptor.journal.size_views import journal_view
+from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.interfaces import addresses
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.protocol.state_directory import private_directory
-from adaptor.views import DaemonView
+from adaptor.views import DaemonView, JournalView
 from backends.registry import backend_type
 
 log = logging.getLogger(__name__)
@@ -52,18 +61,37 @@ LINGER = 3.0
 
 
 class Service:
-    def __init__(self, directory: Path, config: Config, rooms: Rooms) -> None:
-        """Raises AdaptorError: something cannot be opened, or no scheduler answers."""
+    def __init__(
+        self,
+        directory: Path,
+        configured: Configured,
+        rooms: Rooms,
+        started: float | None = None,
+        problem: str = "",
+    ) -> None:
+        """Serve by a configuration.
+
+        Args:
+            started: when this process began to serve, epoch seconds; None: now.
+            problem: why the configuration is not the one that was asked for.
+
+        Raises:
+            AdaptorError: something cannot be opened, or no scheduler answers.
+        """
         self.directory = directory
-        self.config = config
-        self.started = system_clock()
+        self.configured = configured
+        self.config = config = configured.config
+        self.started = system_clock() if started is None else started
+        self.next: Configured | None = None
+        """What another service goes on with when this one has ended; None: nothing."""
+        self._problem = problem
         self.stalled = ""
         """Why nothing can be written down now; empty: it can."""
         private_directory(directory / "pilots")
         self._keys = load_or_make_keys(directory)
         machines = {name: make_machine(each) for name, each in config.sites.items()}
         backends = make_backends(config, directory, machines)
-        known = first_limits(config, backends)
+        known = first_limits(config, backends) if configured.limits is None else configured.limits
         limits = {name: known.get(name) or unknown_limits(each) for name, each in config.sites.items()}
         self._loopback = all(stays_inside(each) for each in config.sites.values())
         self.server = Server(
@@ -81,7 +109,9 @@ class Service:
             terms,
             costs_of(config.sites),
             presets=presets_of(config.preferences),
+            notable=NotableEvents(config.notify, hook=bool(config.hooks.on_bag_end)),
         )
+        self.core.listeners.room = max(1, rooms.clients.known // 2)
         self.sites = {
             name: Site(
                 name,
@@ -100,6 +130,10 @@ class Service:
             set_up_remote_folder(state, self._keys, self._addresses, self._stall)
         self._load_pilots()
         self.workers = WorkerEndpoint(self.core, self.sites, self._stall)
+        keep = config.journal.keep
+        self.keeper = Keeper(self.core, None if keep is None else float(keep))
+        self.notifier = Notifier(self.core, config.notify, config.hooks)
+        self._meters = Meters(self.core.journal.path)
         self._clients = ClientEndpoint(self, self._stall, self.server.send_client)
         self._stop = asyncio.Event()
         self._stopping = False
@@ -122,14 +156,19 @@ class Service:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(8 + 6 * len(self.sites)))
         await self._write_access_files()
         await self._settle_removed()
+        await self._measure()
         scheduler = self._schedule()
         tasks = [
             asyncio.create_task(self.server.serve(self._on_workers, self._on_clients)),
             *(asyncio.create_task(self._run_site(state)) for state in self.sites.values()),
             *(asyncio.create_task(spool.run(self._may_listen)) for spool in self._spools()),
             *(asyncio.create_task(folder.run()) for folder in self._remote_folders()),
+            asyncio.create_task(self.notifier.run(self._may_listen, self._stall)),
+            asyncio.create_task(self.keeper.run(self._may_listen, self._stall)),
             asyncio.create_task(self._stopped()),
         ]
+        beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
+        beside.append(asyncio.create_task(warm_up(each.heuristic for each in self.config.sites.values())))
         if on_ready is not None:
             on_ready()
         try:
@@ -140,9 +179,9 @@ class Service:
                 await end_pilots(self.core, self.sites.values())
         finally:
             scheduler.shutdown(wait=False)
-            for task in tasks:
+            for task in (*tasks, *beside):
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, *beside, return_exceptions=True)
             for spool in self._spools():
                 await spool.close()
             for folder in self._remote_folders():
@@ -179,8 +218,27 @@ class Service:
 
     def stop(self, *, pilots: bool) -> None:
         """End the daemon soon; with `pilots`, cancel them first."""
-        self._stopping, self._stop_pilots = True, pilots
+        self._stopping, self._stop_pilots, self.next = True, pilots, None
         asyncio.get_running_loop().call_later(0.1, self._stop.set)
+
+    async def reload(self) -> control.Reloading:
+        """Take over the configuration as its file is now. Raises AdaptorError: it cannot be used."""
+        instance = self.core.journal.instance
+        now = await asyncio.to_thread(checked_anew, self.configured, self.directory, instance)
+        found = changes(self.configured, now)
+        if found.any:
+            log.info("the configuration is loaded anew: %s", found)
+            self.stop(pilots=False)
+            self.next = now
+        else:
+            self.configured = msgspec.structs.replace(self.configured, digest=now.digest)
+        return found
+
+    @property
+    def present(self) -> Configured:
+        """The configuration with the limits that are known by now, so that no scheduler need answer again."""
+        known = {name: site.memory.limits for name, site in self.sites.items() if site.memory.limits_known}
+        return msgspec.structs.replace(self.configured, limits=known)
 
     def _may_step(self) -> bool:
         return not self.stalled and not self._stopping
@@ -201,7 +259,9 @@ class Service:
             seconds = state.memory.settings.poll
             scheduler.add_job(_wake, "interval", [state], seconds=seconds, id=f"look at {state.name}")
         scheduler.add_job(self._every_second, "interval", seconds=1.0, id="silence and idleness")
+        scheduler.add_job(self._look_at_folder, "interval", seconds=1.0, id="folder")
         scheduler.add_job(self._try_journal, "interval", seconds=5.0, id="journal")
+        scheduler.add_job(self._measure, "interval", seconds=60.0, id="rates")
         scheduler.add_job(self._settle_removed, "interval", seconds=60.0, id="removed sites")
         scheduler.start()
         self.wake_sites()
@@ -278,18 +338,22 @@ class Service:
         await self._clients.receive(batch)
         self._last_busy = time.monotonic()
 
-    async def _every_second(self) -> None:
-        """Workers that fell silent are lost; a daemon that is not needed, or has lost its folder, ends."""
-        if not (self.directory / LOCK).exists():
+    async def _look_at_folder(self) -> None:
+        """A daemon that has lost its folder ends. A file system that hangs keeps nobody else waiting."""
+        if not await asyncio.to_thread((self.directory / LOCK).exists):
             log.error("the state directory %s is gone: stopping", self.directory)
             self._stop.set()
+
+    async def _every_second(self) -> None:
+        """Workers that fell silent are lost; a daemon that is not needed ends."""
         if self.stalled:
             return
         try:
             await self.workers.miss_silent(float(self.config.daemon.worker_timeout))
         except JournalError as error:
             self._stall(error)
-        if self.core.broker.busy or any(state.pilots for state in self.sites.values()):
+        pilots = any(state.pilots for state in self.sites.values())
+        if self.core.broker.busy or pilots or self.notifier.busy:
             self._last_busy = time.monotonic()
         if self._until_idle and time.monotonic() - self._last_busy > LINGER:
             self._stop.set()
@@ -304,7 +368,18 @@ class Service:
             addresses=list(self._addresses()),
             workers=len(self.core.broker.state.workers),
             stalled=self.stalled,
+            config_file=str(self.configured.path or ""),
+            config_digest=self.configured.digest,
+            config_problem=self._problem,
+            journal=self._journal_view(),
+            rates=self._meters.rates(self.core.now(), self.core.results),
         )
+
+    def _journal_view(self) -> JournalView:
+        return journal_view(self.core.journal, self.keeper.keep)
+
+    async def _measure(self) -> None:
+        self._meters.measure(self.core.now(), self.core.results)
 
 
 async def _wake(state: Site) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections.abc import Callable, Collection
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from adaptor.config.schema import SiteConfig
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
+from adaptor.crafting.submissions import HOUR
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import pilot_directory
 from adaptor.daemon.settings import settings_of
@@ -22,6 +25,7 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow
 from adaptor.model import Limits, PilotState, Request
 from adaptor.protocol.access import worker_access
+from adaptor.protocol.keys import load_or_make_keys
 from adaptor.views import ExplanationKind
 from backends.agents.agents import grace_of as grace_of_agents
 from backends.base import Backend, SchedulerError
@@ -91,11 +95,15 @@ class Site:
             waits=recall_waits(core.journal, name),
             idleness=core.journal.idleness(name) if config.donation else None,
             limits_known=limits_known,
+            jobs=recall_runs(core.journal, core.directory, name),
+            submitted=core.journal.submitted_since(name, core.now() - HOUR),
         )
         core.sites[name] = self.memory
         self.wake = core.wakes[name] = asyncio.Event()
         self._one_question = asyncio.Lock()
         self._unanswered_questions = 0
+        self._told: set[str] = set()
+        """Problems that the journal has, until the scheduler answers."""
 
     @property
     def pilots(self) -> dict[int, Pilot]:
@@ -141,12 +149,14 @@ class Site:
             finally:
                 memory.asked_since = None
         memory.problem, memory.problem_since = "", None
+        self._told.clear()
         return answer
 
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory
         self._unanswered_questions += 1
-        if problem != memory.problem:
+        if problem not in self._told:
+            self._told.add(problem)
             self.explain("problem", problem)
         memory.problem = problem
         memory.problem_since = memory.problem_since or asked
@@ -217,8 +227,22 @@ def recall_waits(journal: Journal, site: str) -> WaitLearner:
     """What the waits of earlier pilots have taught. Raises JournalError."""
     waits = WaitLearner()
     for each in journal.waits(site):
-        waits.waited(each.p, each.predicted_start, each.started, each.ended)
+        waits.waited(each.p, each.predicted_start, each.started, each.ended, each.submitted, each.tr)
     return waits
+
+
+def recall_runs(journal: Journal, directory: Path, site: str) -> RunShares:
+    """What is known of how long a site's local jobs run.
+
+    The salt of users' names comes from the daemon's own key, which is no part of the journal.
+
+    Raises:
+        JournalError: it cannot be read.
+        AccessError: the keys cannot.
+    """
+    secret = load_or_make_keys(directory).server.secret.encode()
+    salt = hashlib.blake2b(secret, digest_size=32, person=b"job owners").digest()
+    return RunShares(journal.local_runs(site), salt)
 
 
 def _pilot(row: PilotRow, now: float) -> Pilot:
@@ -235,4 +259,5 @@ def _pilot(row: PilotRow, now: float) -> Pilot:
         known_since=now,
         bag=row.bag,
         node=row.node,
+        partition=row.partition,
     )

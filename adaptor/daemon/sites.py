@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from adaptor.config.schema import Config, SiteConfig
+import msgspec
+
+from adaptor.config.partitions import sites_of
+from adaptor.config.schema import Config, LimitsConfig, SiteConfig
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
+from adaptor.extras import require_extra
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.scheduling.state import SiteTerms
 from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
+from backends.partitions import Partitions, most_of
 from backends.registry import backend_type
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
     """The site's scheduler, with agents on its idle nodes if the configuration donates them so."""
     machine = machine or make_machine(config)
-    scheduler = backend_type(config.backend).make(name, config, state, machine)
+    scheduler = _scheduler(name, config, state, machine)
     if config.donation is None or config.donation.mode != "agent":
         return scheduler
     from backends.agents.agents import Agents
@@ -31,7 +36,17 @@ def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | 
     return WithAgents(scheduler, Agents(config, config.donation, folder, python_of(config), machine))
 
 
+def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> Backend:
+    kind = backend_type(config.backend)
+    if not config.partitions:
+        return kind.make(name, config, state, machine)
+    return Partitions(kind.make_each(name, sites_of(config), state, machine))
+
+
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
+    """Raises AdaptorError: a site's heuristic needs libraries that are not installed."""
+    if any(site.heuristic == "rollout" for site in config.sites.values()):
+        require_extra("rollout", "numpy", "numba")
     return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
 
 
@@ -66,10 +81,9 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     Raises:
         SchedulerError: something has to be asked, and the scheduler does not answer.
     """
-    given = config.limits
-    if None not in (given.max_pending_requests, given.max_proc, given.max_tr):
-        advertised = Limits(max_pending_requests=0, max_proc=0, max_tr=0)
-    else:
+    given = {name: site.limits for name, site in sites_of(config).items()}
+    advertised = Limits(max_pending_requests=0, max_proc=0, max_tr=0)
+    if not all(map(_all_given, given.values())):
         try:
             advertised = backend.advertised_limits()
         except SchedulerError as error:
@@ -77,6 +91,19 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
                 f"its limits are unknown: {error} (or set limits.max_pending_requests, max_proc and max_tr "
                 "in the configuration)"
             ) from error
+    each = {
+        name: _filled(limits, advertised.partitions.get(name, advertised)) for name, limits in given.items()
+    }
+    if not config.partitions:
+        return each[""]
+    return msgspec.structs.replace(most_of(each), max_pending_requests=_all_requests(config, each))
+
+
+def _all_given(limits: LimitsConfig) -> bool:
+    return None not in (limits.max_pending_requests, limits.max_proc, limits.max_tr)
+
+
+def _filled(given: LimitsConfig, advertised: Limits) -> Limits:
     return Limits(
         max_pending_requests=given.max_pending_requests or advertised.max_pending_requests,
         max_proc=given.max_proc or advertised.max_proc,
@@ -84,9 +111,18 @@ def limits_of(config: SiteConfig, backend: Backend) -> Limits:
     )
 
 
+def _all_requests(config: SiteConfig, limits: Mapping[str, Limits]) -> int:
+    """What all partitions share; each that says how many are its own adds them where the site does not."""
+    if config.limits.max_pending_requests:
+        return config.limits.max_pending_requests
+    own = {name: entry.limits.max_pending_requests or 0 for name, entry in config.partitions.items()}
+    shared = [each.max_pending_requests for name, each in limits.items() if not own[name]]
+    return sum(own.values()) + max(shared, default=0)
+
+
 def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
     return SiteTerms(
-        initial_tr=float(config.initial_tr),
+        initial_tr=config.assumed_runtime,
         growth_factor=config.growth_factor,
         longest=SiteRules(limits=limits, pad=float(config.pad)).longest_task,
         last=min(float(config.grace_time), LAST_SECONDS),

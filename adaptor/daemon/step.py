@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from adaptor.daemon.acting import cancel_unwanted, carry_out
-from adaptor.daemon.clock import midnight
 from adaptor.daemon.donated_nodes import end_outdated, look_at_nodes
 from adaptor.daemon.late_limits import learn_limits
+from adaptor.daemon.local_runs import keep_runs
 from adaptor.daemon.observing import observe_pilots
 from adaptor.daemon.site import Site
 from adaptor.decisions.decide import decide
-from adaptor.decisions.observation import take_snapshot
 
 
 async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
@@ -38,19 +37,7 @@ async def step(site: Site) -> None:
     await _observe(site)
     core = site.core
     async with core.deciding:
-        now = core.now()
-        snapshot = take_snapshot(
-            site.name,
-            core.sites,
-            core.broker,
-            core.treasury.ledger,
-            core.decided,
-            core.forecast_kept,
-            now,
-            midnight(now),
-            core.presets,
-        )
-        decision = await asyncio.to_thread(decide, snapshot)
+        decision = await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
         core.decided = decision.memory
         site.memory.submitting = decision.submits
     await carry_out(site, decision.actions)
@@ -67,6 +54,7 @@ async def _observe(site: Site) -> None:
     wanted = site.memory.wants_queue(site.core.broker)
     site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
     site.memory.read(await site.ask(site.backend.queue_state) if wanted else None)
+    keep_runs(site)
 
 
 async def cancel_all(site: Site, reason: str) -> None:

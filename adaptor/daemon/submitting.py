@@ -74,7 +74,9 @@ def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
 
     def reserve(db: sqlite3.Connection, id: int) -> None:
         request = billed(site.memory.rules, crafted.request)
-        core.treasury.reserve(db, id, site.name, request, action.kind, action.payers, now)
+        core.treasury.reserve(
+            db, id, site.name, request, action.kind, action.payers, now, action.gpus_per_processor
+        )
 
     bag = action.demand.bag
     id = core.journal.add_pilot(site.name, site.tag_prefix, crafted, now, bag, reserve, action.node)
@@ -96,14 +98,15 @@ def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
     return PilotOrder(
         tag=pilot.tag,
         request=pilot.request,
-        processors_per_task=demand.processors_per_task,
-        memory_per_task=demand.memory_per_task,
+        task=demand.task,
         directory=folder,
         worker=module_command(python_of(site.config), "adaptor.worker"),
         environment={
             "ADAPTOR_ACCESS": str(site.access),
             "ADAPTOR_PILOT": str(pilot.id),
             "ADAPTOR_DIRECTORY": str(folder),
+            **({"ADAPTOR_GPU_TYPE": demand.task.gpu_type} if demand.task.gpu_type else {}),
         },
         node=pilot.node,
+        partition=pilot.partition,
     )

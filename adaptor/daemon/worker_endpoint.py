@@ -67,7 +67,7 @@ class WorkerEndpoint:
                 _, pilot = self._find(attempt.pilot)
                 if pilot is not None:
                     pilot.worked = True
-        if changes.end_a_bag:
+        if changes.at_rest:
             await self._send_home()
 
     async def miss_silent(self, timeout: float) -> None:

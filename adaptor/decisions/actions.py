@@ -11,9 +11,11 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Allocation
+from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.situation import Demand, Withdraw, Withhold
 from adaptor.model import CraftedRequest
+from adaptor.resources import TaskSize
 from adaptor.views import ExplanationKind
 
 
@@ -31,6 +33,8 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True):
     """By bag: its weight in the cost."""
     node: str = ""
     """The idle node that it is for; empty: a formal request."""
+    gpus_per_processor: float = 0.0
+    """That the pilot is charged for, beside its processors."""
 
     @property
     def kind(self) -> Allocation:
@@ -46,10 +50,12 @@ class WithdrawStuck(msgspec.Struct, frozen=True):
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """End the waiting tasks of a bag as failed: nothing can ever run them."""
+    """End the waiting tasks of a bag that have this size as failed: nothing can ever run them."""
 
     bag: int
     reason: str
+    task: TaskSize | None = None
+    """None: all of them."""
 
 
 class End(msgspec.Struct, frozen=True):
@@ -89,6 +95,18 @@ class LengthenPad(msgspec.Struct, frozen=True):
     """Seconds."""
 
 
+class TellEnd(msgspec.Struct, frozen=True):
+    """When a bag will be done, as users are told."""
+
+    bag: int
+    at: float
+    """When this was forecast, epoch seconds."""
+    end: Estimate | None
+    """None: no end can be seen."""
+    finished: int = 0
+    """Tasks that had finished by then."""
+
+
 class KeepForecast(msgspec.Struct, frozen=True):
     """Keep the first forecast of a bag, unless one is kept already: its record is counted from it."""
 
@@ -114,5 +132,6 @@ Action = (
     | Remark
     | LengthenPad
     | KeepForecast
+    | TellEnd
     | Wake
 )

@@ -14,7 +14,7 @@ from adaptor.crafting.situation import Demand, Issue
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.quotes import slots_by_quote
-from adaptor.decisions.requests import billed, shape_of, smallest
+from adaptor.decisions.requests import billed, gpus_per_processor, shape_of, smallest, tariff_for
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.model import Request
@@ -38,10 +38,11 @@ def within_budgets(
         payers: the bags whose waiting tasks the request is for.
     """
     site, demand = snapshot.here, wanted.demand
-    shape = shape_of(site, demand)
+    shape = shape_of(site, demand, wanted.crafted.partition)
     request = wanted.crafted.request
     least = smallest(shape, demand)
-    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now)
+    gpus = gpus_per_processor(site.rules, site.queue, demand.task)
+    whole = ledger.allowance(site.name, "explicit", payers, snapshot.now, gpus)
     allowance = _site_part(snapshot, memory, ledger, demand, whole, least)
     if demand.most is not None:
         # A bag in a hurry, or one that counts its slots, would rather have all of them for a shorter time.
@@ -50,8 +51,10 @@ def within_budgets(
     if found.request is None:
         return TooDear(_too_dear(ledger, allowance, found, demand))
     if found.request == billed(site.rules, wanted.crafted.request):
-        return SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
-    return _cut(wanted, found, shape, payers)
+        submit = SubmitRequest(crafted=wanted.crafted, demand=demand, payers=payers)
+    else:
+        submit = _cut(wanted, found, shape, payers)
+    return msgspec.structs.replace(submit, gpus_per_processor=gpus)
 
 
 def _site_part(
@@ -71,7 +74,7 @@ def _site_part(
     if balance is None:
         return allowance
     worth = {
-        name: count * ledger.tariff(name).price("explicit")
+        name: count * tariff_for(ledger, snapshot.sites[name], demand.task).price("explicit")
         for name, count in slots.items()
         if name in snapshot.terms  # those that the configuration has no longer get nothing
     }
@@ -128,7 +131,7 @@ def _cut(wanted: Issue, found: Afforded, shape: RequestShape, payers: Mapping[in
 
 def _too_dear(ledger: Ledger, allowance: Allowance, found: Afforded, demand: Demand) -> str:
     """Why there is no request, what the remaining tasks would cost, and what the user can do."""
-    work = demand.waiting * demand.processors_per_task * demand.runtime
+    work = demand.waiting * demand.task.processors * demand.runtime
     rest = allowance.tariff.charge(allowance.kind, 1, work) + found.needed
     reason = f"{found.reason}; {counted(demand.waiting, 'waiting task')} may need {format_credits(rest)}"
     if demand.bag is None:

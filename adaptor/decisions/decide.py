@@ -25,6 +25,8 @@ from adaptor.decisions.impossible import give_up_impossible, why_not_for
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
+from adaptor.decisions.outlook.endings import ends_ahead
+from adaptor.decisions.pauses import within_together
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
 from adaptor.decisions.requests import billed, shape_of
@@ -52,7 +54,7 @@ class Decision(msgspec.Struct, frozen=True):
 def decide(snapshot: Snapshot) -> Decision:
     """Decide what a site does now, and why.
 
-    In this order: first forecasts, pilots that are of no use, donated nodes, bags that were bought from a
+    In this order: forecasts, pilots that are of no use, donated nodes, bags that were bought from a
     quote, then the formal requests: withheld after failures or until another site is heard, divided among
     the sites by time, or by cost where the user cares, limited by deadline and preference, planned by the
     heuristic, and cut to what the budgets leave.
@@ -68,7 +70,7 @@ class _Step:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._memory = snapshot.memory.without_paces_but(snapshot.bags)
+        self._memory = snapshot.memory.only_of(snapshot.bags)
         self._ledger = snapshot.ledger.fork()
         self._next = _PLANNED
         self._actions: list[Action] = []
@@ -82,6 +84,7 @@ class _Step:
     def decision(self) -> Decision:
         kept, self._memory = first_forecasts(self._snapshot, self._memory)
         self._actions += kept
+        self._actions += ends_ahead(self._snapshot)
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()
@@ -122,7 +125,8 @@ class _Step:
         coming = [each for each in self._actions if isinstance(each, SubmitRequest) and each.node]
         self._pause({})
         limited = tuple(
-            self._held_back(self._aimed(beside_donated(snapshot, demand, coming))) for demand in demands
+            self._held_back(within_together(snapshot, self._aimed(beside_donated(snapshot, demand, coming))))
+            for demand in demands
         )
         queue = snapshot.queue and beside_held_nodes(snapshot.here, snapshot.queue, coming)
         view = view_of(snapshot.here, queue, snapshot.now, limited)
@@ -187,7 +191,8 @@ class _Step:
         bag = submit.demand.bag
         pace = None if bag is None else self._memory.paces.get(bag)
         if bag is not None and pace is not None:
-            hosts = shape_of(self._snapshot.here, submit.demand).slots(submit.crafted.request.p)
+            shape = shape_of(self._snapshot.here, submit.demand, submit.crafted.partition)
+            hosts = shape.slots(submit.crafted.request.p)
             self._memory = self._memory.with_pace(bag, pace.without(hosts))
 
     def _payers(self, demand: Demand) -> dict[int, float]:
@@ -199,7 +204,8 @@ class _Step:
     def _reserve(self, site: str, submit: SubmitRequest) -> None:
         """Reserve what a request can cost, so that the next request of this step sees the rest."""
         request = billed(self._snapshot.sites[site].rules, submit.crafted.request)
-        self._ledger.reserve(self._next, site, request, submit.kind, submit.payers, self._snapshot.now)
+        now, gpus = self._snapshot.now, submit.gpus_per_processor
+        self._ledger.reserve(self._next, site, request, submit.kind, submit.payers, now, gpus)
         self._next -= 1
 
     @property

@@ -13,7 +13,7 @@ from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.questions import donated_nodes
-from adaptor.decisions.requests import known_shortest
+from adaptor.decisions.requests import known_shortest, tariff_for
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import slots_on
@@ -30,7 +30,7 @@ def donated_offer(
     mean over the probability that the node stays idle for so long, at most.
     """
     donation = site.donation
-    tariff = ledger.tariff(site.name)
+    tariff = tariff_for(ledger, site, demand.task)
     cheaper = tariff.price("donated") < tariff.price("explicit")
     if donation is None or not cheaper or bag.spec.allocation != "mixed" or bag.spec.slots:
         return None
@@ -52,8 +52,7 @@ def donated_offer(
 def _wanted(bag: BagFacts, site: SiteFacts, demand: Demand) -> DonationDemand:
     return DonationDemand(
         waiting=demand.waiting,
-        processors_per_task=demand.processors_per_task,
-        memory_per_task=demand.memory_per_task,
+        task=demand.task,
         needs=known_shortest(site, bag, demand),
     )
 

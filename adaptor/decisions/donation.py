@@ -64,18 +64,16 @@ def beside_donated(snapshot: Snapshot, demand: Demand, coming: Sequence[SubmitRe
 
     `coming`: the nodes that this step is to use, besides those that wait for their workers already.
     """
-    tasks = _coming(snapshot, demand.bag, demand.processors_per_task)
+    tasks = _coming(snapshot, demand.bag, demand.task.processors)
     tasks += sum(
-        each.crafted.request.p // demand.processors_per_task
-        for each in coming
-        if each.demand.bag == demand.bag
+        each.crafted.request.p // demand.task.processors for each in coming if each.demand.bag == demand.bag
     )
     if not tasks:
         return demand
     same = [
         each.wanted
         for each in snapshot.donation_demands
-        if each.pilots_of == demand.bag and each.wanted.processors_per_task == demand.processors_per_task
+        if each.pilots_of == demand.bag and each.wanted.task.processors == demand.task.processors
     ]
     mixed = sum(each.waiting for each in same if each.allocation == "mixed")
     both = sum(each.waiting for each in same)
@@ -90,13 +88,27 @@ def beside_held_nodes(site: SiteFacts, queue: QueueState, coming: Sequence[Submi
     """
     if site.donation is None or site.donation.preemptible:
         return queue
+    uses = [(pilot.node, pilot.request, _known(pilot.started, queue.now)) for pilot in site.donated]
+    uses += [(each.node, each.crafted.request, queue.now) for each in coming]
+    partitions = {name: _beside_uses(each, _among(each, uses)) for name, each in queue.partitions.items()}
+    return msgspec.structs.replace(_beside_uses(queue, uses), partitions=partitions) if uses else queue
+
+
+_Uses = Sequence[tuple[str, Request, float]]
+"""`(node, request, start)` of pilots on donated nodes."""
+
+
+def _among(queue: QueueState, uses: _Uses) -> _Uses:
+    """Those on nodes of a partition, where its nodes are known."""
+    names = {node.name for node in queue.nodes}
+    return [use for use in uses if use[0] in names or not names]
+
+
+def _beside_uses(queue: QueueState, uses: _Uses) -> QueueState:
+    whole = {node.name: (node.whole,) for node in queue.nodes}
     held = [
-        RunningJob(f"node {pilot.node}", pilot.request.p, _known(pilot.started, queue.now) + pilot.request.tr)
-        for pilot in site.donated
-    ]
-    held += [
-        RunningJob(f"node {each.node}", each.crafted.request.p, queue.now + each.crafted.request.tr)
-        for each in coming
+        RunningJob(f"node {node}", request.p, start + request.tr, whole.get(node, ()))
+        for node, request, start in uses
     ]
     return msgspec.structs.replace(queue, running=(*queue.running, *held)) if held else queue
 
@@ -197,7 +209,7 @@ class _Choice:
         self._payers = {bag: tuple(of_bag) for bag, of_bag in together.items()}
         self._left = {
             bag: sum(each.wanted.waiting for each in of_bag)
-            - _coming(snapshot, bag, min(each.wanted.processors_per_task for each in of_bag))
+            - _coming(snapshot, bag, min(each.wanted.task.processors for each in of_bag))
             for bag, of_bag in self._payers.items()
         }
 
@@ -255,13 +267,27 @@ class _Choice:
         payers: dict[int, float] = {}
         for each in wanted.demands:
             payers[each.bag] = payers.get(each.bag, 0.0) + each.wanted.waiting
-        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now)
+        gpus = _gpus_per_processor(node, wanted)
+        allowance = self._ledger.allowance(self._snapshot.site, "donated", payers, now, gpus)
         found = afford(allowance, Request(node.processors, tr), least)
         if found.request is None:
             return found.reason
         request = Request(node.processors, max(least.tr, round_down(found.request.tr, resolution)))
         crafted = CraftedRequest(request, None, wanted.tasks, f"node {node.name}: {decision.reason}")
-        return SubmitRequest(crafted=crafted, demand=_demand(wanted), payers=payers, node=node.name)
+        return SubmitRequest(
+            crafted=crafted,
+            demand=_demand(wanted),
+            payers=payers,
+            node=node.name,
+            gpus_per_processor=gpus,
+        )
+
+
+def _gpus_per_processor(node: NodeView, wanted: _Wanted) -> float:
+    """The node is given with all its GPUs; they are charged where a task needs any."""
+    if not any(each.wanted.task.gpus for each in wanted.demands):
+        return 0.0
+    return sum(count for _, count in node.gpus) / node.processors
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:
@@ -271,8 +297,7 @@ def _slots(node: NodeView, demand: BagDonationDemand) -> int:
 def _demand(wanted: _Wanted) -> Demand:
     first = wanted.demands[0]
     return Demand(
-        processors_per_task=first.wanted.processors_per_task,
-        memory_per_task=first.wanted.memory_per_task,
+        task=first.wanted.task,
         waiting=sum(each.wanted.waiting for each in wanted.demands),
         runtime=max(1.0, first.wanted.needs),
         shortest=first.wanted.needs,

@@ -191,6 +191,7 @@ class DonationMemory:
             processors=report.processors,
             use=use,
             memory=report.memory,
+            gpus=report.gpus,
             since=self._since.get(report.name, now),
             planned=report.planned,
             donated=_used(pilot, workers.get(pilot.id, ())) if pilot is not None else None,
@@ -240,7 +241,7 @@ class DonationMemory:
 
 
 def _used(pilot: Pilot, workers: Sequence[Worker]) -> DonatedUse:
-    busy = sum(each.processors - each.free_processors if each.held else 0 for each in workers)
+    busy = sum(each.processors - each.free.processors if each.held else 0 for each in workers)
     awaited = any(each.awaited for each in workers)
     return DonatedUse(
         since=pilot.since,

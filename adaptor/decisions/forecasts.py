@@ -20,7 +20,7 @@ from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.hosts.host_terms import expected_end, pilot_start
 from adaptor.decisions.memory import MadeForecast, Memory
-from adaptor.decisions.requests import most_slots, slots_of
+from adaptor.decisions.requests import most_slots, slots_of, tariff_for
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts
@@ -83,8 +83,8 @@ def _is_due(memory: Memory, now: float, made: float) -> bool:
 def look_ahead(
     bag: BagFacts, sites: Mapping[str, SiteFacts], ledger: Statements, now: float
 ) -> Forecast | None:
-    """The forecast of a bag; None where too little is known yet."""
-    known = knowledge_of(bag, sites, ledger, now)
+    """The forecast of a bag; None where too little is known yet, or more tasks come."""
+    known = None if bag.growing else knowledge_of(bag, sites, ledger, now)
     return None if known is None else forecast(known)
 
 
@@ -102,14 +102,14 @@ def knowledge_of(
             runtimes=bag.runtimes,
             every=bag.every,
             started=bag.starts,
-            processors=bag.spec.cpus,
+            processors=bag.spec.task.total_processors,
         ),
         _pilots(pilots_of(allowed, bag), bag, ledger, now),
         used=ledger.of_bag(bag.id).used,
-        tariffs=[ledger.tariff(each.name) for each in allowed],
+        tariffs=[tariff_for(ledger, each, bag.spec.task) for each in allowed],
         kind="donated" if bag.spec.allocation == "transparent" else "explicit",
         startup=max(each.rules.pad for each in allowed),
-        most=sum(most_slots(each, bag.spec.cpus) for each in allowed),
+        most=sum(most_slots(each, bag.spec.task) for each in allowed),
         now=now,
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from adaptor.backoff import Holdoff
-from adaptor.crafting.situation import TaskShape
+from adaptor.crafting.situation import Demand, ShapeAt, TaskShape
 from adaptor.decisions.snapshot import SiteFacts
 from adaptor.units import counted, format_clock
 
@@ -19,9 +19,23 @@ def why_held_off(site: SiteFacts, now: float) -> str:
 
 
 def why_shape_held_off(site: SiteFacts, shape: TaskShape, now: float) -> str:
-    """Why no request for tasks of a shape may be submitted yet; empty: nothing hinders them."""
-    found = _reasons(site.refused.of(shape), site.stuck.of(shape), site.fruitless.of(shape), now)
-    return next(found, "")
+    """Why no request for tasks of a shape may be submitted yet in any partition; empty: one may."""
+    names = site.rules.limits.partitions
+    if not names:
+        return _why_avoided(site, shape, "", now)
+    found = {name: _why_avoided(site, shape, name, now) for name in names}
+    return "; ".join(f"{name}: {why}" for name, why in found.items()) if all(found.values()) else ""
+
+
+def avoided_partitions(site: SiteFacts, demands: Iterable[Demand], now: float) -> dict[ShapeAt, str]:
+    """The partitions of a site in which requests for such tasks have failed lately, and how."""
+    places = ((demand.shape, name) for demand in demands for name in site.rules.limits.partitions)
+    return {place: why for place in places if (why := _why_avoided(site, *place, now))}
+
+
+def _why_avoided(site: SiteFacts, shape: TaskShape, partition: str, now: float) -> str:
+    at = (shape, partition)
+    return next(_reasons(site.refused.of(at), site.stuck.of(at), site.fruitless.of(at), now), "")
 
 
 def _reasons(refused: Holdoff, stuck: Holdoff, fruitless: Holdoff, now: float) -> Iterator[str]:

@@ -20,17 +20,17 @@ def why_never(site: SiteFacts, demand: Demand) -> str:
     """Why a site can never run these tasks; empty: it can, or that is not known."""
     if site.queue is None:
         return ""
-    return why_no_node_holds(site.queue, demand.processors_per_task, demand.memory_per_task)
+    return why_no_node_holds(site.queue, demand.task)
 
 
 def give_up_impossible(snapshot: Snapshot) -> Iterator[GiveUp]:
-    """The bags whose tasks no node of any site holds at which they may run."""
+    """The tasks, by bag and size, that no node of any site holds at which they may run."""
     for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True):
         reasons = {name: why_never(snapshot.sites[name], demand) for name in _places(snapshot, demand)}
         if payers and all(reasons.values()):
             told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             for bag in payers:
-                yield GiveUp(bag, f"no node can run it: {told}")
+                yield GiveUp(bag, f"no node can run it: {told}", demand.task)
 
 
 def _places(snapshot: Snapshot, demand: Demand) -> set[str]:

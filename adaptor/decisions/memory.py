@@ -6,14 +6,14 @@ A restarted daemon begins without it and comes to the same conclusions within se
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 import msgspec
 
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.task_shares import Parting
-from adaptor.crafting.profile import Profile
+from adaptor.crafting.availability import Availability
 from adaptor.decisions.questions import Question
 from adaptor.model import PendingJob, QueueState
 
@@ -42,7 +42,7 @@ class KnownProfile(msgspec.Struct, frozen=True):
     queue: QueueState
     unseen: tuple[PendingJob, ...]
     """Own requests that were submitted since the queue was read."""
-    free: Profile
+    free: Availability
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,10 +68,20 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     paused: dict[str, dict[int | None, str]] = {}
     """By site, then by bag: why its budget holds no request; None: for all that share pilots."""
 
-    def without_paces_but(self, bags: Container[int]) -> Memory:
-        """Without those of bags that have ended."""
-        kept = {bag: pace for bag, pace in self.paces.items() if bag in bags}
-        return self if len(kept) == len(self.paces) else msgspec.structs.replace(self, paces=kept)
+    def only_of(self, bags: Container[int]) -> Memory:
+        """Without what is kept of bags that have ended."""
+        if all(bag in bags for of_bags in self._by_bag() for bag in of_bags):
+            return self
+        return msgspec.structs.replace(
+            self,
+            slots={bag: each for bag, each in self.slots.items() if bag in bags},
+            looked={bag: each for bag, each in self.looked.items() if bag in bags},
+            forecasts={bag: each for bag, each in self.forecasts.items() if bag in bags},
+            paces={bag: each for bag, each in self.paces.items() if bag in bags},
+        )
+
+    def _by_bag(self) -> tuple[Iterable[int], ...]:
+        return self.slots, self.looked, self.forecasts, self.paces
 
     def with_pace(self, bag: int, pace: Pace) -> Memory:
         return msgspec.structs.replace(self, paces={**self.paces, bag: pace})

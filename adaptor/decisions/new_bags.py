@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import Allocation
-from adaptor.crafting.placing import why_no_node_holds
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.crafting.placing import each_kind, why_no_node_holds
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.decisions.requests import smallest
+from adaptor.decisions.requests import gpus_per_processor, smallest
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
+from adaptor.resources import TaskSize
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import format_duration
 
@@ -28,22 +29,76 @@ def beyond_work(spec: BagSpec, sites: Rules, ledger: Statements) -> int:
     Millionths of a credit; most of it is given back when they end.
     """
     return sum(
-        ledger.tariff(name).reservation("explicit", spec.slots.get(name, 0) * spec.cpus, math.ceil(rules.pad))
+        _tariff(ledger, name, rules, spec).reservation(
+            "explicit", spec.slots.get(name, 0) * spec.task.total_processors, math.ceil(rules.pad)
+        )
         for name, rules in sites.items()
     )
 
 
+def _tariff(ledger: Statements, site: str, rules: SiteRules, spec: BagSpec) -> Tariff:
+    return ledger.tariff(site).with_gpus(gpus_per_processor(rules, None, spec.task))
+
+
 def check_can_run(spec: BagSpec, queues: Mapping[str, QueueState | None]) -> None:
-    """Raises UsageError: no node of any site holds a task of the bag.
+    """Raises UsageError: no node of any site holds a task of the bag, or its size contradicts itself.
 
     `queues`: of the sites at which it may run, as last seen; None: not seen yet, and all is possible.
     """
-    reasons = {
-        name: queue and why_no_node_holds(queue, spec.cpus, spec.memory) for name, queue in queues.items()
-    }
-    if all(reasons.values()):
-        told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-        raise UsageError(f"no node can run these tasks: {told}")
+    if spec.task.nodes > 1 and spec.task.tasks_per_gpu > 1:
+        raise UsageError(
+            "a task on several nodes has them wholly: --gpus must be a whole number with --nodes"
+        )
+    if why := why_nowhere(spec.task, queues):
+        raise UsageError(f"no node can run these tasks: {why}")
+
+
+def why_nowhere(size: TaskSize, queues: Mapping[str, QueueState | None]) -> str:
+    """Why no node of any of these sites holds a task of this size; empty: one may."""
+    reasons = {name: queue and why_no_node_holds(queue, size) for name, queue in queues.items()}
+    if not all(reasons.values()):
+        return ""
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
+
+
+def impossible_tasks(
+    sizes: Mapping[int, TaskSize], queues: Mapping[str, QueueState | None], most: int
+) -> dict[int, str]:
+    """By task that can never run: why. `sizes`: by task; `most`: processors of the largest request."""
+    kinds = {name: queue and each_kind(queue) for name, queue in queues.items()}
+    known: dict[TaskSize, str] = {}
+    for size in sizes.values():
+        if size not in known:
+            known[size] = _why_never(size, kinds if size.nodes == 1 else queues, most)
+    return {task: known[size] for task, size in sizes.items() if known[size]}
+
+
+def _why_never(size: TaskSize, queues: Mapping[str, QueueState | None], most: int) -> str:
+    if why := why_nowhere(size, queues):
+        return f"no node can run it: {why}"
+    if size.total_processors > most:
+        return f"tasks of {size.total_processors} cpus fit into no request: max_proc is {most}"
+    return ""
+
+
+def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:
+    """Raises UsageError: a task would be ended before, or signalled from the start of, what it has to do.
+
+    Args:
+        longest: by site, the longest task that one request can hold, seconds.
+    """
+    limit = spec.timeout.seconds if spec.timeout is not None else None
+    if limit is not None and spec.time is not None and limit < spec.time:
+        raise UsageError(
+            f"--timeout {spec.timeout} would end tasks that take the {format_duration(spec.time)} of --time: "
+            "write a longer one"
+        )
+    for site, seconds in longest.items():
+        if spec.signal is not None and spec.signal.seconds >= seconds:
+            raise UsageError(
+                f"--signal {spec.signal}: a task at {site} has at most {format_duration(seconds)} (max_tr "
+                "less the pad) until its pilot ends: write a shorter time"
+            )
 
 
 def check_holds_a_request(
@@ -52,10 +107,11 @@ def check_holds_a_request(
     """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost."""
     needed, site, request = min(_first_requests(spec, sites, terms, ledger))
     if amount < needed:
+        known_as = "its --time" if spec.time is not None else "initial_tr"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
-            "need initial_tr before any has finished, the end of a pilot may be late, and begun charging "
+            f"need {known_as} before any has finished, the end of a pilot may be late, and begun charging "
             "units count whole)"
         )
 
@@ -66,7 +122,7 @@ def _first_requests(
     """By site: the least that the first request of a bag costs."""
     kind: Allocation = "donated" if spec.allocation == "transparent" else "explicit"
     for name, rules in sites.items():
-        runtime = min(spec.runtimes.get(name, terms[name].initial_tr), terms[name].longest)
-        demand = Demand(processors_per_task=spec.cpus, runtime=runtime, shortest=runtime)
+        runtime = min(spec.expected_at(name) or terms[name].initial_tr, terms[name].longest)
+        demand = Demand(task=spec.task, runtime=runtime, shortest=runtime)
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)
-        yield ledger.tariff(name).reservation(kind, request.p, request.tr), name, request
+        yield _tariff(ledger, name, rules, spec).reservation(kind, request.p, request.tr), name, request

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.decisions.memory import Memory
+from adaptor.decisions.outlook.endings import ToldEnd, bags_ahead
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.broker import Broker
@@ -24,6 +25,7 @@ def take_snapshot(
     now: float,
     midnight: float,
     presets: Mapping[str, Preset] = PREFERENCES,
+    told: Mapping[int, ToldEnd] | None = None,
 ) -> Snapshot:
     """What one step of `site` decides on.
 
@@ -32,6 +34,7 @@ def take_snapshot(
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
         presets: how boldly hosts are bought, by what users prefer.
+        told: the forecasts of ends that were made last, by bag; None: none is wanted.
     """
     demands = broker.demands(site)
     return Snapshot(
@@ -49,6 +52,7 @@ def take_snapshot(
         presets=presets,
         memory=memory,
         forecast_kept=frozenset(forecast_kept & broker.state.bags.keys()),
+        ahead=bags_ahead(broker.state, told, now) if told is not None else (),
         work=broker.has_work_for(site),
     )
 
@@ -65,5 +69,5 @@ def bags_facts(broker: Broker) -> dict[int, BagFacts]:
     """The unfinished bags that have pilots of their own."""
     state = broker.state
     return {
-        bag.id: facts_of(state, bag) for bag in state.bags.values() if bag.id in state.alone and not bag.ended
+        bag.id: facts_of(state, bag) for bag in state.bags.values() if bag.id in state.alone and bag.active
     }

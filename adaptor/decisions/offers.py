@@ -14,11 +14,12 @@ from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
+from adaptor.crafting.placing import width
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_offer
 from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
-from adaptor.decisions.requests import shape_of, slots_there, smallest
+from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.facts import BagFacts
 
@@ -53,10 +54,11 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """By the tasks that finished at a site and those that run there.
 
-    Before any: as sampled for a quote, else as at the other sites, else as the site's initial_tr says.
+    Before any: as sampled for a quote or expected by the user, else as at the other sites, else as the
+    site's initial_tr says.
     """
     here = bag.learned[site]
-    guess = here.mean or bag.spec.runtimes.get(site) or _elsewhere(bag) or here.estimate
+    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or here.estimate
     found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
     known, elapsed = here.learned, bag.elapsed(site, now)
     total = max(known.total, _SHORTEST * known.finished)
@@ -158,10 +160,10 @@ def _offers(
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
-    tariff = snapshot.ledger.tariff(site.name)
+    tariff = tariff_for(snapshot.ledger, site, demand.task)
     whole = SiteOffer(
         name=site.name,
-        price=in_credits(tariff.price("explicit")) * bag.spec.cpus,
+        price=in_credits(tariff.price("explicit")) * width(site.queue, demand.task),
         processors=0,
         task=task,
         charging_unit=float(tariff.charging_unit),
@@ -182,7 +184,7 @@ def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand:
     if balance is not None and not balance.reserved:
         rooms.append(balance.left)
     least = smallest(shape_of(site, demand), demand)
-    needed = ledger.tariff(site.name).reservation("explicit", least.p, least.tr)
+    needed = tariff_for(ledger, site, demand.task).reservation("explicit", least.p, least.tr)
     return all(needed <= room for room in rooms)
 
 

@@ -10,18 +10,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.crafting.availability import availability
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
+from adaptor.crafting.places import as_pending
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
-from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.holdoff import avoided_partitions, why_held_off
 from adaptor.decisions.impossible import why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
-from adaptor.model import PendingJob, PilotState, QueueState
+from adaptor.model import PilotState, QueueState
 
 PATIENCE = 10.0
 """Seconds that a site waits for the queue of another site before it decides without it."""
@@ -79,6 +80,11 @@ def view_of(
         heuristic=site.heuristic,
         pilots=site.requests,
         demands=demands,
+        avoided=avoided_partitions(site, demands, now),
+        submissions_left=site.submissions.left,
+        next_submission=site.submissions.again,
+        waits=site.waits,
+        jobs=site.jobs,
     )
 
 
@@ -139,14 +145,14 @@ def _known_profile(view: PlanningView, last: KnownProfile | None) -> KnownProfil
     if queue is None:
         return None
     unseen = tuple(
-        PendingJob(f"pilot {pilot.id}", pilot.request.p, pilot.request.tr)
+        as_pending(pilot, view.rules, queue)
         for pilot in view.pilots
         if pilot.state is PilotState.SUBMITTING or (pilot.submitted or 0.0) >= queue.now
     )
     if last is not None and last.queue is queue and last.unseen == unseen:
         return last
     state = msgspec.structs.replace(queue, pending=(*queue.pending, *unseen))
-    return KnownProfile(queue, unseen, availability(state))
+    return KnownProfile(queue, unseen, Availability(state))
 
 
 def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
@@ -159,6 +165,8 @@ def _submitting(site: SiteFacts, now: float) -> list[PilotView]:
             submitted=now,
             predicted_start=each.crafted.predicted_start,
             bag=each.demand.bag,
+            shape=each.demand.shape,
+            partition=each.crafted.partition,
         )
         for number, each in enumerate(site.submitting)
         if not each.node

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 import msgspec
 
 from adaptor.crafting.availability import availability
+from adaptor.crafting.places import queue_in
+from adaptor.crafting.unit import chunk_of
 from adaptor.decisions.actions import Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.hosts.unit_ends import why_not_another_unit
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
+from adaptor.resources import Need
 from adaptor.units import format_duration
 
 UNREACHED = 40.0
@@ -74,23 +77,24 @@ def _patience(site: SiteFacts, pilot: PilotFacts) -> float:
 def why_overdue(site: SiteFacts, queue: QueueState | None, pilot: PilotFacts) -> str:
     """Why to give up waiting for a queued request: there is room for it, and it does not start.
 
-    What the profile counts may not be what it needs: its tasks may not fit beside others on any node. The
-    patience doubles with each such withdrawal, for what stands in its way may be a rule that we do not see.
+    What stands in its way may be a rule that we do not see: the patience doubles with each such withdrawal.
     """
     if pilot.state is not PilotState.QUEUED or pilot.node or pilot.leaving:
         return ""
     if queue is None or pilot.submitted is None:
         return ""
-    failures = site.stuck.of(pilot.shape).failures if pilot.shape is not None else 0
+    queue = queue_in(queue, pilot.partition)
+    at = (pilot.shape, pilot.partition) if pilot.shape is not None else None
+    failures = site.stuck.of(at).failures if at is not None else 0
     patience = OVERDUE * 2 ** min(failures, _DOUBLINGS)
     expected = pilot.submitted if pilot.predicted_start is None else pilot.predicted_start
     late = queue.now - max(expected, pilot.submitted)
-    if late <= patience or not _has_room(queue, pilot):
+    if late <= patience or not _has_room(site, queue, pilot):
         return ""
     return f"the queue has room for it, but the scheduler has not started it for {format_duration(late)}"
 
 
-def _has_room(queue: QueueState, pilot: PilotFacts) -> bool:
+def _has_room(site: SiteFacts, queue: QueueState, pilot: PilotFacts) -> bool:
     """Whether a request could start at once beside all other jobs of the queue."""
     idle = queue.processors - sum(job.processors for job in queue.running)
     if idle < pilot.request.p:  # spares most steps the planning of a long queue
@@ -98,8 +102,14 @@ def _has_room(queue: QueueState, pilot: PilotFacts) -> bool:
     others = tuple(job for job in queue.pending if job.id != pilot.job)
     if len(others) == len(queue.pending):  # the scheduler does not show it as one that could start
         return False
-    free = availability(msgspec.structs.replace(queue, pending=others))
+    free = availability(msgspec.structs.replace(queue, pending=others), _unit(site, queue, pilot))
     return free.earliest_start(pilot.request.p, pilot.request.tr) <= queue.now
+
+
+def _unit(site: SiteFacts, queue: QueueState, pilot: PilotFacts) -> Need | None:
+    if pilot.shape is None or not queue.nodes:
+        return None
+    return chunk_of(site.rules, queue, pilot.shape[0])
 
 
 def _unheard(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts, left: str) -> Iterator[Action]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.situation import TaskShape
+from adaptor.crafting.situation import ShapeAt, TaskShape
 from adaptor.decisions.snapshot import PilotFacts
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
+from adaptor.resources import Room
 
+CANCEL_AGAIN = 120.0
+"""Seconds after which a pilot that was told to end, and is still there, is told again."""
 MISSES_TO_VANISH = 3
 """Consecutive answers without the pilot after which it counts as vanished."""
 
@@ -34,6 +37,7 @@ class Pilot:
         known_since: float | None = None,
         bag: int | None = None,
         node: str = "",
+        partition: str = "",
     ) -> None:
         self.id = id
         self.tag = tag
@@ -41,6 +45,8 @@ class Pilot:
         """The only one that it serves; None: all that share their pilots."""
         self.node = node
         """Its donated node; empty: it is a formal request."""
+        self.partition = partition
+        """Of its site, by name; empty: the site has only one."""
         self.request = request
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
@@ -63,7 +69,8 @@ class Pilot:
         """Whether a task was ever leased to it."""
         self.cancel_reason = ""
         """Why the adaptor wants it gone; empty: it does not."""
-        self.cancel_sent = False
+        self.cancel_sent: float | None = None
+        """When the scheduler was last told to end it; None: never."""
         self.note = ""
         """What is wrong with it, for the user."""
         self.never = ""
@@ -89,8 +96,18 @@ class Pilot:
         return self.submitted if self.started is None else self.started
 
     @property
+    def asked(self) -> ShapeAt | None:
+        """The shape of its tasks and its partition; None: the shape is not known."""
+        return (self.shape, self.partition) if self.shape is not None else None
+
+    @property
     def in_system(self) -> bool:
         return self.state.in_system
+
+    def to_cancel(self, now: float) -> bool:
+        """Whether to tell the scheduler to end it: it never was, or that order was lost."""
+        sent = self.cancel_sent
+        return bool(self.cancel_reason) and (sent is None or not 0 <= now - sent < CANCEL_AGAIN)
 
     def move(self, state: PilotState) -> None:
         """Raises ValueError: the table of transitions does not allow it."""
@@ -98,7 +115,7 @@ class Pilot:
             raise ValueError(f"pilot {self.id}: {self.state.value} does not become {state.value}")
         self.state = state
 
-    def facts(self, processors: int | None) -> PilotFacts:
+    def facts(self, processors: int | None, rooms: tuple[Room, ...] = ()) -> PilotFacts:
         """The pilot as a decision sees it; `processors`: those with workers, None: not known."""
         return PilotFacts(
             id=self.id,
@@ -122,6 +139,8 @@ class Pilot:
             fell_silent=self.fell_silent,
             job=self.job,
             shape=self.shape,
+            partition=self.partition,
+            rooms=rooms,
         )
 
     def watch(self, now: float, *, heard: bool) -> None:

@@ -8,12 +8,13 @@ from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.crafting.placing import width
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasts import charged, pilots_of, sites_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import task_time
 from adaptor.decisions.quotes import is_due, looked_at, slots_by_quote, with_slots
-from adaptor.decisions.requests import most_slots, staying
+from adaptor.decisions.requests import most_slots, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.errors import AdaptorError
 from adaptor.scheduling.facts import BagFacts
@@ -65,7 +66,7 @@ def _begun(bag: BagFacts, times: dict[str, TaskTime], now: float) -> float:
 
 def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -> SiteOffer:
     """All that may be held at a site, and what is held or asked for already."""
-    tariff = snapshot.ledger.tariff(site.name)
+    tariff = tariff_for(snapshot.ledger, site, bag.spec.task)
     held = tuple(
         HeldSlots(slots, _paid(tariff, snapshot.now - pilot.started) if pilot.started is not None else 0.0)
         for pilot, slots in staying(site, bag)
@@ -73,8 +74,8 @@ def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -
     )
     return SiteOffer(
         name=site.name,
-        price=in_credits(tariff.price("explicit")) * bag.spec.cpus,
-        processors=max(most_slots(site, bag.spec.cpus), sum(each.processors for each in held)),
+        price=in_credits(tariff.price("explicit")) * width(site.queue, bag.spec.task),
+        processors=max(most_slots(site, bag.spec.task), sum(each.processors for each in held)),
         task=task,
         charging_unit=float(tariff.charging_unit),
         startup=site.rules.pad,

@@ -1,6 +1,7 @@
 """When to try again after failures, by shape of task: one impossible bag holds up no other. Pure.
 
-A scheduler that refuses several shapes in a row most likely refuses all; then the whole site pauses.
+What failed in one partition of a site may still be tried in the others. A scheduler that refuses several
+shapes in a row most likely refuses all; then the whole site pauses.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from adaptor.backoff import Backoff, Holdoff
-from adaptor.crafting.situation import TaskShape
+from adaptor.crafting.situation import ShapeAt, TaskShape
 
 SHAPES_IN_A_ROW = 3
 """So many shapes that failed without a success in between speak against the site, not against the tasks."""
@@ -21,34 +22,34 @@ class ShapeHoldoffs(msgspec.Struct, frozen=True, kw_only=True):
 
     of_all: Holdoff = Holdoff()
     """Of whatever task."""
-    by_shape: Mapping[TaskShape, Holdoff] = {}
+    by_shape: Mapping[ShapeAt, Holdoff] = {}
 
-    def of(self, shape: TaskShape) -> Holdoff:
+    def of(self, shape: ShapeAt) -> Holdoff:
         return self.by_shape.get(shape, Holdoff())
 
 
 class ShapeBackoffs:
-    """One `Backoff` for each shape of task that failed, and one for the site."""
+    """One `Backoff` for each shape of task that failed in a partition, and one for the site."""
 
     def __init__(self, first: float, most: float, tolerated: int = 0) -> None:
         """As for `Backoff`, seconds and failures in a row."""
         self._terms = (first, most, tolerated)
         self._all = Backoff(first, most, tolerated)
-        self._by_shape: dict[TaskShape, Backoff] = {}
+        self._by_shape: dict[ShapeAt, Backoff] = {}
         self._in_a_row: set[TaskShape] = set()
         """The shapes that failed since the last success, where it was not the site that failed."""
 
-    def failed(self, shape: TaskShape | None, now: float, reason: str) -> None:
+    def failed(self, shape: ShapeAt | None, now: float, reason: str) -> None:
         """`shape` is None where the failure says nothing of the tasks, or where they are not known."""
         if shape is None:
             self._all.failed(now, reason)
             return
         self._by_shape.setdefault(shape, Backoff(*self._terms)).failed(now, reason)
-        self._in_a_row.add(shape)
+        self._in_a_row.add(shape[0])
         if len(self._in_a_row) >= SHAPES_IN_A_ROW:
             self._all.failed(now, reason)
 
-    def succeeded(self, shape: TaskShape | None) -> None:
+    def succeeded(self, shape: ShapeAt | None) -> None:
         self._all.succeeded()
         self._in_a_row.clear()
         if shape is not None:
@@ -56,10 +57,11 @@ class ShapeBackoffs:
 
     def keep(self, shapes: Collection[TaskShape]) -> None:
         """Forget the failures of all shapes but those that still wait."""
-        gone = self._by_shape.keys() - set(shapes)
-        for shape in gone:
+        kept = set(shapes)
+        for shape in [each for each in self._by_shape if each[0] not in kept]:
             del self._by_shape[shape]
-        if self._in_a_row & gone:
+        gone = self._in_a_row - kept
+        if gone:
             before = len(self._in_a_row)
             self._in_a_row -= gone
             if len(self._in_a_row) < SHAPES_IN_A_ROW <= before:

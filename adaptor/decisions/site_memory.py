@@ -6,13 +6,15 @@ Times are epoch seconds, and arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from adaptor.budget.accounting.ledger import Ledger
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.situation import SiteRules, Withdraw
+from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
@@ -68,9 +70,11 @@ class SiteMemory:
         waits: WaitLearner | None = None,
         idleness: Idleness | None = None,
         limits_known: bool = True,
+        submitted: Iterable[float] = (),
+        jobs: RunShares | None = None,
     ) -> None:
-        """`waits` and `idleness`: what was learned before; `limits_known`: False where they only stand for
-        some that could not be asked yet."""
+        """`waits`, `idleness` and `jobs`: what was learned before; `limits_known`: False where the limits
+        only stand for some that could not be asked yet; `submitted`: when requests were sent before."""
         self.settings = settings
         self.name = settings.name
         self.limits = settings.rules.limits
@@ -99,9 +103,13 @@ class SiteMemory:
         """Pilots in a row that the scheduler took and did not start."""
         self.fruitless = ShapeBackoffs(first=60, most=3600, tolerated=2)
         """Pilots in a row that never ran a task."""
+        self.submissions = Submissions(settings.rules.max_submissions, submitted)
+        """Of formal requests, in the last hour."""
         self.submitting: tuple[SubmitRequest, ...] = ()
         """Requests that are decided and not yet submitted."""
         self.waits = waits or WaitLearner()
+        self.jobs = RunShares() if jobs is None else jobs
+        """Which shares of their time limits local jobs run."""
         donation = settings.donation
         self.donation = DonationMemory(donation.rules, idleness, now) if donation is not None else None
         """None: the site donates no nodes."""
@@ -133,6 +141,8 @@ class SiteMemory:
         """The queue was read for this step; None: the scheduler does not answer, or nothing waits."""
         self.queue = queue
         self.seen = queue or self.seen
+        if queue is not None:
+            self.jobs.looked(queue, {pilot.job for pilot in self.pilots.values() if pilot.job is not None})
 
     def keep_failures(self, broker: Broker) -> None:
         """Forget what failed for tasks of which none are left."""
@@ -150,13 +160,19 @@ class SiteMemory:
             heuristic=self.settings.heuristic,
             queue=self.seen,
             pilots=tuple(
-                pilot.facts(_processors(pilot, workers.get(pilot.id, ()))) for pilot in self.pilots.values()
+                pilot.facts(
+                    _processors(pilot, there), tuple(each.whole for each in there if not each.awaited)
+                )
+                for pilot in self.pilots.values()
+                for there in [workers.get(pilot.id, ())]
             ),
             submitting=self.submitting,
             waits=self.waits.copy(),
+            jobs=self.jobs.copy(),
             refused=self.refusals.holdoffs,
             stuck=self.stuck.holdoffs,
             fruitless=self.fruitless.holdoffs,
+            submissions=self.submissions.allowance(now, sum(not each.node for each in self.submitting)),
             unusable=self._unusable(),
             unreachable_because=self.unreachable_because,
             problem_since=self.problem_since,
@@ -195,8 +211,11 @@ class SiteMemory:
         """A request is about to be submitted."""
         crafted, bag = submit.crafted, submit.demand.bag
         pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)
-        pilot.shape = submit.demand.shape
+        pilot.shape, pilot.partition = submit.demand.shape, crafted.partition
         self.pilots[id] = pilot
+        if not submit.node:
+            self.submissions.note(now)
+        broker.made_for(id, submit.demand.task)
         if bag is not None:
             broker.own_pilot(id, bag)
         if submit.node:
@@ -209,7 +228,7 @@ class SiteMemory:
         if pilot.node and self.donation is not None:
             self.donation.submitted(pilot.node)
         else:
-            self.refusals.succeeded(pilot.shape)
+            self.refusals.succeeded(pilot.asked)
         if pilot.state is PilotState.SUBMITTING:
             pilot.move(PilotState.QUEUED)
 
@@ -221,7 +240,7 @@ class SiteMemory:
         if pilot.node and self.donation is not None:
             self.donation.not_submitted(pilot.node, reason, now)
         else:
-            self.refusals.failed(pilot.shape if refused else None, now, reason)
+            self.refusals.failed(pilot.asked if refused else None, now, reason)
 
     def forget(self, broker: Broker, pilot: Pilot) -> None:
         """The pilot is no longer in the system, and its results were taken in."""
@@ -236,7 +255,7 @@ class SiteMemory:
         if isinstance(action, (Withdraw, WithdrawStuck)) and pilot.state is PilotState.RUNNING:
             return None
         if isinstance(action, WithdrawStuck) and not pilot.node:
-            self.stuck.failed(pilot.shape, now, action.reason)
+            self.stuck.failed(pilot.asked, now, action.reason)
         pilot.cancel_reason = action.reason
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
@@ -288,7 +307,9 @@ class SiteMemory:
                 broker.use_node(pilot, node)
 
     def expect_requests(self, broker: Broker) -> None:
-        """Tell the broker when the next formal requests are predicted to start."""
+        """Tell the broker when the next formal requests are predicted to start, and what the nodes are."""
+        if self.seen is not None:
+            broker.know_queue(self.name, self.seen)
         starts: dict[int | None, float] = {}
         for pilot in self.pilots.values():
             at = pilot.predicted_start
@@ -304,7 +325,7 @@ class SiteMemory:
         for pilot in self.requests:
             pilot.watch(now, heard=pilot.id in heard or bool(self.unreachable))
             if pilot.state is PilotState.RUNNING:
-                self.stuck.succeeded(pilot.shape)
+                self.stuck.succeeded(pilot.asked)
 
     def meter(self, broker: Broker, pilot: Pilot, ledger: Ledger) -> None:
         """Tell the broker since when and in which units a running pilot is charged."""
@@ -320,7 +341,12 @@ class SiteMemory:
         if pilot.wait_known or pilot.predicted_start is None or pilot.state is PilotState.REFUSED:
             return
         pilot.wait_known = self.waits.waited(
-            pilot.request.p, pilot.predicted_start, pilot.started, pilot.ended
+            pilot.request.p,
+            pilot.predicted_start,
+            pilot.started,
+            pilot.ended,
+            pilot.submitted,
+            pilot.request.tr,
         )
 
     def ended(self, broker: Broker, pilot: Pilot, now: float) -> tuple[AttemptOutcome, list[Worker]]:
@@ -354,9 +380,9 @@ class SiteMemory:
             elif in_vain:
                 self.donation.fruitless.failed(now, reason)
         elif pilot.worked:
-            self.fruitless.succeeded(pilot.shape)
+            self.fruitless.succeeded(pilot.asked)
         elif in_vain:
-            self.fruitless.failed(pilot.shape, now, reason)
+            self.fruitless.failed(pilot.asked, now, reason)
 
 
 def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:

@@ -13,8 +13,10 @@ import msgspec
 from adaptor.backoff import Holdoff
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
+from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup, TaskShape
+from adaptor.crafting.situation import Demand, PilotView, SiteRules, TaskGroup
+from adaptor.crafting.submissions import Allowance
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
@@ -33,8 +35,6 @@ class PilotFacts(PilotView, frozen=True, kw_only=True):
     """The donated node; empty: a formal request."""
     granted: float = math.inf
     """Seconds that the scheduler gave it, or that were asked for."""
-    leaving: str = ""
-    """Why it was told to end; empty: it was not."""
     first_hello: float | None = None
     """When its first worker called; None: none has."""
     known_since: float = 0.0
@@ -49,10 +49,6 @@ class PilotFacts(PilotView, frozen=True, kw_only=True):
     """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
     fell_silent: bool = False
     """Whether a worker of it was lost without a farewell: it may be heard of again."""
-    job: str | None = None
-    """The scheduler's id; None while it is not known."""
-    shape: TaskShape | None = None
-    """Of the tasks that it was made for; None: not known."""
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,12 +95,16 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     submitting: tuple[SubmitRequest, ...] = ()
     """Requests that are decided and not submitted yet."""
     waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
+    jobs: RunShares = msgspec.field(default_factory=RunShares)
+    """Which shares of their time limits local jobs run."""
     refused: ShapeHoldoffs = ShapeHoldoffs()
     """Requests in a row that the scheduler did not take."""
     stuck: ShapeHoldoffs = ShapeHoldoffs()
     """Pilots in a row that the scheduler took and did not start."""
     fruitless: ShapeHoldoffs = ShapeHoldoffs()
     """Pilots in a row that ended without running a task."""
+    submissions: Allowance = Allowance()
+    """Requests that it may still be sent now."""
     unusable: str = ""
     """Why no pilot could be of any use now; empty: it could."""
     unreachable_because: str = ""
@@ -139,6 +139,16 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
         return self.problem_since is not None or self.silence(now) > self.command_timeout
 
 
+class BagAhead(msgspec.Struct, frozen=True):
+    """A bag whose end is to be forecast."""
+
+    facts: BagFacts
+    alone: bool
+    """Whether it has pilots of its own."""
+    beside: tuple[int, ...] = ()
+    """The waiting tasks of each other bag that takes turns with it."""
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """What one step of one site decides on."""
 
@@ -167,6 +177,8 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""
+    ahead: tuple[BagAhead, ...] = ()
+    """Unfinished bags whose ends are to be forecast in this step."""
     work: bool
     """Whether an unfinished task may run at this site."""
 

@@ -144,21 +144,18 @@ class _Step:
             if slots > 0 and self._fits(node, demand):
                 count = min(slots, left[index])
                 left[index] -= count
-                free -= count * demand.processors_per_task
+                free -= count * demand.task.processors
                 taken += count
         return taken
 
     def _any_fits(self, node: NodeView) -> bool:
         return self._has_memory(node) and any(
-            demand.processors_per_task <= node.processors and self._fits(node, demand)
-            for demand in self._demands
+            demand.task.processors <= node.processors and self._fits(node, demand) for demand in self._demands
         )
 
     def _has_memory(self, node: NodeView) -> bool:
         """For a task at least, be it of another kind than those that fit into its time."""
-        return node.memory is None or any(
-            (each.memory_per_task or 0) <= node.memory for each in self._demands
-        )
+        return node.memory is None or any((each.task.memory or 0) <= node.memory for each in self._demands)
 
     def _fits(self, node: NodeView, demand: DonationDemand) -> bool:
         """Whether the shortest task of a demand ends before the node's time does, and likely in idle time."""
@@ -208,7 +205,7 @@ class _Step:
 
     def _why_not(self, chosen: int, nodes: list[NodeView], allowed: int) -> str:
         shortest, most = min(demand.needs for demand in self._demands), self._rules.max_nodes
-        useful, narrowest = len(nodes), min(demand.processors_per_task for demand in self._demands)
+        useful, narrowest = len(nodes), min(demand.task.processors for demand in self._demands)
         if chosen >= allowed and chosen < useful:
             full = most is not None and len(self._used) + chosen >= most
             return f"max_nodes is {most}" if full else f"reserve_nodes is {self._rules.reserve_nodes}"

@@ -51,9 +51,15 @@ def room(hazard: Hazard, age: float, until_planned: float, probability: float) -
 
 def slots_on(node: NodeView, free: int, demand: DonationDemand) -> int:
     """Tasks of a demand that a node can run at the same time, on `free` of its processors."""
-    slots = free // demand.processors_per_task
-    if demand.memory_per_task and node.memory is not None:
-        slots = min(slots, node.memory // demand.memory_per_task)
+    task = demand.task
+    if task.nodes > 1:  # each donated node has a pilot of its own
+        return 0
+    slots = free // task.processors
+    if task.memory and node.memory is not None:
+        slots = min(slots, node.memory // task.memory)
+    if task.gpus:
+        gpus = sum(count for type, count in node.gpus if task.gpu_type in ("", type))
+        slots = min(slots, gpus // task.whole_gpus * task.tasks_per_gpu)
     return slots
 
 

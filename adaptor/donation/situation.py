@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.model import Allocation as Allocation
+from adaptor.resources import Gpus, TaskSize
 
 Choice = Literal["likely", "all"]
 """Which idle nodes are used: those on which a waiting task is likely to finish, or all (De Rose §3)."""
@@ -75,6 +76,7 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
     use: NodeUse
     memory: int | None = None
     """Bytes; None: not known."""
+    gpus: Gpus = ()
     since: float = 0.0
     """Since when it has been idle: free of local jobs."""
     planned: float = math.inf
@@ -92,9 +94,7 @@ class DonationDemand(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     waiting: int
-    processors_per_task: int = 1
-    memory_per_task: int | None = None
-    """Bytes; None: any."""
+    task: TaskSize = TaskSize()
     needs: float = 0.0
     """Estimated seconds of the shortest of them; 0 while nothing is known."""
     allocation: Allocation = "mixed"

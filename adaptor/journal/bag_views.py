@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.journal.selectors import select
+from adaptor.journal.output_names import ScriptOutputs
+from adaptor.journal.selectors import RECENT, select
+from adaptor.model import TaskState
 from adaptor.protocol import control
-from adaptor.views import BagState, BagView, TaskView
+from adaptor.scheduling.bag import Guard
+from adaptor.views import BagState, BagView, Evidence, TaskView
 
 _BAG_COLUMNS = (
-    "id, spec, name, tasks, submitted, ended, waiting, leased, done, failed, cancelled, retried, runtime"
+    "id, spec, name, tasks, submitted, ended, waiting, leased, done, failed, cancelled, retried, runtime,"
+    " open, events, blocked, guard"
+)
+
+_RECENT = (
+    "id IN (SELECT id FROM bag WHERE ended IS NULL UNION"
+    " SELECT id FROM (SELECT id FROM bag ORDER BY id DESC LIMIT ?))"
 )
 
 
@@ -24,6 +32,9 @@ def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
         UsageError: it is no selector.
         UnknownBagError: it names a bag that is not there.
     """
+    if selector == "recent":
+        rows = db.execute(f"SELECT {_BAG_COLUMNS} FROM bag WHERE {_RECENT} ORDER BY id", (RECENT,))  # noqa: S608
+        return [_bag_view(db, row) for row in rows]
     chosen = select(selector, [id for (id,) in db.execute("SELECT id FROM bag")])
     if not chosen:
         return []
@@ -33,16 +44,37 @@ def bags(db: sqlite3.Connection, selector: str) -> list[BagView]:
         (chosen[0], chosen[-1]),
     )
     wanted = set(chosen)
-    return [_bag_view(row) for row in rows if row[0] in wanted]
+    return [_bag_view(db, row) for row in rows if row[0] in wanted]
 
 
-def _bag_view(row: tuple[object, ...]) -> BagView:
+def count(db: sqlite3.Connection) -> int:
+    """The number of bags."""
+    return int(db.execute("SELECT COUNT(*) FROM bag").fetchone()[0])
+
+
+def latest(db: sqlite3.Connection, question: control.GetLatestBags) -> list[BagView]:
+    """The bags that have not ended and the last that have, in the order of their numbers."""
+    found = [
+        id
+        for condition, most in (
+            ("ended IS NULL", question.running),
+            ("ended IS NOT NULL", question.ended),
+        )
+        for (id,) in db.execute(f"SELECT id FROM bag WHERE {condition} ORDER BY id DESC LIMIT ?", (most,))  # noqa: S608
+    ]
+    return bags(db, ",".join(map(str, sorted(found)))) if found else []
+
+
+def _bag_view(db: sqlite3.Connection, row: tuple[object, ...]) -> BagView:
     view = _BagRow(*row)  # type: ignore[arg-type]
     spec = msgspec.msgpack.decode(view.spec, type=BagSpec)
+    guard = msgspec.msgpack.decode(view.guard, type=Guard) if view.guard is not None else Guard()
+    state = _bag_state(view)
+    paused = state == "running" and bool(guard.paused)
     return BagView(
         id=view.id,
         name=view.name,
-        state=_bag_state(view),
+        state=state,
         sites=list(spec.sites),
         tasks=view.tasks,
         waiting=view.waiting,
@@ -56,7 +88,24 @@ def _bag_view(row: tuple[object, ...]) -> BagView:
         cpus=spec.cpus,
         mean_runtime=view.runtime / view.done if view.done else None,
         output=spec.output,
+        open=bool(view.open),
+        events=view.events,
+        blocked=view.blocked,
+        paused=guard.paused if paused else "",
+        halted=paused and guard.itself,
+        evidence=_evidence(db, view.id, *guard.shown) if paused and guard.shown else None,
+        output_files=spec.output_files,
     )
+
+
+def _evidence(db: sqlite3.Connection, bag: int, task: int, attempt: int) -> Evidence:
+    packed, node = db.execute(
+        "SELECT t.input, a.node FROM task t JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
+        " WHERE t.bag = ? AND t.number = ? AND a.number = ?",
+        (bag, task, attempt),
+    ).fetchone()
+    given = msgspec.msgpack.decode(packed, type=control.TaskInput)
+    return Evidence(task, attempt, ScriptOutputs(db, bag).of(task, given.environment, node)[1])
 
 
 class _BagRow(msgspec.Struct):
@@ -73,45 +122,61 @@ class _BagRow(msgspec.Struct):
     cancelled: int
     retried: int
     runtime: float
+    open: int
+    events: int
+    blocked: int
+    guard: bytes | None
 
 
 def _bag_state(row: _BagRow) -> BagState:
-    if row.waiting or row.leased:
+    if row.waiting or row.leased or row.blocked:
         return "running"
+    if row.open:
+        return "open"
     if row.failed:
         return "failed"
     return "cancelled" if row.cancelled else "done"
 
 
 def tasks(db: sqlite3.Connection, question: control.GetTasks) -> list[TaskView]:
-    """The tasks of one bag, with the attempt that is their result or else the newest."""
+    """The tasks of one bag, with the attempt that is their result or else the newest.
+
+    A task that a worker holds counts as running: the journal does not know whether it has started.
+    """
     (bag,) = bags(db, str(question.bag))
     marks = ",".join("?" * len(question.states))
     states = f"AND t.state IN ({marks})" if question.states else ""
     rows = db.execute(
         "SELECT t.number, t.state, t.attempts, t.charged, t.error, t.input, a.number, a.exit_code,"  # noqa: S608
-        " a.signal, a.error, a.wall, a.cpu, a.peak_memory, a.started, a.ended, a.node"
+        " a.signal, a.error, a.wall, a.cpu, a.peak_memory, a.started, a.ended, a.node, a.peak_gpu_memory"
         " FROM task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
         " AND a.number = COALESCE(t.result, t.attempts)"
         f" WHERE t.bag = ? AND t.number > ? {states} ORDER BY t.number LIMIT ?",
-        (question.bag, question.after, *question.states, question.limit),
+        (question.bag, question.after, *map(_stored, question.states), question.limit),
     )
-    return [_task_view(bag, row) for row in rows]
+    outputs = ScriptOutputs(db, question.bag)
+    return [_task_view(bag, row, outputs) for row in rows]
 
 
-def _task_view(bag: BagView, row: tuple[object, ...]) -> TaskView:
+def _stored(state: str) -> str:
+    """The journal's word for a word of `TaskView.state`."""
+    return TaskState.LEASED.value if state == "running" else state
+
+
+def _task_view(bag: BagView, row: tuple[object, ...], outputs: ScriptOutputs) -> TaskView:
     task = _TaskRow(*row)  # type: ignore[arg-type]
     given = msgspec.msgpack.decode(task.input, type=control.TaskInput)
-    stem = f"{task.number}" if task.attempt in (None, 1) else f"{task.number}.{task.attempt}"
+    stdout, stderr = outputs.of(task.number, given.environment, task.node)
     return TaskView(
         bag=bag.id,
         task=task.number,
-        name=given.name,
-        state=task.state,
+        name=given.name or given.id,
+        state="running" if task.state == TaskState.LEASED.value else task.state,
         command=given.command
         if isinstance(given.command, str)
         else msgspec.json.encode(given.command).decode(),
         attempts=task.attempts,
+        attempt=task.attempt or 0,
         retries=min(task.charged, max(0, task.attempts - 1)),
         exit_code=task.exit_code,
         signal=task.signal,
@@ -122,8 +187,9 @@ def _task_view(bag: BagView, row: tuple[object, ...]) -> TaskView:
         started=task.started,
         ended=task.ended,
         node=task.node,
-        stdout=_if_there(Path(bag.output, f"{stem}.out")),
-        stderr=_if_there(Path(bag.output, f"{stem}.err")),
+        peak_gpu_memory=task.peak_gpu_memory,
+        stdout=stdout,
+        stderr=stderr,
     )
 
 
@@ -144,7 +210,4 @@ class _TaskRow(msgspec.Struct):
     started: float | None
     ended: float | None
     node: str | None
-
-
-def _if_there(path: Path) -> str | None:
-    return str(path) if path.exists() else None
+    peak_gpu_memory: int | None

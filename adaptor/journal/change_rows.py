@@ -7,6 +7,7 @@ from itertools import groupby
 
 import msgspec
 
+from adaptor.journal.need_rows import write_memory, write_needs
 from adaptor.model import UserChange
 from adaptor.scheduling.changes import (
     AttemptChange,
@@ -22,9 +23,16 @@ from adaptor.scheduling.changes import (
 def write_changes(db: sqlite3.Connection, changes: Changes, now: float) -> None:
     """Write one step of the broker; the caller has begun a transaction."""
     _write_attempts(db, changes.attempts)
+    write_memory(db, ((each.memory, each.bag, each.task) for each in changes.raised))
+    for each in changes.needs:
+        write_needs(db, each.bag, each.tasks, each.needs)
     db.executemany(_TASK_UPDATE, map(_task_row, changes.tasks))
     for bag, tally in changes.tallies.items():
         db.execute(_TALLY_UPDATE, {**msgspec.structs.asdict(tally), "bag": bag, "now": now})
+    for bag, guard in changes.guards.items():
+        db.execute("UPDATE bag SET guard = ? WHERE id = ?", (msgspec.msgpack.encode(guard), bag))
+    for bag, spec in changes.specs.items():
+        db.execute("UPDATE bag SET spec = ? WHERE id = ?", (msgspec.msgpack.encode(spec), bag))
     for bag, change in changes.by_user.items():
         note_user_change(db, bag, change, now)
 
@@ -41,14 +49,16 @@ def note_user_change(db: sqlite3.Connection, bag: int, change: UserChange, now: 
 
 
 _TASK_UPDATE = (
-    "UPDATE task SET state = ?, attempts = ?, charged = ?, result = COALESCE(?, result), error = ?"
-    " WHERE bag = ? AND number = ?"
+    "UPDATE task SET state = ?, attempts = ?, charged = ?, result = COALESCE(?, result), error = ?,"
+    " event = COALESCE(?, event) WHERE bag = ? AND number = ?"
 )
 
 _TALLY_UPDATE = (
     "UPDATE bag SET waiting = :waiting, leased = :leased, done = :done, failed = :failed,"
     " cancelled = :cancelled, retried = :retried, runtime = :runtime, first_done = :first_done,"
-    " ended = CASE WHEN :waiting + :leased = 0 THEN COALESCE(ended, :now) END WHERE id = :bag"
+    " open = :open, blocked = :blocked, events = :events,"
+    " ended = CASE WHEN :waiting + :leased + :blocked + :open = 0 THEN COALESCE(ended, :now) END"
+    " WHERE id = :bag"
 )
 
 
@@ -59,18 +69,20 @@ def _task_row(change: TaskChange) -> tuple[object, ...]:
         change.charged,
         change.result,
         change.error,
+        change.event,
         change.bag,
         change.task,
     )
 
 
 _ATTEMPT_STATEMENTS: dict[type, str] = {
-    AttemptStart: "INSERT INTO attempt (pilot, node, worker, leased, bag, task, number)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    AttemptStart: "INSERT INTO attempt (pilot, node, worker, leased, processors, bag, task, number)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     AttemptRevived: "UPDATE attempt SET outcome = NULL, ended = NULL, suspect = 0"
     " WHERE bag = ? AND task = ? AND number = ?",
     AttemptEnd: "UPDATE attempt SET outcome = ?, started = ?, ended = ?, wall = ?, cpu = ?, peak_memory = ?,"
-    " exit_code = ?, signal = ?, error = ?, suspect = ? WHERE bag = ? AND task = ? AND number = ?",
+    " exit_code = ?, signal = ?, error = ?, suspect = ?, peak_gpu_memory = ?, answer = ?"
+    " WHERE bag = ? AND task = ? AND number = ?",
     AttemptSuspected: "UPDATE attempt SET suspect = ? WHERE bag = ? AND task = ? AND number = ?",
 }
 
@@ -86,7 +98,7 @@ def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
     at = (key.bag, key.task, key.attempt)
     match attempt:
         case AttemptStart():
-            return (attempt.pilot, attempt.node, attempt.worker, attempt.at, *at)
+            return (attempt.pilot, attempt.node, attempt.worker, attempt.at, attempt.processors, *at)
         case AttemptRevived():
             return at
         case AttemptSuspected():
@@ -103,5 +115,7 @@ def _attempt_row(attempt: AttemptChange) -> tuple[object, ...]:
                 attempt.signal,
                 attempt.error,
                 attempt.suspect,
+                attempt.peak_gpu_memory,
+                attempt.answer,
                 *at,
             )

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.budget.accounting.entries import Budgeted, Entry
+from adaptor.budget.accounting.entries import Budgeted, Entry, Past, Recounted, Reserved, Settled
+from adaptor.budget.accounting.past import settled_pilot
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 
@@ -17,7 +18,9 @@ _unpack: msgspec.msgpack.Decoder[Entry] = msgspec.msgpack.Decoder(Entry)
 
 def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
     """Write one entry; the caller has begun a transaction."""
-    db.execute("INSERT INTO credit (entry) VALUES (?)", (_pack(entry),))
+    pilot = entry.pilot if isinstance(entry, Reserved | Settled | Recounted) else None
+    bag = entry.budget.bag if isinstance(entry, Budgeted) else None
+    db.execute("INSERT INTO credit (pilot, bag, entry) VALUES (?, ?, ?)", (pilot, bag, _pack(entry)))
 
 
 def read_entries(journal: Journal) -> list[Entry]:
@@ -27,7 +30,48 @@ def read_entries(journal: Journal) -> list[Entry]:
 
 
 def entries(db: sqlite3.Connection) -> list[Entry]:
-    return [_unpack.decode(packed) for (packed,) in db.execute("SELECT entry FROM credit ORDER BY id")]
+    """What is left of the forgotten ones, and all others in the order in which they were written."""
+    past = db.execute("SELECT site, used, wasted, billed, at FROM credit_past ORDER BY site, billed")
+    found: list[Entry] = [
+        Past(site=site, used=used, wasted=wasted, billed=billed, at=at)
+        for site, used, wasted, billed, at in past
+    ]
+    rows = db.execute("SELECT entry FROM credit ORDER BY id")
+    return found + [_unpack.decode(packed) for (packed,) in rows]
+
+
+def entries_of_pilot(db: sqlite3.Connection, pilot: int) -> list[Entry]:
+    """In their order."""
+    rows = db.execute("SELECT entry FROM credit WHERE pilot = ? ORDER BY id", (pilot,))
+    return [_unpack.decode(packed) for (packed,) in rows]
+
+
+def gpus_of_pilot(db: sqlite3.Connection, pilot: int) -> float:
+    """The GPUs for which a pilot is, or was, charged."""
+    return sum(entry.gpus for entry in entries_of_pilot(db, pilot) if isinstance(entry, Reserved))
+
+
+def forgotten_payers(db: sqlite3.Connection, pilot: int) -> set[int]:
+    """The bags that paid for a settled pilot and are forgotten."""
+    known = settled_pilot(entries_of_pilot(db, pilot))
+    bags = {part.bag for part in known.parts} if known is not None else set()
+    return {bag for bag in bags if not db.execute("SELECT 1 FROM bag WHERE id = ?", (bag,)).fetchone()}
+
+
+def forget_budget(db: sqlite3.Connection, bag: int) -> None:
+    """Remove the budget of a bag; the caller has begun a transaction."""
+    db.execute("DELETE FROM credit WHERE bag = ?", (bag,))
+
+
+def keep_past(db: sqlite3.Connection, pilot: int, past: Past) -> None:
+    """Put a sum in the place of a settled pilot's entries; the caller has begun a transaction."""
+    db.execute("DELETE FROM credit WHERE pilot = ?", (pilot,))
+    db.execute(
+        "INSERT INTO credit_past (site, billed, used, wasted, at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (site, billed) DO UPDATE SET used = used + excluded.used,"
+        " wasted = wasted + excluded.wasted, at = MAX(at, excluded.at)",
+        (past.site, past.billed, past.used, past.wasted, past.at),
+    )
 
 
 def budgets_of_bags(written: Iterable[Entry]) -> dict[int, int]:

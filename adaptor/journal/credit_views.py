@@ -17,6 +17,7 @@ def credits_view(ledger: Ledger, bags: Collection[int], now: float, *, priced: b
         sites=[line for site in sites for line in _site_lines(ledger, site, now)],
         bags=[bag_line(ledger, bag) for bag in sorted(ledger.bags & set(bags))],
         prices=[_price(ledger, site) for site in sites if site in ledger.priced] if priced else [],
+        in_use=ledger.in_use,
     )
 
 
@@ -68,4 +69,5 @@ def _price(ledger: Ledger, site: str) -> SitePrice:
         explicit=tariff.price_explicit,
         donated=tariff.price_donated,
         charging_unit=tariff.charging_unit,
+        gpu=tariff.price_gpu,
     )

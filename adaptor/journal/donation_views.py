@@ -75,7 +75,7 @@ def _attempts(db: sqlite3.Connection, where: str, arguments: tuple[object, ...])
     """Processor-seconds of attempts on donated nodes: those that became results, and those that were lost."""
     used = lost = 0.0
     for held in held_by_attempts(db, f"pilot.donated_node <> '' AND {where}", arguments):
-        if held.outcome is AttemptOutcome.DONE:
+        if held.outcome.useful:
             used += held.seconds
         elif held.outcome in _LOST:
             lost += held.seconds

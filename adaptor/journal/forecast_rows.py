@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+import msgspec
+
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast_record import FirstForecast, Judged, Outcome
+from adaptor.budget.estimation.forecast_record import FirstForecast, Judged, Outcome, Tally, tally_of
 
 _COLUMNS = "bag, made, finished, tasks, cost_low, cost_value, cost_high, end_low, end_value, end_high"
 
@@ -21,7 +23,7 @@ def insert_forecast(db: sqlite3.Connection, bag: int, first: FirstForecast) -> N
         " ON CONFLICT (bag) DO NOTHING",
         (
             *(bag, first.made, first.finished, first.tasks),
-            *(cost.low, cost.value, cost.high),
+            *((None, None, None) if cost is None else (cost.low, cost.value, cost.high)),
             *(end.low, end.value, end.high),
         ),
     )
@@ -44,6 +46,37 @@ def judged_forecasts(db: sqlite3.Connection, books: Statements, bag: int | None 
     return [_judged(row, books, row[0] not in unsettled) for row in rows]
 
 
+def keep_judged(db: sqlite3.Connection, books: Statements, bag: int) -> None:
+    """Add what became of the first forecast of a bag, if it has one, to those of forgotten bags."""
+    judged = tally_of(judged_forecasts(db, books, bag))
+    if judged == Tally():
+        return
+    tally = past_forecasts(db).plus(judged)
+    db.execute(
+        "INSERT OR REPLACE INTO forecast_past (id, counted, costed, cost_held, end_held, not_counted)"
+        " VALUES (1, ?, ?, ?, ?, ?)",
+        (
+            *(tally.counted, tally.costed, tally.cost_held, tally.end_held),
+            msgspec.msgpack.encode(tally.not_counted),
+        ),
+    )
+
+
+def past_forecasts(db: sqlite3.Connection) -> Tally:
+    """What became of the first forecasts of forgotten bags."""
+    row = db.execute("SELECT counted, costed, cost_held, end_held, not_counted FROM forecast_past").fetchone()
+    if row is None:
+        return Tally()
+    counted, costed, cost_held, end_held, packed = row
+    return Tally(
+        counted=counted,
+        costed=costed,
+        cost_held=cost_held,
+        end_held=end_held,
+        not_counted=msgspec.msgpack.decode(packed, type=dict[str, int]),
+    )
+
+
 def _judged(row: tuple[Any, ...], books: Statements, settled: bool) -> Judged:
     bag, made, finished, tasks, *figures, ended, change, changed = row
     return Judged(
@@ -51,7 +84,7 @@ def _judged(row: tuple[Any, ...], books: Statements, settled: bool) -> Judged:
             made=made,
             finished=finished,
             tasks=tasks,
-            cost=Estimate(*figures[:3]),
+            cost=None if figures[0] is None else Estimate(*figures[:3]),
             end=Estimate(*figures[3:]),
         ),
         outcome=Outcome(

@@ -8,13 +8,13 @@ import msgspec
 
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.estimation.forecast_record import Judged, Share, record_of
-from adaptor.journal.forecast_rows import judged_forecasts
+from adaptor.journal.forecast_rows import judged_forecasts, past_forecasts
 from adaptor.views import FirstForecastView, ForecastRecordView, ShareView
 
 
 def forecast_record(db: sqlite3.Connection, books: Statements) -> ForecastRecordView:
     """How often the first forecasts of all bags held."""
-    found = record_of(judged_forecasts(db, books))
+    found = record_of(judged_forecasts(db, books), past_forecasts(db))
     return ForecastRecordView(
         bags=found.bags,
         cost=_share_view(found.cost),
@@ -38,13 +38,13 @@ def _forecast_view(judged: Judged) -> FirstForecastView:
         made=first.made,
         finished=first.finished,
         tasks=first.tasks,
-        cost=first.cost.value,
-        cost_low=first.cost.low,
-        cost_high=first.cost.high,
+        cost=first.cost.value if first.cost else None,
+        cost_low=first.cost.low if first.cost else None,
+        cost_high=first.cost.high if first.cost else None,
         end=first.end.value,
         end_low=first.end.low,
         end_high=first.end.high,
-        final_cost=outcome.cost if outcome.end is not None else None,
+        final_cost=outcome.cost if outcome.end is not None and first.cost else None,
         final_end=outcome.end,
         cost_held=judged.cost_held,
         end_held=judged.end_held,

@@ -11,21 +11,36 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.estimation.forecast_record import FirstForecast
+from adaptor.crafting.futures.run_shares import Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.errors import UnknownBagError
+from adaptor.journal.bag_rows import (
+    Append,
+    TaskRows,
+    append,
+    bag_of_key,
+    end_of_bag,
+    insert_bag,
+    insert_tasks,
+    task_rows,
+)
 from adaptor.journal.change_rows import note_user_change, write_changes
 from adaptor.journal.database import FILE, guarded, open_for_writing
 from adaptor.journal.forecast_rows import bags_with_forecast, insert_forecast
 from adaptor.journal.pilot_rows import (
+    WAITS,
     PilotRow,
     PilotWait,
+    insert_local_runs,
     insert_pilot,
+    local_runs,
     pilots_in_system,
     signs_of_life,
     started_in,
+    submitted_since,
     waits,
 )
-from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, UserChange
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, TaskState, UserChange
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -68,27 +83,57 @@ class Journal:
     # --- bags ----------------------------------------------------------------------------------
 
     def add_bag(
-        self, spec: BagSpec, tasks: Sequence[TaskInput], now: float, also: _Also | None = None
+        self,
+        spec: BagSpec,
+        tasks: Sequence[TaskInput] | TaskRows,
+        now: float,
+        also: _Also | None = None,
+        *,
+        open: bool = False,
+        key: str = "",
+        gated: bool = False,
     ) -> int:
         """Write a new bag; its id. `{bag}` in the name of the output folder becomes the id.
 
-        `also` gets the id and writes in the same transaction.
+        Args:
+            tasks: as they were given, or as `task_rows` has prepared them.
+            also: gets the id and writes in the same transaction.
+            open: whether tasks may be appended later.
+            key: the client's name for this submission, which no other bag has; empty: none.
+            gated: all tasks are blocked, because the bag runs after others.
+
+        Raises:
+            UsageError: a task names a parent that cannot be, or an id that is taken.
         """
+        new = tasks if isinstance(tasks, TaskRows) else task_rows(tasks)
         with self.transaction() as db:
-            row = db.execute(
-                "INSERT INTO bag (spec, name, tasks, submitted, waiting) VALUES (x'', ?, ?, ?, ?)",
-                (spec.name, len(tasks), now, len(tasks)),
-            )
-            bag = int(row.lastrowid or 0)
-            spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
-            db.execute("UPDATE bag SET spec = ? WHERE id = ?", (_pack(spec), bag))
-            db.executemany(
-                "INSERT INTO task (bag, number, input) VALUES (?, ?, ?)",
-                ((bag, number, _pack(task)) for number, task in enumerate(tasks)),
-            )
+            bag = insert_bag(db, spec, now, open=open, key=key)
+            insert_tasks(db, bag, new, gated=gated)
             if also is not None:
                 also(db, bag)
         return bag
+
+    def end_of(self, bag: int) -> TaskState | None:
+        """How a bag ended, as a word for tasks; None: it has not. Raises UnknownBagError."""
+        with guarded(self.path):
+            return end_of_bag(self.connection, bag)
+
+    def bag_of(self, key: str) -> int | None:
+        """The bag that was submitted with this key; None: there is none."""
+        with guarded(self.path):
+            return bag_of_key(self.connection, key)
+
+    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False) -> Append:
+        """Write more tasks of an open bag, once: a repetition with the same key changes nothing.
+
+        `gated` as of `add_bag`.
+
+        Raises:
+            UnknownBagError: there is no such bag.
+            UsageError: it is closed, the key stands for another number of tasks, or as `add_bag`.
+        """
+        with self.transaction() as db:
+            return append(db, bag, key, tasks, gated=gated)
 
     def bag_spec(self, bag: int) -> BagSpec:
         """Raises UnknownBagError."""
@@ -112,19 +157,18 @@ class Journal:
                 found.update(((bag, number), packed) for number, packed in rows)
         return [_unpack_task.decode(found[key.bag, key.task]) for key in keys]
 
-    def write(
-        self, changes: Changes, now: float, also: Callable[[sqlite3.Connection], None] | None = None
-    ) -> None:
+    def write(self, changes: Changes, now: float, *also: Callable[[sqlite3.Connection], None] | None) -> None:
         """Write one step of the broker. Raises JournalError: nothing is written.
 
-        `also` is called at the end of the same transaction.
+        `also` are called at the end of the same transaction; None is left out.
         """
         if not changes:
             return
         with self.transaction() as db:
             write_changes(db, changes, now)
-            if also is not None:
-                also(db)
+            for each in also:
+                if each is not None:
+                    each(db)
 
     # --- pilots --------------------------------------------------------------------------------
 
@@ -192,10 +236,25 @@ class Journal:
         with self.transaction() as db:
             db.execute("INSERT OR REPLACE INTO idleness (site, known) VALUES (?, ?)", (site, _pack(known)))
 
-    def waits(self, site: str, limit: int = 500) -> list[PilotWait]:
+    def local_runs(self, site: str) -> list[Ran]:
+        """The last local jobs of a site that were seen to end, the oldest first."""
+        with guarded(self.path):
+            return local_runs(self.connection, site)
+
+    def keep_local_runs(self, site: str, runs: Iterable[Ran]) -> None:
+        """Keep what local jobs of a site ran of their limits."""
+        with self.transaction() as db:
+            insert_local_runs(db, site, runs)
+
+    def waits(self, site: str, limit: int = WAITS) -> list[PilotWait]:
         """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
         with guarded(self.path):
             return waits(self.connection, site, limit)
+
+    def submitted_since(self, site: str, since: float) -> list[float]:
+        """When the requests of a site were sent, donated nodes left out (epoch seconds)."""
+        with guarded(self.path):
+            return submitted_since(self.connection, site, since)
 
     def note_freed(self, pilot: int, processors: int, at: float) -> None:
         """Record that a pilot has given processors back at this time."""
@@ -231,7 +290,7 @@ class Journal:
     def note_user_change_of_all(self, change: UserChange, now: float) -> None:
         """Write down that the user changed all bags that have not ended."""
         with self.transaction() as db:
-            for (bag,) in db.execute("SELECT id FROM bag WHERE waiting + leased > 0").fetchall():
+            for (bag,) in db.execute("SELECT id FROM bag WHERE ended IS NULL").fetchall():
                 note_user_change(db, bag, change, now)
 
     # --- decisions -----------------------------------------------------------------------------

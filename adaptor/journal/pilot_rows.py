@@ -1,4 +1,7 @@
-"""Pilots as rows of the journal: the intent to submit, how each fared, and what attempts held of it."""
+"""Pilots as rows of the journal: the intent to submit, how each fared, and what attempts held of it.
+
+Beside them local jobs: which shares of their limits they ran, with salted hashes in place of users.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,16 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
-from adaptor.model import IN_SYSTEM, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.crafting.futures.run_shares import KEPT, Ran
+from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState
 from adaptor.protocol.messages import AttemptKey
 
-_REPORTED = (AttemptOutcome.DONE, AttemptOutcome.FAILED, AttemptOutcome.SUPERSEDED, AttemptOutcome.WALLTIME)
+_TIMED = (*REPORTED, AttemptOutcome.WALLTIME)
 """Ends of attempts whose times the worker itself has reported."""
+
+
+WAITS = 500
+"""The last waits of a site's pilots, from which waiting times are learned."""
 
 
 class PilotRow(msgspec.Struct, frozen=True):
@@ -33,6 +41,8 @@ class PilotRow(msgspec.Struct, frozen=True):
     """The only bag that it serves; None: all that share their pilots."""
     node: str
     """The donated node that it uses; empty: it is a formal request."""
+    partition: str
+    """Of the site, by name; empty: it has only one."""
 
 
 class PilotWait(msgspec.Struct, frozen=True):
@@ -42,6 +52,10 @@ class PilotWait(msgspec.Struct, frozen=True):
     predicted_start: float
     started: float | None
     ended: float | None
+    submitted: float | None = None
+    """None: an earlier version has forgotten it."""
+    tr: int | None = None
+    """Seconds; None: an earlier version has forgotten it."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -74,8 +88,8 @@ def insert_pilot(
     """Write the intent to submit a request; the pilot's id, with which its tag ends."""
     row = db.execute(
         "INSERT INTO pilot"
-        " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node)"
-        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?)",
+        " (site, tag, state, p, tr, submitted, predicted_start, reason, bag, donated_node, partition)"
+        " VALUES (?, '', ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             site,
             PilotState.SUBMITTING.value,
@@ -86,6 +100,7 @@ def insert_pilot(
             crafted.reason,
             bag,
             node,
+            crafted.partition,
         ),
     )
     pilot = int(row.lastrowid or 0)
@@ -97,22 +112,37 @@ def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:
     """Those that count towards max_pending_requests."""
     states = [state.value for state in IN_SYSTEM]
     rows = db.execute(
-        "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, donated_node"  # noqa: S608
-        f" FROM pilot WHERE state IN ({','.join('?' * len(states))})",
+        "SELECT id, site, tag, job, state, p, tr, submitted, predicted_start, started, bag, donated_node,"  # noqa: S608
+        f" partition FROM pilot WHERE state IN ({','.join('?' * len(states))})",
         states,
     )
     return [PilotRow(*row) for row in rows]
 
 
 def waits(db: sqlite3.Connection, site: str, limit: int) -> list[PilotWait]:
-    """The last pilots of a site that started, or ended, after a prediction; the oldest first."""
+    """The last pilots of a site that started, or ended, after a prediction, forgotten ones included; the
+    oldest first."""
     rows = db.execute(
-        "SELECT p, predicted_start, started, ended FROM pilot"
+        "SELECT p, predicted_start, started, ended, submitted, tr FROM"
+        " (SELECT id, p, predicted_start, started, ended, submitted, tr FROM pilot"
         " WHERE site = ? AND predicted_start IS NOT NULL AND state <> ?"
-        " AND (started IS NOT NULL OR ended IS NOT NULL) ORDER BY id DESC LIMIT ?",
-        (site, PilotState.REFUSED.value, limit),
+        " AND (started IS NOT NULL OR ended IS NOT NULL)"
+        " UNION ALL SELECT pilot, p, predicted_start, started, ended, submitted, tr FROM wait"
+        " WHERE site = ?)"
+        " ORDER BY id DESC LIMIT ?",
+        (site, PilotState.REFUSED.value, site, limit),
     ).fetchall()
     return [PilotWait(*row) for row in reversed(rows)]
+
+
+def submitted_since(db: sqlite3.Connection, site: str, since: float) -> list[float]:
+    """When the requests of a site were sent, forgotten ones included as far as their waits are kept."""
+    rows = db.execute(
+        "SELECT submitted FROM pilot WHERE site = ?1 AND donated_node = '' AND submitted > ?2"
+        " UNION ALL SELECT submitted FROM wait WHERE site = ?1 AND submitted > ?2",
+        (site, since),
+    )
+    return [float(at) for (at,) in rows]
 
 
 def ended_pilots(db: sqlite3.Connection, pilots: Iterable[int]) -> dict[int, Ended]:
@@ -157,10 +187,10 @@ def write_off(
 
 def _reported_times(db: sqlite3.Connection, pilot: int) -> tuple[float | None, float | None]:
     """The first start and the last end of a pilot's attempts that a worker has reported."""
-    marks = ",".join("?" * len(_REPORTED))
+    marks = ",".join("?" * len(_TIMED))
     first, last = db.execute(
         f"SELECT MIN(started), MAX(ended) FROM attempt WHERE pilot = ? AND outcome IN ({marks})",  # noqa: S608
-        (pilot, *(outcome.value for outcome in _REPORTED)),
+        (pilot, *(outcome.value for outcome in _TIMED)),
     ).fetchone()
     return first, last
 
@@ -187,18 +217,19 @@ def held_by_attempts(
     `where` is an SQL condition on `attempt` and `pilot`, and never comes from a user.
     """
     rows = db.execute(
-        "SELECT attempt.pilot, attempt.bag, bag.spec, attempt.outcome,"  # noqa: S608
+        "SELECT attempt.pilot, attempt.bag, bag.spec, attempt.outcome, attempt.processors,"  # noqa: S608
         " SUM(COALESCE(attempt.wall, MAX(0, attempt.ended - attempt.started)))"
         " FROM attempt JOIN pilot ON pilot.id = attempt.pilot JOIN bag ON bag.id = attempt.bag"
         f" WHERE attempt.started IS NOT NULL AND attempt.outcome IS NOT NULL AND {where}"
-        " GROUP BY attempt.pilot, attempt.bag, attempt.outcome",
+        " GROUP BY attempt.pilot, attempt.bag, attempt.outcome, attempt.processors",
         arguments,
     )
     processors: dict[int, int] = {}
-    for pilot, bag, spec, outcome, seconds in rows:
+    for pilot, bag, spec, outcome, own, seconds in rows:
         if bag not in processors:
-            processors[bag] = msgspec.msgpack.decode(spec, type=BagSpec).cpus
-        yield HeldSeconds(pilot, bag, AttemptOutcome(outcome), (seconds or 0.0) * processors[bag])
+            processors[bag] = msgspec.msgpack.decode(spec, type=BagSpec).task.total_processors
+        held = (seconds or 0.0) * (processors[bag] if own is None else own)
+        yield HeldSeconds(pilot, bag, AttemptOutcome(outcome), held)
 
 
 def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
@@ -206,6 +237,27 @@ def uses_of(db: sqlite3.Connection, pilot: int) -> dict[int, Use]:
     uses: dict[int, Use] = {}
     for held in held_by_attempts(db, "attempt.pilot = ?", (pilot,)):
         known = uses.get(held.bag, Use())
-        field = "useful" if held.outcome is AttemptOutcome.DONE else "wasted"
+        field = "useful" if held.outcome.useful else "wasted"
         uses[held.bag] = msgspec.structs.replace(known, **{field: getattr(known, field) + held.seconds})
     return uses
+
+
+def local_runs(db: sqlite3.Connection, site: str) -> list[Ran]:
+    """The newest local jobs of a site that were seen to end, the oldest first."""
+    rows = db.execute(
+        "SELECT owner, run_limit, share FROM local_run WHERE site = ? ORDER BY id DESC LIMIT ?", (site, KEPT)
+    ).fetchall()
+    return [Ran(*row) for row in reversed(rows)]
+
+
+def insert_local_runs(db: sqlite3.Connection, site: str, runs: Iterable[Ran]) -> None:
+    """Keep what local jobs ran of their limits, and forget the oldest beyond `KEPT`."""
+    db.executemany(
+        "INSERT INTO local_run (site, owner, run_limit, share) VALUES (?, ?, ?, ?)",
+        [(site, each.owner, each.limit, round(each.share, 4)) for each in runs],
+    )
+    db.execute(
+        "DELETE FROM local_run WHERE site = ?1 AND id <="
+        " (SELECT id FROM local_run WHERE site = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+        (site, KEPT),
+    )

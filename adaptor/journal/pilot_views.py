@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.journal.pilot_rows import held_by_attempts
-from adaptor.model import AttemptOutcome
+from adaptor.model import USEFUL
 from adaptor.views import PilotRecord
 
 _PILOT_COLUMNS = (
     "id, site, job, state, p, tr, donated_node, submitted, predicted_start, started, ended, reclaim_time,"
-    " reason, end_reason, freed, freed_at_sum"
+    " reason, end_reason, partition, freed, freed_at_sum, past_used"
 )
 
 
@@ -26,9 +26,9 @@ def pilots(db: sqlite3.Connection, where: str, arguments: Sequence[object], now:
 
 def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> dict[int, float]:
     """Processor-seconds of the attempts that became results, by pilot."""
-    chosen = f"attempt.outcome = ? AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
+    chosen = f"attempt.outcome IN (?, ?) AND attempt.pilot IN (SELECT id FROM pilot WHERE {where})"  # noqa: S608
     used: dict[int, float] = {}
-    for held in held_by_attempts(db, chosen, (AttemptOutcome.DONE.value, *arguments)):
+    for held in held_by_attempts(db, chosen, (*(outcome.value for outcome in USEFUL), *arguments)):
         used[held.pilot] = used.get(held.pilot, 0.0) + held.seconds
     return used
 
@@ -36,7 +36,8 @@ def _used(db: sqlite3.Connection, where: str, arguments: Sequence[object]) -> di
 def _pilot_record(row: tuple[object, ...], used: float, now: float) -> PilotRecord:
     pilot = _PilotRow(*row)  # type: ignore[arg-type]
     fields = msgspec.structs.asdict(pilot)
-    del fields["freed"], fields["freed_at_sum"]
+    del fields["freed"], fields["freed_at_sum"], fields["past_used"]
+    used += pilot.past_used
     wasted = max(0.0, _held(pilot, now) - used)
     return PilotRecord(**fields, used=used, wasted=wasted, workers=0, note="")
 
@@ -64,5 +65,7 @@ class _PilotRow(msgspec.Struct):
     reclaim_time: float | None
     reason: str
     end_reason: str
+    partition: str
     freed: int
     freed_at_sum: float
+    past_used: float

@@ -8,20 +8,24 @@ from pathlib import Path
 
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.errors import UsageError
-from adaptor.journal.bag_views import bags, tasks
-from adaptor.journal.credit_entries import entries
+from adaptor.journal.activity_views import activity, task_sums
+from adaptor.journal.bag_views import bags, count, latest, tasks
+from adaptor.journal.credit_entries import entries, gpus_of_pilot
 from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.journal.database import FILE, guarded, open_for_reading
 from adaptor.journal.donation_views import donation_of_bag
+from adaptor.journal.event_views import events
 from adaptor.journal.forecast_views import first_forecast, forecast_record
+from adaptor.journal.measured_views import measured
 from adaptor.journal.pilot_views import pilots
-from adaptor.model import IN_SYSTEM, PilotState
+from adaptor.model import IN_SYSTEM
 from adaptor.protocol import control
 from adaptor.views import BagReport, Explanation, Totals
 
 READING = (
     control.GetBags | control.GetTasks | control.GetPilots | control.GetReport | control.GetWhy
-    | control.GetCredits
+    | control.GetCredits | control.GetLatestBags | control.GetActivity | control.GetTaskSums
+    | control.GetEvents | control.GetAdvice
 )  # fmt: skip
 """The questions that the journal can answer alone."""
 
@@ -54,21 +58,46 @@ def answer(
     match question:
         case control.GetBags():
             record = forecast_record(db, ledger or Ledger(entries(db))) if question.record else None
-            return control.Bags(bags(db, question.selector), record)
+            chosen = bags(db, question.selector)
+            return control.Bags(chosen, record, count(db) - len(chosen))
         case control.GetTasks():
             return control.Tasks(tasks(db, question))
         case control.GetPilots():
-            states = list(PilotState) if question.ended else IN_SYSTEM
+            states = [state.value for state in IN_SYSTEM]
             where = f"state IN ({','.join('?' * len(states))})"
-            return control.Pilots(pilots(db, where, [state.value for state in states], now))
+            if not question.ended:
+                return control.Pilots(pilots(db, where, states, now))
+            where = f"({where} OR COALESCE(ended, submitted) >= ?)"
+            return control.Pilots(pilots(db, where, [*states, question.since], now))
         case control.GetReport():
             return control.Report(report(db, question.bag, now, ledger or Ledger(entries(db))))
         case control.GetCredits():
             wanted = [bag.id for bag in bags(db, question.bags)]
             books = ledger or Ledger(entries(db))
             return control.Credits(credits_view(books, wanted, now, priced=False))
+        case control.GetAdvice():
+            totals = report(db, question.bag, now, ledger or Ledger(entries(db))).totals
+            return control.Advice(measured(db, question.bag, totals), [])
         case control.GetWhy():
-            return control.Why(why(db, question))
+            return why(db, question)
+        case _:
+            return _in_sums(db, question)
+
+
+def _in_sums(
+    db: sqlite3.Connection,
+    question: control.GetLatestBags | control.GetActivity | control.GetTaskSums | control.GetEvents,
+) -> control.Answer:
+    """What programs ask for: the live page, and those that follow bags."""
+    match question:
+        case control.GetLatestBags():
+            return control.Bags(latest(db, question))
+        case control.GetActivity():
+            return activity(db, question)
+        case control.GetTaskSums():
+            return control.TaskSums(task_sums(db, question.bag))
+        case control.GetEvents():
+            return control.Events(events(db, question))
 
 
 def report(db: sqlite3.Connection, bag_id: int, now: float, ledger: Ledger) -> BagReport:
@@ -97,32 +126,39 @@ def report(db: sqlite3.Connection, bag_id: int, now: float, ledger: Ledger) -> B
             paid=used + wasted,
             used=used,
             wasted=wasted,
+            gpu_paid=sum(
+                gpus_of_pilot(db, each.id) * (each.used + each.wasted) / each.p for each in requests
+            ),
             turnaround=bag.ended - bag.submitted if bag.ended is not None else None,
             first_result=first_done - bag.submitted if first_done is not None else None,
         ),
-        credits=bag_line(ledger, bag_id) if bag_id in ledger.bags else None,
+        credits=bag_line(ledger, bag_id) if ledger.in_use and bag_id in ledger.bags else None,
         donation=donation_of_bag(db, bag_id),
         first_forecast=forecast,
         forecast_record=forecast_record(db, ledger) if forecast is not None else None,
     )
 
 
-def why(db: sqlite3.Connection, question: control.GetWhy) -> list[Explanation]:
+def why(db: sqlite3.Connection, question: control.GetWhy) -> control.Why:
     """The newest decisions, oldest first."""
-    where, arguments = "", ()  # type: tuple[str, tuple[object, ...]]
+    where, arguments = "WHERE id > ?", (question.after,)  # type: tuple[str, tuple[object, ...]]
+    if question.kinds:
+        where += f" AND kind IN ({','.join('?' * len(question.kinds))})"
+        arguments += tuple(question.kinds)
     if question.pilot is not None:
-        where, arguments = "WHERE pilot = ?", (question.pilot,)
+        where, arguments = f"{where} AND pilot = ?", (*arguments, question.pilot)
     elif question.bag is not None:
         (bag,) = bags(db, str(question.bag))
         until = bag.ended if bag.ended is not None else float("inf")
-        where, arguments = "WHERE time BETWEEN ? AND ?", (bag.submitted, until)
+        where, arguments = f"{where} AND time BETWEEN ? AND ?", (*arguments, bag.submitted, until)
     rows = db.execute(
-        f"SELECT time, site, pilot, kind, text FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        f"SELECT id, time, site, pilot, kind, text FROM decision {where} ORDER BY id DESC LIMIT ?",  # noqa: S608
         (*arguments, question.limit),
     ).fetchall()
-    return [
+    lines = [
         Explanation(
             time=at, site=site, subject=site if pilot is None else f"pilot {pilot}", kind=kind, text=text
         )
-        for at, site, pilot, kind, text in reversed(rows)
+        for _, at, site, pilot, kind, text in reversed(rows)
     ]
+    return control.Why(lines, rows[0][0] if rows else question.after)

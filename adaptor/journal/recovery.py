@@ -8,21 +8,27 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.errors import UnknownBagError
+from adaptor.journal.bag_rows import end_of_bag
 from adaptor.journal.credit_entries import budgets_of_bags, read_entries
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.model import AttemptOutcome, TaskState
+from adaptor.journal.need_rows import read_needs
+from adaptor.model import REPORTED, AttemptOutcome, TaskState
+from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.bag import Bag, Guard
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode, Preempted
 from adaptor.scheduling.losses import LostAttempt
-from adaptor.scheduling.state import PaidCopy, SchedulingState, SiteTerms
+from adaptor.scheduling.state import TOGETHER, PaidCopy, SchedulingState, SiteTerms
+from adaptor.scheduling.task_links import links_of
 from adaptor.scheduling.workers import HeldLease, Worker
+
+_unpack_task: msgspec.msgpack.Decoder[TaskInput] = msgspec.msgpack.Decoder(TaskInput)
 
 
 def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker:
-    """The broker with all unfinished bags, what was learned of them, and the workers that held their tasks.
+    """The broker with all bags that have not ended, what was learned of them, and their workers.
 
     A worker that held leases is entered as `awaited`: its tasks stay with it until it says Hello, or
     until it has been silent for too long.
@@ -31,17 +37,19 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
     with guarded(journal.path):
         db = journal.connection
         open_bags = db.execute(
-            "SELECT id FROM bag WHERE waiting + leased > 0"
+            "SELECT id FROM bag WHERE ended IS NULL"
             " OR id IN (SELECT DISTINCT bag FROM attempt WHERE outcome IS NULL)"
         ).fetchall()
         for (bag_id,) in open_bags:
             bag = _read_bag(db, bag_id)
-            broker.state.bags[bag_id] = bag
+            broker.state.enter(bag)
             if bag.spec.aims:
                 broker.keep_apart(bag_id)
             _recall_runtimes(db, broker, bag)
             _recall_preemptions(db, bag)
         _await_workers(db, broker, now)
+        for bag in list(broker.state.bags.values()):
+            broker.recall_blocked(bag)
     for row in journal.pilots_in_system():
         broker.state.lost[row.id] = _lost_in(db, row.id)
         if row.bag is not None:
@@ -51,6 +59,8 @@ def recover(journal: Journal, sites: dict[str, SiteTerms], now: float) -> Broker
     for budgeted in budgets_of_bags(read_entries(journal)):
         broker.keep_apart(budgeted)
     _recall_copies(broker.state)
+    changes, _ = broker.drain()  # of tasks that were appended, and not yet looked at
+    journal.write(changes, now)
     return broker
 
 
@@ -62,13 +72,17 @@ def load_bag(journal: Journal, bag: int) -> Bag:
 
 def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     row = db.execute(
-        "SELECT spec, tasks, retried, runtime, first_done FROM bag WHERE id = ?", (bag_id,)
+        "SELECT spec, tasks, retried, runtime, first_done, open, events, linked, guard FROM bag WHERE id = ?",
+        (bag_id,),
     ).fetchone()
     if row is None:
         raise UnknownBagError(bag_id)
-    spec, total, retried, runtime, first_done = row
-    bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total)
+    spec, total, retried, runtime, first_done, is_open, events, linked, guard = row
+    bag = Bag(bag_id, msgspec.msgpack.decode(spec, type=BagSpec), total, read_needs(db, bag_id))
+    if guard is not None:
+        bag.guard = msgspec.msgpack.decode(guard, type=Guard)
     bag.retried, bag.runtime, bag.first_done = retried, runtime, first_done
+    bag.open, bag.events = bool(is_open), events
     _read_losses(db, bag)
     tasks = db.execute(
         "SELECT number, state, attempts, charged FROM task WHERE bag = ? ORDER BY number", (bag_id,)
@@ -76,10 +90,59 @@ def _read_bag(db: sqlite3.Connection, bag_id: int) -> Bag:
     for number, state, attempts, charged in tasks:
         bag.restore(number, TaskState(state), attempts, charged)
     bag.put_in_order()
+    if linked:
+        _read_links(db, bag)
+    _read_parents(db, bag)
     _read_attempts(db, bag)
-    done = "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?"
-    bag.squares = db.execute(done, (bag_id, AttemptOutcome.DONE.value)).fetchone()[0] or 0.0
+    worked = _requeued_work(db, bag_id)
+    bag.progress = {task: seconds for task, seconds in worked.items() if not bag.state(task).ended}
+    bag.squares = _squares(db, bag_id, worked)
     return bag
+
+
+def _read_links(db: sqlite3.Connection, bag: Bag) -> None:
+    """Read after which others the tasks run that have no result yet."""
+    rows = db.execute(
+        "SELECT number, input FROM task WHERE bag = ? AND state <> ?", (bag.id, TaskState.DONE.value)
+    )
+    for number, packed in rows:
+        for task, links in links_of([_unpack_task.decode(packed)], number).items():
+            bag.dependencies.add(task, links)
+
+
+def _read_parents(db: sqlite3.Connection, bag: Bag) -> None:
+    """Read how the bags have ended after which this one runs. Forgotten ones count as done."""
+    for parent in (*bag.spec.after, *bag.spec.after_any):
+        try:
+            end = end_of_bag(db, parent)
+        except UnknownBagError:
+            continue
+        if end is None:
+            bag.awaits.add(parent)
+        elif end is not TaskState.DONE and parent in bag.spec.after:
+            bag.spoilers[parent] = end
+
+
+def _squares(db: sqlite3.Connection, bag: int, worked: dict[int, float]) -> float:
+    """The sum of the squared runtimes of done tasks; `worked`: what they have worked in earlier attempts."""
+    of_done = (bag, AttemptOutcome.DONE.value)
+    if not worked:
+        found = db.execute(
+            "SELECT SUM(wall * wall) FROM attempt WHERE bag = ? AND outcome = ?", of_done
+        ).fetchone()
+        return float(found[0] or 0.0)
+    rows = db.execute("SELECT task, wall FROM attempt WHERE bag = ? AND outcome = ?", of_done)
+    return float(sum((wall + worked.get(task, 0.0)) ** 2 for task, wall in rows))
+
+
+def _requeued_work(db: sqlite3.Connection, bag: int) -> dict[int, float]:
+    """By task: seconds that its attempts have worked which went on in the next one."""
+    rows = db.execute(
+        "SELECT task, SUM(wall) FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL"
+        " GROUP BY task",
+        (bag, AttemptOutcome.REQUEUED.value),
+    )
+    return dict(rows.fetchall())
 
 
 def _read_losses(db: sqlite3.Connection, bag: Bag) -> None:
@@ -96,16 +159,16 @@ def _read_losses(db: sqlite3.Connection, bag: Bag) -> None:
 
 def _read_attempts(db: sqlite3.Connection, bag: Bag) -> None:
     """Read the attempts that workers hold, and those that were given up but may still have a result."""
-    told = (AttemptOutcome.DONE.value, AttemptOutcome.FAILED.value, AttemptOutcome.SUPERSEDED.value)
+    marks = ",".join("?" * len(REPORTED))
     rows = db.execute(
-        "SELECT task, number, outcome FROM attempt WHERE bag = ?"
-        " AND (outcome IS NULL OR outcome NOT IN (?, ?, ?))",
-        (bag.id, *told),
+        "SELECT task, number, outcome, worker FROM attempt WHERE bag = ?"  # noqa: S608
+        f" AND (outcome IS NULL OR outcome NOT IN ({marks}))",
+        (bag.id, *(outcome.value for outcome in REPORTED)),
     )
-    for task, attempt, outcome in rows:
+    for task, attempt, outcome, worker in rows:
         if outcome is None and bag.state(task) is TaskState.LEASED:
             bag.live.setdefault(task, set()).add(attempt)
-        else:
+        elif TOGETHER not in worker or bag.sizes.of(task).nodes > 1:  # else: put back with fewer nodes
             bag.set_adrift(task, attempt)
 
 
@@ -118,7 +181,9 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
         " ORDER BY attempt.ended",
         (bag.id, AttemptOutcome.DONE.value, AttemptOutcome.WALLTIME.value),
     )
-    for site, task, outcome, wall in attempts:
+    worked = _requeued_work(db, bag.id)
+    for site, task, outcome, last in attempts:
+        wall = last + worked.get(task, 0.0) if outcome == AttemptOutcome.DONE.value else last
         done = outcome == AttemptOutcome.DONE.value
         if site not in broker.state.sites:  # the configuration no longer has it
             if done:
@@ -126,7 +191,7 @@ def _recall_runtimes(db: sqlite3.Connection, broker: Broker, bag: Bag) -> None:
         elif done:
             broker.state.finished(bag, site, task, wall)
         else:
-            broker.state.learner(bag.id, site).cut(task, wall)
+            broker.state.cut(bag, site, task, wall)
 
 
 def _recall_preemptions(db: sqlite3.Connection, bag: Bag) -> None:
@@ -164,16 +229,32 @@ def _await_workers(db: sqlite3.Connection, broker: Broker, now: float) -> None:
     )
     workers = broker.state.workers
     for id, node, pilot, site, bag, task, number, leased in held:
-        worker = workers.get(id)
-        if worker is None:
-            worker = workers[id] = Worker(
-                id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
-            )
-            worker.awaited = True
         known = broker.state.bags[bag]
-        cpus, suspect = known.spec.cpus, task in known.losses
-        worker.held[AttemptKey(bag, task, number)] = HeldLease(leased=leased, cpus=cpus, suspect=suspect)
-        broker.state.shares[bag, site] += cpus
+        size = known.sizes.of(task)
+        several = TOGETHER in id
+        ids, nodes = (id.split(TOGETHER), node.split(TOGETHER)) if several else ([id], [node])
+        for one, its_node in zip(ids, nodes, strict=True):
+            worker = workers.get(one)
+            if worker is None:
+                worker = workers[one] = _awaited(one, pilot, site, its_node, now)
+            worker.held[AttemptKey(bag, task, number)] = HeldLease(
+                leased=leased,
+                cpus=size.processors,
+                line=known.lines.of(task).number if one == ids[0] else None,
+                suspect=task in known.losses,
+                group=tuple(ids) if several else (),
+                takes_part=one != ids[0],
+            )
+            broker.state.shares[bag, site] += size.processors
+        broker.state.leases[bag, known.lines.of(task).number, site] += 1
+
+
+def _awaited(id: str, pilot: int, site: str, node: str, now: float) -> Worker:
+    worker = Worker(
+        id, pilot=pilot, site=site, node=node, processors=0, memory=0, deadline=float("inf"), seen=now
+    )
+    worker.awaited = True
+    return worker
 
 
 def _recall_copies(state: SchedulingState) -> None:

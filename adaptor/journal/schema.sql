@@ -1,6 +1,7 @@
 -- The journal in its present format. What was acknowledged stands here; everything else can be rebuilt from it.
+-- The ids of bags and pilots never come again, whatever is forgotten: pilots are found by them at schedulers.
 CREATE TABLE bag (
-    id          INTEGER PRIMARY KEY,
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
     spec        BLOB NOT NULL,              -- msgpack BagSpec
     name        TEXT NOT NULL,
     tasks       INTEGER NOT NULL,
@@ -15,19 +16,46 @@ CREATE TABLE bag (
     runtime     REAL NOT NULL DEFAULT 0,    -- sum over the done tasks, seconds
     first_done  REAL,
     user_change TEXT,                       -- what its user changed last, between submission and end
-    user_changed REAL                       -- when that was
+    user_changed REAL,                      -- when that was
+    open        INTEGER NOT NULL DEFAULT 0, -- 1: tasks may still be appended
+    events      INTEGER NOT NULL DEFAULT 0, -- the number of its last event
+    client_key  TEXT,                       -- the client's name for this submission
+    blocked     INTEGER NOT NULL DEFAULT 0, -- tasks that wait for others, or for bags
+    linked      INTEGER NOT NULL DEFAULT 0, -- 1: some task runs after others
+    guard       BLOB                        -- msgpack Guard: its pause, what is watched; NULL: as submitted
+);
+CREATE UNIQUE INDEX bag_by_key ON bag (client_key) WHERE client_key IS NOT NULL;
+CREATE TABLE appended (                     -- what was appended to bags: each append counts once
+    bag         INTEGER NOT NULL,
+    client_key  TEXT NOT NULL,
+    first       INTEGER NOT NULL,           -- its first task
+    tasks       INTEGER NOT NULL,
+    PRIMARY KEY (bag, client_key)
+) WITHOUT ROWID;
+CREATE INDEX bag_unended ON bag (id) WHERE ended IS NULL;
+CREATE TABLE forgotten (                    -- forgotten bags of which rows are left to be removed
+    bag         INTEGER PRIMARY KEY,
+    cpus        INTEGER NOT NULL            -- processors of each of its tasks
 );
 CREATE TABLE forecast (                     -- the first forecast of each bag, which is held against what came
     bag         INTEGER PRIMARY KEY,
     made        REAL NOT NULL,
     finished    INTEGER NOT NULL,           -- tasks with a result by then
     tasks       INTEGER NOT NULL,           -- tasks that had a result by then, or could still get one
-    cost_low    REAL NOT NULL,              -- credits
-    cost_value  REAL NOT NULL,
-    cost_high   REAL NOT NULL,
+    cost_low    REAL,                       -- credits; NULL: the bag does not pay
+    cost_value  REAL,
+    cost_high   REAL,
     end_low     REAL NOT NULL,
     end_value   REAL NOT NULL,
     end_high    REAL NOT NULL
+);
+CREATE TABLE forecast_past (                -- how many first forecasts of forgotten bags held
+    id          INTEGER PRIMARY KEY CHECK (id = 1),
+    counted     INTEGER NOT NULL,
+    cost_held   INTEGER NOT NULL,
+    end_held    INTEGER NOT NULL,
+    not_counted BLOB NOT NULL,              -- msgpack, by reason
+    costed      INTEGER NOT NULL DEFAULT 0  -- those of bags that pay
 );
 CREATE TABLE task (
     bag         INTEGER NOT NULL,
@@ -38,10 +66,16 @@ CREATE TABLE task (
     result      INTEGER,                    -- the attempt whose end is the result: set once
     error       TEXT,
     input       BLOB NOT NULL,              -- msgpack TaskInput
+    event       INTEGER,                    -- the number of its last event: it ended, or was put back
+    id          TEXT,                       -- by which other tasks of the bag name it
+    needs       BLOB,                       -- msgpack OwnNeeds, in place of what the bag says; NULL: none
+    memory      INTEGER,                    -- bytes that it gets since it ran out of memory; NULL: it has not
     PRIMARY KEY (bag, number)
 ) WITHOUT ROWID;
+CREATE UNIQUE INDEX task_by_id ON task (bag, id) WHERE id IS NOT NULL;
+CREATE INDEX task_by_event ON task (bag, event) WHERE event IS NOT NULL;
 CREATE TABLE pilot (
-    id              INTEGER PRIMARY KEY,
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
     site            TEXT NOT NULL,
     tag             TEXT NOT NULL UNIQUE,
     job             TEXT,                   -- the scheduler's id
@@ -58,8 +92,29 @@ CREATE TABLE pilot (
     end_reason      TEXT NOT NULL DEFAULT '',
     bag             INTEGER,                -- the only one that it serves; NULL: all that share
     donated_node    TEXT NOT NULL DEFAULT '', -- empty: a formal request
-    reclaim_time    REAL                    -- seconds from the call for its node until nothing of it ran
+    reclaim_time    REAL,                   -- seconds from the call for its node until nothing of it ran
+    past_used       REAL NOT NULL DEFAULT 0, -- processor-seconds that became results of forgotten bags
+    partition       TEXT NOT NULL DEFAULT '' -- of the site, by name; empty: it has only one
 );
+CREATE INDEX pilot_by_state ON pilot (state);
+CREATE TABLE wait (                         -- the last waits of forgotten pilots: what was learned stays
+    pilot           INTEGER PRIMARY KEY,
+    site            TEXT NOT NULL,
+    p               INTEGER NOT NULL,
+    predicted_start REAL NOT NULL,
+    started         REAL,
+    ended           REAL,
+    submitted       REAL,                   -- NULL: not known
+    tr              INTEGER                 -- NULL: not known
+);
+CREATE TABLE local_run (                    -- the last local jobs that were seen to end
+    id          INTEGER PRIMARY KEY,
+    site        TEXT NOT NULL,
+    owner       TEXT NOT NULL,              -- a salted hash of the user; empty: not known
+    run_limit   INTEGER NOT NULL,           -- seconds; 0: not known
+    share       REAL NOT NULL               -- of the limit that it ran
+);
+CREATE INDEX local_run_by_site ON local_run (site, id);
 CREATE TABLE attempt (
     bag         INTEGER NOT NULL,
     task        INTEGER NOT NULL,
@@ -78,6 +133,9 @@ CREATE TABLE attempt (
     signal      INTEGER,
     error       TEXT,
     suspect     INTEGER NOT NULL DEFAULT 0, -- 1: it ran when its worker died, and counts against max_lost
+    peak_gpu_memory INTEGER,                -- bytes; NULL: not known
+    answer      BLOB,                       -- what a call came to (protocol/calls.py)
+    processors  INTEGER,                    -- that it held; NULL: as its bag says
     PRIMARY KEY (bag, task, number)
 ) WITHOUT ROWID;
 CREATE INDEX attempt_by_pilot ON attempt (pilot, outcome);
@@ -90,11 +148,34 @@ CREATE TABLE decision (
     kind    TEXT NOT NULL,
     text    TEXT NOT NULL
 );
+CREATE INDEX decision_by_pilot ON decision (pilot) WHERE pilot IS NOT NULL;
 CREATE TABLE credit (                       -- the ledger: its entries in their order
     id      INTEGER PRIMARY KEY,
-    entry   BLOB NOT NULL                   -- msgpack Entry
+    entry   BLOB NOT NULL,                  -- msgpack Entry
+    pilot   INTEGER,                        -- the pilot that it is about
+    bag     INTEGER                         -- the bag whose budget it is
 );
+CREATE INDEX credit_by_pilot ON credit (pilot) WHERE pilot IS NOT NULL;
+CREATE INDEX credit_by_bag ON credit (bag) WHERE bag IS NOT NULL;
+CREATE TABLE credit_past (                  -- what pilots of forgotten bags have cost
+    site    TEXT NOT NULL,
+    billed  REAL NOT NULL,                  -- the quarter of an hour whose calendar period bears it
+    used    INTEGER NOT NULL,               -- millionths of a credit
+    wasted  INTEGER NOT NULL,
+    at      REAL NOT NULL,                  -- when the last of the entries was written
+    PRIMARY KEY (site, billed)
+) WITHOUT ROWID;
 CREATE TABLE idleness (                     -- how long nodes stay idle
     site    TEXT PRIMARY KEY,
     known   BLOB NOT NULL                   -- msgpack Idleness
 );
+CREATE TABLE notice (                       -- messages about bags: each is sent at most once
+    bag     INTEGER NOT NULL,
+    event   TEXT NOT NULL,                  -- end, pause, failure
+    channel TEXT NOT NULL,                  -- empty: the hook
+    text    TEXT NOT NULL,
+    at      REAL NOT NULL,
+    state   TEXT NOT NULL DEFAULT 'due',    -- due, sending, sent, failed, unknown
+    PRIMARY KEY (bag, event, channel)
+) WITHOUT ROWID;
+CREATE INDEX notice_due ON notice (at) WHERE state = 'due';

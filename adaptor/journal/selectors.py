@@ -1,4 +1,4 @@
-"""Which bags a user means: `last`, `all`, `7`, `1-10`, `1,3,5-7`."""
+"""Which bags a user means: `last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from adaptor.errors import UnknownBagError, UsageError
 
+WORDS = ("last", "all", "recent")
+RECENT = 20
+"""`recent` means the unfinished bags, and so many of the newest."""
 _PART = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def check_selector(text: str) -> None:
     """Raises UsageError: this is no selector."""
-    if text not in ("last", "all"):
+    if text not in WORDS:
         _parts(text)
 
 
@@ -22,7 +25,9 @@ def _parts(text: str) -> list[tuple[int, int | None]]:
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
         if match is None or (match[2] and int(match[2]) < int(match[1])):
-            raise UsageError(f"{text!r} selects no bags; write 'last', 'all', '7', '1-10' or '1,3,5-7'")
+            raise UsageError(
+                f"{text!r} selects no bags; write 'last', 'all', 'recent', '7', '1-10' or '1,3,5-7'"
+            )
         parts.append((int(match[1]), int(match[2]) if match[2] else None))
     return parts
 

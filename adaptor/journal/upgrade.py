@@ -13,12 +13,17 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from adaptor.errors import JournalError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 6
+FORMAT = 9
+INCREMENTAL = 2
+"""The value of SQLite's `auto_vacuum` with which free pages are given back a few at a time."""
 _HERE = Path(__file__).parent
+_unpack = msgspec.msgpack.decode
 
 
 def format_of(db: sqlite3.Connection, path: Path) -> int:
@@ -48,6 +53,7 @@ def prepare_for_writing(db: sqlite3.Connection, path: Path) -> None:
         sqlite3.Error: a migration fails; the file has the last format that was reached.
     """
     number = format_of(db, path)
+    _offer_functions(db)
     if number == 0:
         _run(db, f"{_schema()} PRAGMA application_id = {secrets.randbelow(2**31)}; COMMIT;")
     elif number < FORMAT:
@@ -56,6 +62,26 @@ def prepare_for_writing(db: sqlite3.Connection, path: Path) -> None:
         for following in range(number + 1, FORMAT + 1):
             _run(db, f"{_migration(following)} COMMIT;")
             log.info("the journal was migrated to format %d", following)
+    _let_shrink(db, path)
+
+
+def _let_shrink(db: sqlite3.Connection, path: Path) -> None:
+    """Let a file of an earlier format give pages back to the file system; else it only uses them again."""
+    if db.execute("PRAGMA auto_vacuum").fetchone()[0] == INCREMENTAL:
+        return
+    try:
+        db.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
+        db.execute("VACUUM")
+    except sqlite3.Error as error:
+        log.warning("%s: the journal's file will not shrink when bags are forgotten: %s", path, error)
+
+
+def _offer_functions(db: sqlite3.Connection) -> None:
+    """What migrations need to read the ledger's entries, which are packed."""
+    db.create_function("entry_pilot", 1, lambda packed: _unpack(packed).get("pilot"), deterministic=True)
+    db.create_function(
+        "entry_bag", 1, lambda packed: _unpack(packed).get("budget", {}).get("bag"), deterministic=True
+    )
 
 
 def prepare_for_reading(db: sqlite3.Connection, path: Path) -> None:
@@ -68,6 +94,7 @@ def prepare_for_reading(db: sqlite3.Connection, path: Path) -> None:
         sqlite3.Error: a migration fails.
     """
     number = format_of(db, path)
+    _offer_functions(db)
     if number == 0:
         _run(db, _schema())
     elif number < FORMAT:

@@ -8,14 +8,18 @@ from __future__ import annotations
 import random
 from array import array
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.model import TASK_TRANSITIONS, TaskState
+from adaptor.resources import OwnNeeds
+from adaptor.scheduling.dependencies import Dependencies, Links
 from adaptor.scheduling.donation_facts import NEVER_PREEMPTED, Preempted
+from adaptor.scheduling.lines import Line, Lines
 from adaptor.scheduling.losses import Losses
+from adaptor.scheduling.task_sizes import TaskSizes
 
 _CODES = {state: code for code, state in enumerate(TaskState)}
 _STATES = list(TaskState)
@@ -32,17 +36,56 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     retried: int
     runtime: float
     first_done: float | None
+    blocked: int = 0
+    open: bool = False
+    events: int = 0
+    """The number of its last event."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all its tasks have ended and no task can join them."""
+        return not (self.open or self.waiting or self.leased or self.blocked)
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """Whether a bag is paused, and what its guard rails still watch; the journal keeps it."""
+
+    paused: str = ""
+    """Why, in one sentence; empty: it is not."""
+    itself: bool = False
+    """Whether it has paused by itself, and not by its user."""
+    shown: tuple[int, int] | None = None
+    """The task and the attempt whose output tells more of the pause."""
+    canary: bool = True
+    """Whether its first attempts are watched."""
+    excused: int = 0
+    """Failed tasks that do not count towards `max-fails` any more."""
 
 
 class Bag:
     """The tasks 0 … total − 1 of one bag and their states."""
 
-    def __init__(self, id: int, spec: BagSpec, total: int) -> None:
+    def __init__(
+        self, id: int, spec: BagSpec, total: int, needs: Mapping[int, OwnNeeds] | None = None
+    ) -> None:
+        """`needs`: by task that has needs of its own. Raises ValueError: they contradict each other."""
         self.id = id
         self.spec = spec
+        self.task = spec.task
+        """What each of its tasks needs that has no needs of its own."""
         self.total = total
-        self.waiting: deque[int] = deque()
-        """Tasks that wait, but for the suspects."""
+        self.open = False
+        """Whether tasks may still be appended."""
+        self.events = 0
+        """The number of its last event: tasks that ended or were put back, and its close."""
+        self.dependencies = Dependencies()
+        self.awaits: set[int] = set()
+        """Bags that must end before any of its tasks starts."""
+        self.spoilers: dict[int, TaskState] = {}
+        """Bags that have ended so that none of its tasks can run, unless they are retried; how they ended."""
+        self.sizes = TaskSizes(spec.task, needs)
+        self.lines = Lines(self.sizes, total)
+        """Tasks that wait, but for the suspects, by class of sizes."""
         self.suspects: deque[int] = deque()
         """Suspects that wait (see `losses`): they run after all others."""
         self.losses = Losses(spec.max_lost)
@@ -55,6 +98,16 @@ class Bag:
         """By task: its own failures."""
         self.preempted: dict[int, Preempted] = {}
         """By unfinished task: its runs that ended because the donated node was taken."""
+        self.guard = Guard()
+        self.failures = 0
+        """The sum of `charged`."""
+        self.alike = 0
+        """The last failures, one after the other, that were all of the same kind."""
+        self._kind: object = None
+        self.progress: dict[int, float] = {}
+        """By unfinished task that was requeued: seconds that its attempts have worked."""
+        self.hasty: dict[int, int] = {}
+        """By requeued task: how often in a row it asked for that within seconds."""
         self.retried = 0
         """Failed attempts that caused a retry."""
         self.runtime = 0.0
@@ -67,13 +120,90 @@ class Bag:
         self._counts = dict.fromkeys(TaskState, 0)
         self._counts[TaskState.WAITING] = total
 
+    @property
+    def waiting(self) -> deque[int]:
+        """Tasks that wait, but for the suspects; in one line after another."""
+        return self.lines.waiting
+
     def fill(self) -> None:
         """Queue all tasks (of a new bag)."""
-        self.waiting.extend(self._in_order(range(self.total)))
+        waiting = (task for task in range(self.total) if self.state(task) is TaskState.WAITING)
+        self.lines.extend(self._in_order(waiting))
+
+    def block(self, dependencies: Dependencies, tasks: Iterable[int]) -> None:
+        """Let these tasks (of a new bag, which are not queued yet) wait for others, or for bags."""
+        self.dependencies = dependencies
+        for task in tasks:
+            self._set(task, TaskState.BLOCKED)
+
+    def append(
+        self,
+        count: int,
+        links: Mapping[int, Links] | None = None,
+        needs: Mapping[int, OwnNeeds] | None = None,
+    ) -> list[int]:
+        """Add tasks, behind those that wait; returns those that are blocked.
+
+        They are: where the bag is gated, and where they have links. A random order is one among the
+        added tasks, until a restart puts all waiting tasks in order.
+
+        Raises ValueError: the needs of a task contradict each other; nothing is added.
+        """
+        self.sizes.add(needs or {})
+        links = links or {}
+        added = range(self.total, self.total + count)
+        self.total += count
+        self._states.extend(bytes(count))
+        self._attempts.extend(array("I", bytes(array("I").itemsize * count)))
+        self._counts[TaskState.WAITING] += count
+        for task, each in links.items():
+            self.dependencies.add(task, each)
+        blocked = list(added) if self.gated else sorted(task for task, each in links.items() if each)
+        for task in blocked:
+            self._set(task, TaskState.BLOCKED)
+        tasks = [task for task in added if self.state(task) is TaskState.WAITING]
+        if self.spec.order == "random":
+            random.Random(f"{self.id}:{added.start}").shuffle(tasks)  # noqa: S311 (a sample, no secret)
+        self.lines.extend(tasks)
+        return blocked
+
+    @property
+    def gated(self) -> bool:
+        """Whether new tasks of it are blocked, because of the bags after which it runs."""
+        return bool(self.awaits or self.spoilers)
+
+    @property
+    def blocked(self) -> list[int]:
+        """The tasks that wait for others, or for bags."""
+        if not self._counts[TaskState.BLOCKED]:
+            return []
+        return [task for task in range(self.total) if self.state(task) is TaskState.BLOCKED]
+
+    def unblock(self, task: int) -> None:
+        """Queue a task that waits for nothing any more."""
+        self.dependencies.forget(task)
+        self._move(task, TaskState.WAITING)
+        self._line(task).append(task)
+
+    def close(self) -> None:
+        """Take no more tasks."""
+        self.open = False
+        self.events += 1
 
     def put_in_order(self) -> None:
         """Queue the waiting tasks in the order of the bag, which is the same after each restart."""
-        self.waiting = deque(self._in_order(self.waiting))
+        for line in self.lines:
+            line.waiting = deque(self._in_order(line.waiting))
+
+    def waits_in(self, line: Line) -> int:
+        """Tasks of a class that wait, suspects included."""
+        if len(self.lines) == 1:
+            return self.count(TaskState.WAITING)
+        return len(line.waiting) + sum(self.lines.of(task) is line for task in self.suspects)
+
+    def startable_in(self, line: Line) -> int:
+        """Those of them that may be started; none while the bag is paused."""
+        return 0 if self.guard.paused else self.waits_in(line)
 
     def _in_order(self, tasks: Iterable[int]) -> Iterable[int]:
         if self.spec.order != "random":
@@ -88,6 +218,7 @@ class Bag:
         self._attempts[task] = attempts
         if charged:
             self.charged[task] = charged
+            self.failures += charged
         if state is TaskState.WAITING:
             self._line(task).append(task)
 
@@ -107,11 +238,34 @@ class Bag:
 
     def tally(self) -> Tally:
         counts = {state.value: self._counts[state] for state in TaskState}
-        return Tally(**counts, retried=self.retried, runtime=self.runtime, first_done=self.first_done)
+        return Tally(
+            **counts,
+            retried=self.retried,
+            runtime=self.runtime,
+            first_done=self.first_done,
+            open=self.open,
+            events=self.events,
+        )
+
+    @property
+    def active(self) -> bool:
+        """Whether any of its tasks waits for a worker, or is held by one."""
+        return bool(self._counts[TaskState.WAITING] or self._counts[TaskState.LEASED])
 
     @property
     def ended(self) -> bool:
-        return not self._counts[TaskState.WAITING] and not self._counts[TaskState.LEASED]
+        """Whether all its tasks have ended and no task can join them."""
+        return not (self.open or self.active or self._counts[TaskState.BLOCKED])
+
+    @property
+    def at_work(self) -> bool:
+        """True if a task of it runs, or may be started."""
+        return bool(self._counts[TaskState.LEASED] or self.startable)
+
+    @property
+    def startable(self) -> int:
+        """Waiting tasks that may be started; none while the bag is paused."""
+        return 0 if self.guard.paused else self._counts[TaskState.WAITING]
 
     def lease(self, task: int) -> int:
         """Lease a waiting task (already off the queue) or a replica; returns the new attempt's number."""
@@ -145,17 +299,15 @@ class Bag:
         _discard(self.live, task, attempt)
         self.adrift.setdefault(task, set()).add(attempt)
 
-    def take(self, position: int) -> int:
-        """Take the task at this position off the queue."""
-        task = self.waiting[position]
-        del self.waiting[position]
-        return task
+    def resize(self, task: int, memory: int) -> None:
+        """Give a task that does not wait so much memory (bytes) from now on."""
+        self.sizes.resize(task, memory)
 
     def put_back(self, task: int, *, first: bool) -> None:
         """Queue a task without live attempts again, at the head or at the end; suspects always at the end."""
         self._move(task, TaskState.WAITING)
         if first and task not in self.losses:
-            self.waiting.appendleft(task)
+            self.lines.of(task).appendleft(task)
         else:
             self._line(task).append(task)
 
@@ -172,14 +324,27 @@ class Bag:
         self.losses.excuse(task, attempt)
         if waits and task not in self.losses:
             self.suspects.remove(task)
-            self.waiting.appendleft(task)
+            self.lines.of(task).appendleft(task)
 
-    def charge(self, task: int) -> bool:
-        """Count a failure of the task itself; returns True if it may run again."""
+    def charge(self, task: int, *, in_vain: bool = False) -> bool:
+        """Count a failure of the task itself; returns True if it may run again.
+
+        `in_vain`: it would fail again, however often it is tried.
+        """
         self.charged[task] = self.charged.get(task, 0) + 1
-        again = self.charged[task] <= self.spec.retries
+        self.failures += 1
+        again = not in_vain and self.charged[task] <= self.spec.retries
         self.retried += again
         return again
+
+    def note_alike(self, kind: object | None) -> None:
+        """Count a failure of this kind; None: it is like no other."""
+        self.alike = self.alike + 1 if kind is not None and kind == self._kind else int(kind is not None)
+        self._kind = kind
+
+    def progressed(self, task: int, seconds: float) -> None:
+        """Count the work of an attempt that goes on in the next one."""
+        self.progress[task] = self.progress.get(task, 0.0) + seconds
 
     def preempted_of(self, task: int) -> Preempted:
         return self.preempted.get(task, NEVER_PREEMPTED)
@@ -198,8 +363,11 @@ class Bag:
         """Set the task's final state; returns its other live attempts, which are now useless."""
         if self.state(task) is TaskState.WAITING:
             self._line(task).remove(task)
+        self.dependencies.forget(task)
         self._move(task, state)
         self.preempted.pop(task, None)
+        self.progress.pop(task, None)
+        self.hasty.pop(task, None)
         if state is TaskState.DONE:
             self.losses.forget(task)
         others = self.live.pop(task, set())
@@ -207,35 +375,68 @@ class Bag:
             self.set_adrift(task, attempt)
         return others
 
-    def cancel(self) -> list[int]:
-        """Cancel all unfinished tasks; returns their numbers. Live attempts stay until released."""
-        self.waiting.clear()
-        self.suspects.clear()
-        unfinished = [task for task in range(self.total) if not self.state(task).ended]
+    def cancel(self, tasks: Iterable[int] | None = None) -> list[int]:
+        """Cancel unfinished tasks (None: all); returns their numbers. Live attempts stay until released."""
+        unfinished = [task for task in self._known(tasks) if not self.state(task).ended]
         for task in unfinished:
             self._move(task, TaskState.CANCELLED)
+        self.lines.keep(lambda task: not self.state(task).ended)
+        self.suspects = deque(task for task in self.suspects if not self.state(task).ended)
+        self.progress.clear()
+        self.hasty.clear()
         return unfinished
 
-    def retry(self) -> list[int]:
-        """Queue failed and cancelled tasks again, with all their retries; returns their numbers."""
+    def _known(self, tasks: Iterable[int] | None) -> Iterable[int]:
+        """Those of these tasks that the bag has, once each; None: all."""
+        return range(self.total) if tasks is None else sorted({task for task in tasks if self.has(task)})
+
+    def may_retry(self, tasks: Iterable[int] | None = None) -> list[int]:
+        """Those of these tasks (None: all) that `retry` puts back."""
         again = [
             task
-            for task in range(self.total)
+            for task in self._known(tasks)
             if self.state(task) in (TaskState.FAILED, TaskState.CANCELLED) and task not in self.live
         ]
-        for task in again:
-            self.charged.pop(task, None)
-            self.losses.forget(task)
-            self.put_back(task, first=False)
+        if self.dependencies:
+            again = self.dependencies.may_run_again(again, self.state)
         return again
 
-    def fits(self, processors: int, memory: int) -> bool:
-        """True if one task fits into these processors and bytes of memory."""
-        return self.spec.cpus <= processors and (self.spec.memory or 0) <= memory
+    def retry(self, tasks: Iterable[int] | None = None, needs: OwnNeeds | None = None) -> list[int]:
+        """Queue failed and cancelled tasks (None: all) again, with all their retries; their numbers.
 
-    def _line(self, task: int) -> deque[int]:
+        Those that run after others which have not ended are blocked; those that run after others which failed
+        and are not among them stay as they are. `needs`: what replaces theirs.
+
+        Raises ValueError: the needs contradict what a task has beside them.
+        """
+        again = self.may_retry(tasks)
+        if needs is not None:
+            for size in {self.sizes.of(task) for task in again}:
+                needs.over(size)
+            for task in again:
+                self._change_needs(task, needs)
+        self.alike = 0
+        for task in again:
+            self.failures -= self.charged.pop(task, 0)
+            self.losses.forget(task)
+            self._set(task, TaskState.BLOCKED)
+        for task in again:
+            if self.awaits or self.dependencies.waits(task, self.state):
+                self.dependencies.watch(task, self.state)
+        for task in again:
+            if not (self.awaits or self.dependencies.waits(task, self.state)):
+                self.unblock(task)
+        return again
+
+    def _change_needs(self, task: int, needs: OwnNeeds) -> None:
+        # What ran on several nodes cannot go on as a task on one.
+        if self.sizes.of(task).nodes > 1:
+            self.adrift.pop(task, None)
+        self.sizes.change(task, needs)
+
+    def _line(self, task: int) -> deque[int] | Line:
         """Where the task stands while it waits."""
-        return self.suspects if task in self.losses else self.waiting
+        return self.suspects if task in self.losses else self.lines.of(task)
 
     def _move(self, task: int, state: TaskState) -> None:
         old = self.state(task)

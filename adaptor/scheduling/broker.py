@@ -6,14 +6,17 @@ writes the changes first, then sends the orders. Times are epoch seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
-from adaptor.model import AttemptOutcome, TaskState
+from adaptor.model import AttemptOutcome, QueueState, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
+from adaptor.resources import OwnNeeds, TaskSize
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.changes import AttemptSuspected, Changes
+from adaptor.scheduling.blocking import await_again, await_retried, follow_ends, look_at
+from adaptor.scheduling.changes import AttemptSuspected, Changes, NeedsChanged
 from adaptor.scheduling.demand import (
     BagDonationDemand,
     demands_of,
@@ -22,7 +25,9 @@ from adaptor.scheduling.demand import (
     shapes_of,
     sharers_of,
 )
+from adaptor.scheduling.dependencies import Links
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.guards import forgive, pause, resume, room_of, tell_time_limits
 from adaptor.scheduling.leasing import dispatch, feed
 from adaptor.scheduling.losses import PilotEnd
 from adaptor.scheduling.lost_workers import SILENT, explain_losses, remove
@@ -51,60 +56,173 @@ class Broker:
         changes, self.state.changes = self.state.changes, Changes()
         touched, self.state.touched = self.state.touched, {}
         changes.tallies = {bag.id: bag.tally() for bag in touched.values()}
+        changes.at_rest = not all(bag.at_work for bag in touched.values())
         return changes, self.state.orders.drain()
 
     # --- bags ----------------------------------------------------------------------------------
 
-    def add_bag(self, bag: Bag, now: float) -> None:
-        self.state.bags[bag.id] = bag
+    def add_bag(self, bag: Bag, now: float, *, watched: bool = False) -> None:
+        """`watched`: its blocked tasks are known to wait for what has not ended, as those of a new bag do."""
+        self.state.enter(bag)
         if bag.spec.aims:
             self.keep_apart(bag.id)
+        if not watched:
+            look_at(self.state, bag, bag.blocked)
         dispatch(self.state, now)
 
-    def cancel(self, bag_id: int) -> int:
-        """Cancel a bag's unfinished tasks and abort their attempts; returns the number of tasks."""
+    def append(
+        self,
+        bag_id: int,
+        count: int,
+        now: float,
+        links: Mapping[int, Links] | None = None,
+        needs: Mapping[int, OwnNeeds] | None = None,
+        refused: Mapping[int, str] | None = None,
+    ) -> None:
+        """Add tasks to an open bag.
+
+        Args:
+            links: by task, the parents of those that have any.
+            needs: by task, those that differ from what the bag says.
+            refused: by task that nothing can run, why.
+
+        Raises:
+            ValueError: the needs of a task contradict each other; nothing is added.
+        """
+        bag = self.state.bags[bag_id]
+        blocked = bag.append(count, links, needs)
+        self.refuse(bag, refused or {})
+        look_at(self.state, bag, blocked)
+        dispatch(self.state, now)
+
+    def recall_blocked(self, bag: Bag) -> None:
+        """After a restart: decide on the blocked tasks of a bag."""
+        look_at(self.state, bag, bag.blocked)
+
+    def advance(self, now: float) -> None:
+        """Let go on what waited for tasks and bags that have ended since the last call."""
+        if follow_ends(self.state):
+            dispatch(self.state, now)
+
+    def close(self, bag_id: int) -> bool:
+        """Let a bag take no more tasks; False: it does not anyhow."""
+        bag = self.state.bags.get(bag_id)
+        if bag is None or not bag.open:
+            return False
+        bag.close()
+        self.state.touched[bag.id] = bag
+        self.state.forget_if_over(bag)
+        return True
+
+    def cancel(self, bag_id: int, tasks: Iterable[int] | None = None, *, unstarted: bool = False) -> int:
+        """Cancel unfinished tasks of a bag and abort their attempts; returns the number of tasks.
+
+        Args:
+            tasks: None for all of them, and then the bag takes no more.
+            unstarted: only those of `tasks` that have not started.
+        """
         bag = self.state.bags.get(bag_id)
         if bag is None:
             return 0
-        cancelled = bag.cancel()
+        if tasks is None:
+            self.close(bag_id)
+        elif unstarted:
+            tasks = set(tasks) - self.started(bag_id).keys()
+        cancelled = bag.cancel(tasks)
         for task in cancelled:
             self.state.note(bag, task)
+        gone = set(cancelled)
         for worker in self.state.workers.values():
             for key in worker.held:
-                if key.bag == bag_id:
+                if key.bag == bag_id and (tasks is None or key.task in gone):
                     self.state.abort(worker, key)
         if cancelled:
             self.state.changes.by_user[bag_id] = "cancelled"
         self.state.forget_if_over(bag)
         return len(cancelled)
 
-    def give_up(self, bag_id: int, why: str) -> int:
-        """End the waiting tasks of a bag as failed; returns their number. Those that run go on."""
+    def refuse(self, bag: Bag, reasons: Mapping[int, str]) -> None:
+        """End new tasks as failed, before those that wait for them are looked at: nothing can run them."""
+        for task, why in reasons.items():
+            bag.end(task, TaskState.FAILED)
+            self.state.note(bag, task, error=why)
+
+    def give_up(self, bag_id: int, why: str, size: TaskSize | None = None) -> int:
+        """End the waiting tasks of a bag as failed; returns their number. Those that run go on.
+
+        `size`: only tasks of exactly this size; None: all.
+        """
         bag = self.state.bags.get(bag_id)
         if bag is None:
             return 0
-        waiting = [*bag.waiting, *bag.suspects]
-        for task in waiting:
-            bag.end(task, TaskState.FAILED)
-            self.state.note(bag, task, error=why)
+        waiting = [
+            task for task in (*bag.waiting, *bag.suspects) if size is None or bag.sizes.of(task) == size
+        ]
+        self.refuse(bag, dict.fromkeys(waiting, why))
+        if size is not None:
+            bag.lines.let_go_of(size)
         self.state.forget_if_over(bag)
         return len(waiting)
 
-    def retry(self, bag: Bag, now: float) -> int:
-        """Queue a bag's failed and cancelled tasks again, as if they had not run; returns their number."""
+    def retry(
+        self, bag: Bag, now: float, tasks: Iterable[int] | None = None, needs: OwnNeeds | None = None
+    ) -> int:
+        """Queue a bag's failed and cancelled tasks (None: all of them) again, as if they had not run; returns
+        their number; none where a bag after which it runs has ended so that it cannot.
+
+        `needs`: what replaces theirs.
+
+        Raises ValueError: the needs contradict what a task has beside them; nothing is changed.
+        """
         bag = self.state.bags.get(bag.id, bag)
+        await_retried(self.state, bag)
+        if bag.spoilers:
+            return 0
         losses = {task: bag.losses.of(task) for task in range(bag.total) if task in bag.losses}
-        again = bag.retry()
+        again = bag.retry(tasks, needs)
+        if again and needs is not None:
+            self.state.changes.needs.append(NeedsChanged(bag.id, again, needs))
         for task in again:
-            self.state.note(bag, task)
+            self.state.note(bag, task, again=True)
             self.state.changes.attempts += [
                 AttemptSuspected(AttemptKey(bag.id, task, attempt), suspect=False)
                 for attempt in losses.get(task, ())
             ]
         if again:
+            forgive(self.state, bag)
             self.state.changes.by_user[bag.id] = "retried"
+            await_again(self.state, bag)
             self.add_bag(bag, now)
         return len(again)
+
+    def pause(self, bag_id: int) -> bool:
+        """Start no more tasks of a bag; those that run go on. Returns False: it is paused, or has ended."""
+        bag = self.state.bags.get(bag_id)
+        if bag is None or bag.ended or bag.guard.paused:
+            return False
+        pause(self.state, bag, "its user has paused it")
+        self.state.changes.by_user[bag_id] = "paused"
+        return True
+
+    def resume(self, bag_id: int, now: float) -> bool:
+        """Let a paused bag go on, without its canary. Returns False: it is not paused, or has ended."""
+        bag = self.state.bags.get(bag_id)
+        if bag is None or bag.ended or not bag.guard.paused:
+            return False
+        resume(self.state, bag)
+        self.state.changes.by_user[bag_id] = "resumed"
+        dispatch(self.state, now)
+        return True
+
+    def change_options(self, bag_id: int, spec: BagSpec, now: float) -> bool:
+        """Replace the options of an unfinished bag, its tasks' size aside. Returns False: it has ended."""
+        bag = self.state.bags.get(bag_id)
+        if bag is None or bag.ended:
+            return False
+        bag.spec = self.state.changes.specs[bag_id] = spec
+        self.state.changes.by_user[bag_id] = "options changed"
+        dispatch(self.state, now)
+        return True
 
     def demands(self, site: str) -> tuple[Demand, ...]:
         """The tasks for which a site's planner needs processors, by shape of task."""
@@ -126,9 +244,17 @@ class Broker:
         """Run a bag only in its own pilots from now on, because it pays for itself."""
         self.state.alone.add(bag)
 
+    def forget_bag(self, bag: int) -> None:
+        """Forget what is kept of a bag that has ended and cannot be tried again."""
+        self.state.alone.discard(bag)
+
     def own_pilot(self, pilot: int, bag: int) -> None:
         """Let a pilot serve only this bag."""
         self.state.owners[pilot] = bag
+
+    def made_for(self, pilot: int, task: TaskSize) -> None:
+        """Say for tasks of which size a pilot is requested; those on several nodes have it for themselves."""
+        self.state.made_for[pilot] = task
 
     def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
         """The waiting tasks that may start on donated nodes of a site, by bag."""
@@ -137,6 +263,10 @@ class Broker:
     def use_node(self, pilot: int, node: DonatedNode) -> None:
         """Set or update the donated node on which a pilot runs."""
         self.state.donated[pilot] = node
+
+    def know_queue(self, site: str, queue: QueueState) -> None:
+        """Set what was last seen of a site's queue and nodes."""
+        self.state.queues[site] = queue
 
     def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
         """Set when the next request of a site is predicted to start, by the only bag that it is for."""
@@ -151,6 +281,7 @@ class Broker:
         self.state.lost.pop(pilot, None)
         self.state.donated.pop(pilot, None)
         self.state.owners.pop(pilot, None)
+        self.state.made_for.pop(pilot, None)
 
     def meter(self, pilot: int, meter: Meter | None) -> None:
         """Set the charging of a pilot that serves one bag; None: the pilot has ended."""
@@ -159,15 +290,17 @@ class Broker:
         elif pilot in self.state.owners:
             self.state.meters[pilot] = meter
 
-    def started(self, bag: int) -> int:
-        """The number of running tasks of a bag, without those that workers hold in reserve."""
-        tasks = {
-            key.task
+    def started(self, bag: int) -> dict[int, float | None]:
+        """The running tasks of a bag, without those that workers hold in reserve, and when they started.
+
+        None: a worker that is awaited after a restart has not said so yet.
+        """
+        return {
+            key.task: held.started
             for worker in self.state.workers.values()
             for key, held in worker.held.items()
             if key.bag == bag and (held.started is not None or worker.awaited)
         }
-        return len(tasks)
 
     def set_longest(self, site: str, longest: float) -> None:
         """Correct the longest task of a site, seconds."""
@@ -175,22 +308,27 @@ class Broker:
 
     @property
     def busy(self) -> bool:
-        """True if any task is unfinished."""
-        return any(not bag.ended for bag in self.state.bags.values())
+        """True if any task is unfinished, but for bags that have paused by themselves and run nothing."""
+        return any(
+            not bag.ended and (bag.at_work or not bag.guard.itself) for bag in self.state.bags.values()
+        )
 
     def has_work_for(self, site: str) -> bool:
-        """True if an unfinished task may run at this site."""
-        return any(not bag.ended and self.state.concerns(bag, site) for bag in self.state.bags.values())
+        """True if a task runs, or may be started, that may run at this site."""
+        return any(bag.at_work and self.state.concerns(bag, site) for bag in self.state.bags.values())
 
     def has_waiting(self, site: str) -> bool:
-        """True if a waiting task may run at this site."""
+        """True if a waiting task may be started at this site."""
         bags = self.state.bags.values()
-        return any(bag.count(TaskState.WAITING) and self.state.concerns(bag, site) for bag in bags)
+        return any(bag.startable and self.state.concerns(bag, site) for bag in bags)
 
     def has_work_in(self, pilot: int, site: str) -> bool:
-        """True if an unfinished task may run in a pilot."""
+        """True if a task runs, may be started, or may still be appended, that may run in a pilot."""
         bags = self.state.bags.values()
-        return any(not bag.ended and self.state.serves_in(pilot, site, bag) for bag in bags)
+        return any(
+            (bag.at_work or not (bag.ended or bag.guard.paused)) and self.state.serves_in(pilot, site, bag)
+            for bag in bags
+        )
 
     # --- workers -------------------------------------------------------------------------------
 
@@ -219,6 +357,8 @@ class Broker:
             node=hello.node,
             processors=hello.processors,
             memory=hello.memory,
+            gpus=hello.gpus,
+            gpu_type=hello.gpu_type,
             deadline=hello.deadline,
             seen=now,
         )
@@ -236,12 +376,24 @@ class Broker:
         worker.seen = now
         self._mark_started(worker, report.started, now)
         self._settle_all(worker, report.results, now)
-        worker.free_processors, worker.free_memory = report.free_processors, report.free_memory
+        worker.report(report)
         worker.queued = report.queued
         if report.load:
             orders.say_hello = self._misses_leases(worker, report, now)
+            orders.abort += [key for key, _ in report.load if _is_kept_in_vain(worker, key, orders.abort)]
         stop_unpaid_copies(self.state, now)
+        tell_time_limits(self.state, worker)
         feed(self.state, worker, now)
+        if report.results and self._leaves_room(report.results):
+            dispatch(self.state, now)
+
+    def _leaves_room(self, results: Iterable[Result]) -> bool:
+        """Whether tasks wait that only `max-running` kept from other workers, which need not call first."""
+        bags = (self.state.bags.get(bag) for bag in {result.key.bag for result in results})
+        return any(
+            bag is not None and bag.spec.max_running is not None and bag.startable and room_of(bag)
+            for bag in bags
+        )
 
     def goodbye(self, id: str, why: Leaving, results: list[Result], now: float) -> Worker | None:
         """Process a Goodbye: queue the worker's tasks again. Returns the worker; None: unknown."""
@@ -286,7 +438,7 @@ class Broker:
         return [worker for worker in self.state.workers.values() if worker.seen < since]
 
     def of_pilot(self, pilot: int) -> list[Worker]:
-        return [worker for worker in self.state.workers.values() if worker.pilot == pilot]
+        return self.state.workers.of_pilot(pilot)
 
     def of_site(self, site: str) -> list[Worker]:
         return [worker for worker in self.state.workers.values() if worker.site == site]
@@ -331,3 +483,9 @@ class Broker:
             outcome = AttemptOutcome.LOST if ran else AttemptOutcome.RETURNED
             give_up(self.state, worker, key, outcome, now)
         del self.state.workers[worker.id]
+
+
+def _is_kept_in_vain(worker: Worker, key: AttemptKey, told: list[AttemptKey]) -> bool:
+    """Whether a node is kept for a task on several that has ended: the order that said so was lost."""
+    held = worker.held.get(key)
+    return held is not None and held.takes_part and held.abort_sent and key not in told

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome, TaskState, UserChange
 from adaptor.protocol.messages import AttemptKey
-from adaptor.scheduling.bag import Tally
+from adaptor.resources import OwnNeeds
+from adaptor.scheduling.bag import Guard, Tally
 
 
 class AttemptStart(msgspec.Struct, frozen=True):
@@ -17,6 +19,8 @@ class AttemptStart(msgspec.Struct, frozen=True):
     node: str
     worker: str
     at: float
+    processors: int | None = None
+    """That it holds; None: as its bag says."""
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +33,12 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True):
     wall: float | None = None
     cpu: float | None = None
     peak_memory: int | None = None
+    peak_gpu_memory: int | None = None
     exit_code: int | None = None
     signal: int | None = None
     error: str | None = None
+    answer: bytes | None = None
+    """What a call came to (`protocol.calls`); None: nothing, or it was no call."""
     pilot: int | None = None
     """The pilot whose worker reported the end; None: no worker reported it."""
     suspect: bool = False
@@ -75,6 +82,31 @@ class TaskChange(msgspec.Struct, frozen=True):
     """The attempt whose end is the task's result."""
     error: str | None = None
     """Why the task failed, if the end of the attempt does not say it."""
+    event: int | None = None
+    """The number of this change among the events of the bag; None: clients are not told of it."""
+
+
+class MemoryRaised(msgspec.Struct, frozen=True):
+    """A task that ran out of memory gets more."""
+
+    bag: int
+    task: int
+    memory: int
+    """Bytes, from now on."""
+    site: str
+    pilot: int
+    """Where it ran out."""
+    text: str
+    """What happened, in one sentence; empty: the same was told of another task."""
+
+
+class NeedsChanged(msgspec.Struct, frozen=True):
+    """The user has put tasks back with other needs."""
+
+    bag: int
+    tasks: list[int]
+    needs: OwnNeeds
+    """What replaces theirs; None in it: as before."""
 
 
 class Changes(msgspec.Struct):
@@ -84,15 +116,19 @@ class Changes(msgspec.Struct):
     tasks: list[TaskChange] = []
     deaths: list[WorkerDied] = []
     """What `adaptor why` is to tell."""
+    raised: list[MemoryRaised] = []
+    needs: list[NeedsChanged] = []
     tallies: dict[int, Tally] = {}
     """By bag whose counts changed: the new counts."""
     by_user: dict[int, UserChange] = {}
     """By bag that its user has changed: how."""
+    guards: dict[int, Guard] = {}
+    """By bag that has paused, or goes on: its new guard."""
+    specs: dict[int, BagSpec] = {}
+    """By bag whose options its user has changed: all of them."""
 
-    @property
-    def end_a_bag(self) -> bool:
-        """True if no unfinished task is left of one of the bags whose counts changed."""
-        return any(not tally.waiting + tally.leased for tally in self.tallies.values())
+    at_rest: bool = False
+    """True if a bag whose counts changed has ended, or is paused and runs nothing: workers may be useless."""
 
     def __bool__(self) -> bool:
-        return bool(self.attempts or self.tasks or self.tallies)
+        return bool(self.attempts or self.tasks or self.tallies or self.guards or self.specs)

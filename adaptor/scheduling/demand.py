@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -12,7 +12,11 @@ from adaptor.donation.situation import DonationDemand
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import donation_demands_of
+from adaptor.scheduling.guards import room_of
+from adaptor.scheduling.lines import Line
+from adaptor.scheduling.places import Turn
 from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.task_times import task_times
 
 
 class BagDonationDemand(msgspec.Struct, frozen=True):
@@ -28,64 +32,74 @@ def donation_demands(state: SchedulingState, site: str) -> tuple[BagDonationDema
     """The waiting tasks that may start on donated nodes of a site, by bag."""
     return tuple(
         BagDonationDemand(bag.id, _pilots_of(state, bag), wanted)
-        for bag in _unfinished(state)
-        if bag.spec.allows(site)
+        for bag in _at_work(state)
+        if bag.spec.allows(site) and bag.startable
         for wanted in donation_demands_of(state, bag, site)
     )
 
 
 def demands_of(state: SchedulingState, site: str) -> tuple[Demand, ...]:
     """The demand for formal requests at a site: all unfinished bags that may run there, by shape of task."""
-    by_shape: dict[TaskShape, list[Bag]] = defaultdict(list)
-    for bag in _formal(state):
+    by_shape: dict[TaskShape, list[Turn]] = defaultdict(list)
+    for bag, line in _classes(state):
         if bag.spec.allows(site):
-            by_shape[_shape(state, bag)].append(bag)
+            by_shape[_shape(state, bag, line)].append((bag, line))
     return tuple(
-        _demand(state, site, bags, running=sum(bag.count(TaskState.LEASED) for bag in bags))
-        for bags in by_shape.values()
+        _demand(state, site, turns, running=sum(_leased(state, bag, line) for bag, line in turns))
+        for turns in by_shape.values()
     )
 
 
 def shapes_of(state: SchedulingState, site: str) -> set[TaskShape]:
     """The shapes of the tasks in `demands_of`, without their estimates."""
-    return {_shape(state, bag) for bag in _formal(state) if bag.spec.allows(site)}
+    return {_shape(state, bag, line) for bag, line in _classes(state) if bag.spec.allows(site)}
 
 
 def groups_of(state: SchedulingState) -> tuple[TaskGroup, ...]:
     """The unfinished bags by shape of task and by the sites at which they may run."""
-    together: dict[tuple[TaskShape, tuple[str, ...]], list[Bag]] = defaultdict(list)
-    for bag in _formal(state):
-        together[_shape(state, bag), tuple(site for site in state.sites if bag.spec.allows(site))].append(bag)
+    together: dict[tuple[TaskShape, tuple[str, ...]], list[Turn]] = defaultdict(list)
+    for bag, line in _classes(state):
+        sites = tuple(site for site in state.sites if bag.spec.allows(site))
+        together[_shape(state, bag, line), sites].append((bag, line))
     return tuple(
         TaskGroup(
-            waiting=_waiting(bags)[0],
-            at={site: _demand(state, site, bags, running=_running(state, site, bags)) for site in sites},
+            waiting=_waiting(turns)[0],
+            at={site: _demand(state, site, turns, running=_running(state, site, turns)) for site in sites},
         )
-        for (_, sites), bags in together.items()
+        for (_, sites), turns in together.items()
     )
 
 
-def _unfinished(state: SchedulingState) -> Iterable[Bag]:
-    return (bag for bag in state.bags.values() if not bag.ended)
+def _at_work(state: SchedulingState) -> Iterable[Bag]:
+    return (bag for bag in state.bags.values() if bag.at_work)
 
 
 def _formal(state: SchedulingState) -> Iterable[Bag]:
-    """The unfinished bags whose tasks may run in formal requests."""
-    return (bag for bag in _unfinished(state) if bag.spec.allocation != "transparent")
+    """The bags whose tasks run, or may be started, in formal requests."""
+    return (bag for bag in _at_work(state) if bag.spec.allocation != "transparent")
+
+
+def _classes(state: SchedulingState) -> Iterable[Turn]:
+    """Their classes of sizes; of those of a bag with several, the ones that have unfinished tasks."""
+    for bag in _formal(state):
+        for line in bag.lines:
+            held = (state.leases[bag.id, line.number, site] for site in state.sites)
+            if len(bag.lines) == 1 or bag.startable_in(line) or any(held):
+                yield bag, line
 
 
 def sharers_of(state: SchedulingState, site: str, demand: Demand) -> dict[int, float]:
     """By bag: the number of its waiting tasks in a demand."""
-    waiting = {
-        bag.id: float(_isolated(bag) if demand.alone else _in_company(bag))
-        for bag in _formal(state)
-        if bag.spec.allows(site) and _shape(state, bag) == demand.shape
-    }
-    return {bag: tasks for bag, tasks in waiting.items() if tasks}
+    waiting: Counter[int] = Counter()
+    for bag, line in _classes(state):
+        if bag.spec.allows(site) and _shape(state, bag, line) == demand.shape:
+            isolated = _isolated(bag, line)
+            waiting[bag.id] += isolated if demand.alone else bag.startable_in(line) - isolated
+    return {bag: float(tasks) for bag, tasks in waiting.items() if tasks}
 
 
-def _shape(state: SchedulingState, bag: Bag) -> TaskShape:
-    return bag.spec.cpus, bag.spec.memory, _pilots_of(state, bag)
+def _shape(state: SchedulingState, bag: Bag, line: Line) -> TaskShape:
+    return line.task, _pilots_of(state, bag)
 
 
 def _pilots_of(state: SchedulingState, bag: Bag) -> int | None:
@@ -93,49 +107,87 @@ def _pilots_of(state: SchedulingState, bag: Bag) -> int | None:
     return bag.id if bag.id in state.alone else None
 
 
-def _waiting(bags: list[Bag]) -> tuple[int, bool]:
+def _waiting(turns: list[Turn]) -> tuple[int, bool]:
     """The tasks to ask for now, and whether each must run alone: such ones only when no others wait."""
-    isolated = sum(map(_isolated, bags))
-    others = sum(bag.count(TaskState.WAITING) for bag in bags) - isolated
+    isolated = sum(_isolated(bag, line) for bag, line in turns)
+    others = sum(bag.startable_in(line) for bag, line in turns) - isolated
     return (others, False) if others else (isolated, isolated > 0)
 
 
-def _in_company(bag: Bag) -> int:
-    """Waiting tasks that may run beside others."""
-    return bag.count(TaskState.WAITING) - _isolated(bag)
+def _isolated(bag: Bag, line: Line) -> int:
+    """Waiting tasks of a class that must run alone."""
+    if not bag.startable:
+        return 0
+    return sum(bag.losses.isolated(task) and bag.lines.of(task) is line for task in bag.suspects)
 
 
-def _isolated(bag: Bag) -> int:
-    """Waiting tasks that must run alone."""
-    return sum(map(bag.losses.isolated, bag.suspects))
+def _leased(state: SchedulingState, bag: Bag, line: Line) -> int:
+    """Tasks of a class that workers hold, at any site."""
+    if len(bag.lines) == 1:
+        return bag.count(TaskState.LEASED)
+    return sum(state.leases[bag.id, line.number, site] for site in state.sites)
 
 
-def _running(state: SchedulingState, site: str, bags: list[Bag]) -> int:
+def _running(state: SchedulingState, site: str, turns: list[Turn]) -> int:
     """Tasks that workers of this site hold, replicas included."""
-    return sum(state.shares.get((bag.id, site), 0) // bag.spec.cpus for bag in bags)
+    return sum(state.leases[bag.id, line.number, site] for bag, line in turns)
 
 
-def _demand(state: SchedulingState, site: str, bags: list[Bag], running: int) -> Demand:
-    estimates = [estimate for bag in bags for estimate in _estimates(state, bag, site)]
-    cpus, memory, bag = _shape(state, bags[0])
-    waiting, alone = _waiting(bags)
+def _demand(state: SchedulingState, site: str, turns: list[Turn], running: int) -> Demand:
+    estimates = [estimate for bag, line in turns for estimate in _estimates(state, bag, line, site)]
+    task, bag = _shape(state, *turns[0])
+    waiting, alone = _waiting(turns)
     return Demand(
-        processors_per_task=cpus,
-        memory_per_task=memory,
+        task=task,
         waiting=waiting,
         alone=alone,
         running=running,
         runtime=max(estimates),
         shortest=min(estimates),
         bag=bag,
+        together=_together(state, turns),
+        priority=max((each.spec.priority for each, line in turns if each.startable_in(line)), default=0),
+        times=task_times(state, site, turns),
     )
 
 
-def _estimates(state: SchedulingState, bag: Bag, site: str) -> list[float]:
-    """The different estimated runtimes of a bag's waiting tasks; without waiting tasks, that of any task."""
-    learner = state.learner(bag.id, site)
-    odd = [task for task in learner.cut_tasks | bag.preempted.keys() if bag.state(task) is TaskState.WAITING]
+def _together(state: SchedulingState, turns: list[Turn]) -> int | None:
+    """The most of the tasks that may run at the same time; None: all of them."""
+    if all(bag.spec.max_running is None for bag, _ in turns):
+        return None
+    return sum(_at_once(state, bag, line) for bag, line in turns)
+
+
+def _at_once(state: SchedulingState, bag: Bag, line: Line) -> int:
+    """The most tasks of a class that may run at the same time.
+
+    What the bag's `max-running` leaves beside the tasks that run goes to its classes in their turn.
+    """
+    waiting, leased = bag.startable_in(line), _leased(state, bag, line)
+    if bag.spec.max_running is None:
+        return waiting + leased
+    if len(bag.lines) == 1:
+        return min(waiting + leased, bag.spec.max_running)
+    return leased + min(waiting, max(0, room_of(bag) - _served_before(bag, line)))
+
+
+def _served_before(bag: Bag, line: Line) -> int:
+    """Waiting tasks of the classes whose turn comes before that of this one."""
+    turns = bag.lines.by_turn(in_file_order=bag.spec.order != "random")
+    before = turns[: turns.index(line)] if line in turns else turns
+    return sum(bag.startable_in(each) for each in before)
+
+
+def _estimates(state: SchedulingState, bag: Bag, line: Line, site: str) -> list[float]:
+    """The different estimated runtimes of a class's waiting tasks; without any, that of any task."""
+    learner, of_all = state.learner_of(bag, site, line), state.learner(bag.id, site)
+    odd = [
+        task
+        for task in of_all.cut_tasks | bag.preempted.keys() | bag.progress.keys()
+        if bag.state(task) is TaskState.WAITING and bag.lines.of(task) is line
+    ]
     estimates = [state.estimate_of(bag, site, task) for task in odd]
-    if not odd or len(odd) < bag.count(TaskState.WAITING):
-        estimates.append(learner.estimate)
+    estimates += [state.with_signal(bag, site, learner.possible(time)) for time in line.times]
+    if not estimates or (len(odd) < bag.waits_in(line) and (line.untimed or not line.times)):
+        estimates.append(state.with_signal(bag, site, learner.estimate))
     return estimates

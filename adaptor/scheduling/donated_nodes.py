@@ -10,22 +10,26 @@ from itertools import islice
 from adaptor.donation.fitting import held, known_need, least_probability, release_probability, room
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.model import TaskState
+from adaptor.resources import Room
 from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.guards import room_of
+from adaptor.scheduling.lines import LOOKAHEAD, Line
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
 
 def donated_need(state: SchedulingState, bag: Bag, site: str, task: int) -> float:
     """Seconds that a task is taken to need on a donated node; 0 while nothing is known of its bag."""
-    learner = state.learner(bag.id, site)
-    known = learner.mean is not None or learner.cut_tasks or bag.spec.runtimes.get(site) is not None
-    return known_need(learner.estimate_of(task) if known else None, bag.preempted_of(task).ran)
+    learner = state.learner_of(bag, site, bag.lines.of(task))
+    known = learner.mean is not None or learner.cut_tasks or bag.spec.expected_at(site) is not None
+    known = known or (bag.sizes.timed and bag.sizes.time(task) is not None)
+    return known_need(state.whole_of(bag, site, task) if known else None, bag.preempted_of(task).ran)
 
 
 def take_for_donated(
-    state: SchedulingState, bag: Bag, worker: Worker, now: float
+    state: SchedulingState, bag: Bag, line: Line, worker: Worker, free: Room, now: float
 ) -> tuple[int, float] | None:
-    """Take the first waiting task that is likely to finish on a donated node: (task, seconds it needs).
+    """Take the first task of a line that is likely to finish on a donated node: (task, seconds it needs).
 
     Held tasks (`fitting.held`) of a mixed bag are left for formal requests, unless those start too late
     (`fitting.release_probability`). They, and those of a transparent bag, which has no other place for them,
@@ -38,7 +42,9 @@ def take_for_donated(
         return None
     release = _Release(state, bag, worker, now)
     # Thousands of held tasks may stand in front of the first that fits: they are passed over quickly.
-    for position, task in enumerate(islice(bag.waiting, odd_tasks(state, bag, worker.site) + 1)):
+    for position, task in enumerate(islice(line.waiting, reach(state, bag, line, worker.site))):
+        if not line.admits(task, free):
+            continue
         fate = bag.preempted_of(task)
         kept = held(fate.times, rules)
         if kept and other is not None:
@@ -50,9 +56,9 @@ def take_for_donated(
         if not (release.allows(need) if waits else need <= longest) or need + last >= worker.too_long:
             continue
         if not kept:
-            return bag.take(position), need + last
+            return line.take(position), need + last
         other = position, need
-    return None if other is None else (bag.take(other[0]), other[1] + last)
+    return None if other is None else (line.take(other[0]), other[1] + last)
 
 
 def fits_donated(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
@@ -108,6 +114,11 @@ def odd_tasks(state: SchedulingState, bag: Bag, site: str) -> int:
     return len(state.learner(bag.id, site).cut_tasks) + len(bag.preempted)
 
 
+def reach(state: SchedulingState, bag: Bag, line: Line, site: str) -> int:
+    """How many tasks at the head of a line are looked at for one that fits."""
+    return odd_tasks(state, bag, site) + (LOOKAHEAD if line.mixed else 1)
+
+
 def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator[DonationDemand]:
     """What waits of a bag and may be started on donated nodes of a site.
 
@@ -117,23 +128,36 @@ def donation_demands_of(state: SchedulingState, bag: Bag, site: str) -> Iterator
     rules = state.rules(site)
     if bag.spec.allocation == "explicit":
         return
-    kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
-    waiting = len(bag.waiting) - len(kept)
-    first = odd_tasks(state, bag, site) + 1
+    all_kept = _held(bag, rules) if bag.spec.allocation == "mixed" else set()
+    left = room_of(bag)
+    for line in bag.lines:
+        if line.task.nodes == 1:  # each donated node has its own pilot
+            kept = {task for task in all_kept if bag.lines.of(task) is line}
+            waiting = min(len(line.waiting) - len(kept), left)
+            yield from _demands_of_line(state, bag, line, site, waiting, kept, min(len(kept), left))
+            left -= waiting
+
+
+def _demands_of_line(
+    state: SchedulingState, bag: Bag, line: Line, site: str, waiting: int, kept: set[int], of_kept: int
+) -> Iterator[DonationDemand]:
+    """`waiting`, `of_kept`: how many that are not held, and of the held ones, may be asked for."""
+    first = reach(state, bag, line, site)
+    suspects = [task for task in islice(bag.suspects, first) if bag.lines.of(task) is line]
     if waiting > 0:
-        yield _demand(
-            state, bag, site, waiting, [task for task in islice(bag.waiting, first) if task not in kept]
-        )
-    elif bag.suspects and bag.spec.allocation == "transparent":
-        yield _demand(state, bag, site, 1, list(islice(bag.suspects, first)))
+        some = [task for task in islice(line.waiting, first) if task not in kept]
+        yield _demand(state, bag, line, site, waiting, some)
+    elif suspects and bag.spec.allocation == "transparent":
+        yield _demand(state, bag, line, site, 1, suspects)
     start = state.next_start(bag)
-    if kept and start is not None:
-        yield _demand(state, bag, site, len(kept), kept, held_until=start)
+    if of_kept and start is not None:
+        yield _demand(state, bag, line, site, of_kept, kept, held_until=start)
 
 
 def _demand(
     state: SchedulingState,
     bag: Bag,
+    line: Line,
     site: str,
     waiting: int,
     tasks: Collection[int],
@@ -142,8 +166,7 @@ def _demand(
     """`tasks`: all that may be the shortest."""
     return DonationDemand(
         waiting=waiting,
-        processors_per_task=bag.spec.cpus,
-        memory_per_task=bag.spec.memory,
+        task=line.task,
         needs=min((donated_need(state, bag, site, task) for task in tasks), default=0.0),
         allocation=bag.spec.allocation,
         held_until=held_until,

@@ -27,7 +27,7 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     spec: BagSpec
     tasks: int
-    """Tasks that have a result or may still get one."""
+    """Tasks that have a result or may still get one, but for those that wait for others."""
     waiting: int
     finished: int
     total: float
@@ -45,6 +45,14 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     runtimes: tuple[float, ...]
     """A sample of the finished tasks: one runtime in `every`."""
     every: int
+    growing: bool = False
+    """Whether tasks may be appended or wait for others; nothing is forecast then."""
+    bounds: dict[int, tuple[float, ...]] = {}
+    """By pilot, beside `by_pilot`: for how long the task of each ran before it was cut; 0: it was not."""
+    again: tuple[float, ...] = ()
+    """For how long waiting tasks ran before they were cut."""
+    places: tuple[int, ...] = ()
+    """The places in the file of those tasks."""
 
     def elapsed(self, site: str, now: float) -> list[float]:
         """Seconds since the start of each running attempt at a site."""
@@ -54,11 +62,14 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
 def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
     """The bag as it is now."""
     sample = state.sample(bag.id)
-    starts, attempts, by_pilot = _running(state, bag.id)
+    blocked = bag.count(TaskState.BLOCKED)
+    starts, attempts, by_pilot, bounds = _running(state, bag.id)
+    learned = {site: _learned(state, bag.id, site) for site in state.sites if bag.spec.allows(site)}
+    cut = {task: ran for each in learned.values() for task, ran in each.learned.cut.items()}
     return BagFacts(
         id=bag.id,
         spec=bag.spec,
-        tasks=bag.total - bag.count(TaskState.FAILED) - bag.count(TaskState.CANCELLED),
+        tasks=bag.total - bag.count(TaskState.FAILED) - bag.count(TaskState.CANCELLED) - blocked,
         waiting=bag.count(TaskState.WAITING),
         finished=bag.count(TaskState.DONE),
         total=bag.runtime,
@@ -66,26 +77,33 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
         starts=tuple(starts.values()),
         attempts={site: tuple(each) for site, each in attempts.items()},
         by_pilot={pilot: tuple(each) for pilot, each in by_pilot.items()},
-        learned={site: _learned(state, bag.id, site) for site in state.sites if bag.spec.allows(site)},
+        bounds={pilot: tuple(cut.get(task, 0.0) for task in each) for pilot, each in bounds.items()},
+        again=tuple(ran for task, ran in cut.items() if bag.state(task) is TaskState.WAITING),
+        learned=learned,
         runtimes=sample.runtimes,
         every=sample.every,
+        growing=bag.open or blocked > 0,
+        places=sample.places,
     )
 
 
 def _running(
     state: SchedulingState, bag: int
-) -> tuple[dict[int, float], dict[str, list[float]], dict[int, list[float]]]:
-    """By task the first start; by site and by pilot the starts of all attempts, as workers report them."""
+) -> tuple[dict[int, float], dict[str, list[float]], dict[int, list[float]], dict[int, list[int]]]:
+    """By task the first start; by site and by pilot the starts of all attempts, as workers report them, and
+    by pilot their tasks."""
     first: dict[int, float] = {}
     attempts: dict[str, list[float]] = {}
     by_pilot: dict[int, list[float]] = {}
+    tasks: dict[int, list[int]] = {}
     for worker in state.workers.values():
         for key, held in worker.held.items():
-            if key.bag == bag and held.started is not None:
+            if key.bag == bag and held.started is not None and not held.takes_part:
                 first[key.task] = min(held.started, first.get(key.task, held.started))
                 attempts.setdefault(worker.site, []).append(held.started)
                 by_pilot.setdefault(worker.pilot, []).append(held.started)
-    return first, attempts, by_pilot
+                tasks.setdefault(worker.pilot, []).append(key.task)
+    return first, attempts, by_pilot, tasks
 
 
 def _learned(state: SchedulingState, bag: int, site: str) -> LearnedAt:

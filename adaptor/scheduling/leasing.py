@@ -14,8 +14,11 @@ from itertools import islice
 from adaptor.donation.fitting import held
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey
+from adaptor.resources import Room
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.donated_nodes import odd_tasks, take_for_donated
+from adaptor.scheduling.donated_nodes import reach, take_for_donated
+from adaptor.scheduling.lines import Line
+from adaptor.scheduling.places import keep_for, lines_of, places_for, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.suspects import feed_suspects
 from adaptor.scheduling.tail_replication import copies
@@ -30,7 +33,7 @@ _PAUSE = 0.1
 def dispatch(state: SchedulingState, now: float) -> None:
     """Lease waiting tasks to every worker with free processors."""
     for worker in list(state.workers.values()):
-        if not worker.awaited and worker.free_processors > 0:
+        if not worker.awaited and worker.free.processors > 0:
             feed(state, worker, now)
 
 
@@ -39,85 +42,76 @@ def feed(state: SchedulingState, worker: Worker, now: float) -> None:
     if worker.runs_suspects:
         feed_suspects(state, worker, now)
         return
-    while _lease_next(state, worker, worker.free_processors, worker.free_memory, now):
+    while _lease_next(state, worker, worker.free, now):
         pass
-    bags = _waiting_bags(state, worker)
+    bags = waiting_bags(state, worker)
     if bags:
-        depth = max(_reserve(state, bag, worker) for bag in bags)
-        while worker.queued < depth and _lease_next(state, worker, worker.processors, worker.memory, now):
+        depth = max(_reserve(state, bag, line, worker) for bag, line in lines_of(bags))
+        while worker.queued < depth and _lease_next(state, worker, worker.whole, now):
             pass
         if not worker.held:  # nothing that waits fits there, and it may leave as idle
             feed_suspects(state, worker, now)
-    elif worker.free_processors > 0:
+    elif worker.free.processors > 0:
         feed_idle(state, worker, now)
 
 
-def _waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
-    return [bag for bag in state.bags.values() if bag.waiting and state.serves(worker, bag)]
-
-
-def _lease_next(state: SchedulingState, worker: Worker, processors: int, memory: int, now: float) -> bool:
-    """Lease one task of the bag that holds the fewest processors at this site (of equals, the older bag)."""
-    bags = _waiting_bags(state, worker)
-    bags.sort(key=lambda bag: (state.shares[bag.id, worker.site], bag.id))
-    for bag in bags:
-        if bag.fits(processors, memory):
-            taken = _take_fitting(state, bag, worker, now)
+def _lease_next(state: SchedulingState, worker: Worker, room: Room, now: float) -> bool:
+    """Lease one task: of the bags with the highest priority, that which holds the fewest processors at this
+    site (of equals, the older bag)."""
+    bags = waiting_bags(state, worker)
+    bags.sort(key=lambda bag: (-bag.spec.priority, state.shares[bag.id, worker.site], bag.id))
+    for_gpus = those_for_gpus(state, worker, lines_of(bags), now) if worker.whole.gpus else []
+    for bag, line in for_gpus or lines_of(bags):
+        if places := places_for(state, bag, line, worker, room):
+            taken = _take_fitting(state, bag, line, worker, room, now)
             if taken is not None:
-                state.reserved.pop(bag.id, None)
-                state.lease(worker, bag, *taken, now)
+                if state.reserved.get(bag.id, (line.number,))[0] == line.number:
+                    state.reserved.pop(bag.id, None)
+                state.lease(places, bag, *taken, now)
                 return True
-        elif _keep_for(state, bag, worker):
+        elif keep_for(state, bag, line, worker, now):
             return False
     return False
 
 
-def _take_fitting(state: SchedulingState, bag: Bag, worker: Worker, now: float) -> tuple[int, float] | None:
-    """Take the first waiting task that can finish before the pilot ends: (task, seconds it needs).
+def _take_fitting(
+    state: SchedulingState, bag: Bag, line: Line, worker: Worker, room: Room, now: float
+) -> tuple[int, float] | None:
+    """Take the first task of a line that can finish before the pilot ends: (task, seconds it needs).
 
     In a pilot of a formal request, tasks held for formal requests (`fitting.held`) go first, since the
     other tasks may run on donated nodes too. Only tasks that were cut or preempted need more time than the
     others, so the search ends after as many tasks as there are of those.
     """
     if worker.pilot in state.donated:
-        return take_for_donated(state, bag, worker, now)
+        return take_for_donated(state, bag, line, worker, room, now)
     rules, time_left, other = state.rules(worker.site), worker.time_left(now), None
-    for position, task in enumerate(islice(bag.waiting, odd_tasks(state, bag, worker.site) + 1)):
+    for position, task in enumerate(islice(line.waiting, reach(state, bag, line, worker.site))):
         first = not bag.preempted or held(bag.preempted_of(task).times, rules)
-        if other is not None and not first:
+        if (other is not None and not first) or not line.admits(task, room):
             continue
         needs = state.needs(bag, worker.site, task)
         if needs <= time_left and needs < worker.too_long:
             if first:
-                return bag.take(position), needs
+                return line.take(position), needs
             other = position, needs
-    return None if other is None else (bag.take(other[0]), other[1])
+    return None if other is None else (line.take(other[0]), other[1])
 
 
-def _keep_for(state: SchedulingState, bag: Bag, worker: Worker) -> bool:
-    """True if this worker must keep its free processors for a bag that holds none here and needs more."""
-    if state.shares[bag.id, worker.site] or not bag.fits(worker.processors, worker.memory):
-        return False
-    keeper = state.reserved.get(bag.id)
-    if keeper not in state.workers:
-        keeper = state.reserved[bag.id] = worker.id
-    return keeper == worker.id
-
-
-def _reserve(state: SchedulingState, bag: Bag, worker: Worker) -> int:
+def _reserve(state: SchedulingState, bag: Bag, line: Line, worker: Worker) -> int:
     """The number of leases that a worker should hold beyond its running tasks.
 
     Enough for the site's `reserve` seconds of work and at least one, but at most half of the worker's fair
     part of the waiting tasks (guided self-scheduling), so that the last tasks do not wait in one worker.
     """
-    mean = state.learner(bag.id, worker.site).mean
+    mean = state.learner_of(bag, worker.site, line).mean
     terms = state.sites[worker.site]
-    if mean is None or not terms.reserve:
+    if mean is None or not terms.reserve or line.task.nodes > 1 or bag.spec.max_running is not None:
         return 0
-    slots = max(1, worker.processors // bag.spec.cpus)
+    slots = max(1, worker.whole.slots(line.task))
     seconds = terms.reserve + 2 * terms.latency
     wanted = min(RESERVE_LIMIT, max(1, math.ceil(slots * seconds / max(mean, 1e-4))))
-    part = len(bag.waiting) * worker.processors / max(1, state.processors(worker.site))
+    part = len(line.waiting) * worker.processors / max(1, state.processors(worker.site))
     return min(wanted, int(part / 2))
 
 
@@ -135,7 +129,7 @@ def feed_idle(state: SchedulingState, worker: Worker, now: float) -> None:
     for bag in list(state.bags.values()):
         if _may_replicate(bag) and state.serves(worker, bag) and _is_due(state, bag, now):
             for copy in copies(state, bag, now):
-                key = state.lease(copy.worker, bag, copy.task, copy.needs, now)
+                key = state.lease([copy.worker], bag, copy.task, copy.needs, now)
                 if bag.id in state.alone:
                     state.copies[key] = PaidCopy(copy.worker.id, copy.until)
 
@@ -156,7 +150,7 @@ def _call_back(state: SchedulingState, idle: Worker) -> bool:
 
 def _could_run(state: SchedulingState, idle: Worker, key: AttemptKey) -> bool:
     bag = state.bags.get(key.bag)
-    return bag is not None and bag.spec.cpus <= idle.free_processors and state.serves(idle, bag)
+    return bag is not None and idle.free.holds(bag.sizes.of(key.task)) and state.serves(idle, bag)
 
 
 def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
@@ -169,4 +163,12 @@ def _is_due(state: SchedulingState, bag: Bag, now: float) -> bool:
 
 
 def _may_replicate(bag: Bag) -> bool:
-    return bag.spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0
+    spec = bag.spec
+    if bag.guard.paused:
+        return False
+    if bag.open:  # this is not its end, and the next tasks take the processors
+        return False
+    # Two attempts would write the same checkpoint; and what is aborted runs on for a moment.
+    if spec.requeue_on or spec.max_running is not None:
+        return False
+    return spec.replicas > 0 and not bag.count(TaskState.WAITING) and bag.count(TaskState.LEASED) > 0

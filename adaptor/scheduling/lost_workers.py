@@ -8,7 +8,7 @@ a preemption or a cancel is excused, and a signal that came from neither of thes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from adaptor.model import AttemptOutcome, PilotState, TaskState
 from adaptor.protocol.messages import AttemptKey
@@ -38,7 +38,7 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
     `how`: what is known of its end; empty: nothing. Tasks go back into the queue in the order of leases.
     """
     suspects = _suspects(worker, at) if how and outcome is AttemptOutcome.LOST else []
-    alone = len(suspects) == 1 and not _died_together(state, worker, at)
+    alone = len(suspects) == 1 and not _died_together(state, worker, suspects, at)
     loss = Loss(worker.pilot, worker.node, alone, how)
     for key in suspects:
         give_up(state, worker, key, outcome, at, loss)
@@ -49,12 +49,17 @@ def remove(state: SchedulingState, worker: Worker, outcome: AttemptOutcome, at: 
     del state.workers[worker.id]
 
 
-def _died_together(state: SchedulingState, worker: Worker, at: float) -> bool:
-    """True if another worker of the pilot with tasks was lost at the same time, or is about to be."""
-    others = [each for each in state.workers.values() if each.pilot == worker.pilot and each is not worker]
-    lost = state.lost.get(worker.pilot, {}).values()
-    return any(each.running and each.seen <= at + _TOGETHER for each in others) or any(
-        each.worker != worker.id and abs(each.at - at) <= _TOGETHER for each in lost
+def _died_together(
+    state: SchedulingState, worker: Worker, suspects: Collection[AttemptKey], at: float
+) -> bool:
+    """True if another worker of the pilot with other tasks was lost at the same time, or is about to be."""
+    others = [each for each in state.workers.of_pilot(worker.pilot) if each is not worker]
+    lost = state.lost.get(worker.pilot, {})
+    return any(
+        not set(suspects).issuperset(each.running) and each.seen <= at + _TOGETHER for each in others
+    ) or any(
+        key not in suspects and each.worker != worker.id and abs(each.at - at) <= _TOGETHER
+        for key, each in lost.items()
     )
 
 
@@ -67,7 +72,11 @@ def _tell(state: SchedulingState, site: str, suspects: list[AttemptKey], loss: L
 
 def _suspects(worker: Worker, at: float) -> list[AttemptKey]:
     """What ran on a worker when it died; nothing if something else may well have ended it."""
-    return [] if worker.awaited or worker.deadline - at < NEAR_THE_END else worker.running
+    if worker.awaited or worker.deadline - at < NEAR_THE_END:
+        return []
+    # A node that is only kept for a task whose command has ended elsewhere has nothing to do with it.
+    ended = [key for key, held in worker.held.items() if held.takes_part and held.abort_sent]
+    return [key for key in worker.running if key not in ended]
 
 
 def explain_losses(state: SchedulingState, end: PilotEnd) -> None:

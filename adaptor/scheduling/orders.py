@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.protocol.messages import AttemptKey
+from adaptor.resources import TaskSize
 
 
 class Grant(msgspec.Struct, frozen=True):
@@ -13,6 +14,14 @@ class Grant(msgspec.Struct, frozen=True):
     key: AttemptKey
     needs: float
     """Seconds that the pilot must have left when the task starts."""
+    nodes: tuple[str, ...] = ()
+    """Of a task on several nodes, the one that runs its command first."""
+    takes_part: bool = False
+    """Whether another worker runs the command, and this one is only kept for it."""
+    task: TaskSize | None = None
+    """What it needs; None: as its bag says."""
+    timeout: float | None = None
+    """Seconds after which it is ended; None: as its bag says."""
 
 
 class DraftOrders(msgspec.Struct):
@@ -22,6 +31,7 @@ class DraftOrders(msgspec.Struct):
     grants: list[Grant] = []
     abort: list[AttemptKey] = []
     give_back: list[AttemptKey] = []
+    timeouts: dict[int, float] = {}
     leave: str = ""
     say_hello: bool = False
 

@@ -1,24 +1,41 @@
 """The consequence of an attempt's end for its task: a result, a charged retry, or neither.
 
-Only a failure of the task itself counts as a retry. After the walltime, a preemption or a cancel, the task
-returns to the head of the queue; after its worker has died under it, to the tail, and not for ever
-(`losses`). The first result wins; a later one is superseded.
+Only a failure of the task itself counts as a retry; a task that has checkpointed goes on at no charge. After
+the walltime, a preemption or a cancel, the task returns to the head of the queue; after its worker has died
+under it, to the tail, and not for ever (`losses`). The first result wins; a later one is superseded.
 """
 
 from __future__ import annotations
 
+import msgspec
+
+from adaptor.guard_rails import QUICK
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving, Result
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptEnd
 from adaptor.scheduling.donation_facts import DonatedNode
+from adaptor.scheduling.guards import QUICK_REQUEUES, asks_in_vain, watch_failure
 from adaptor.scheduling.losses import Loss, LostAttempt, sentence
+from adaptor.scheduling.memory_growth import growth_of, raise_memory
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import HeldLease, Worker
 from adaptor.units import format_duration
 
 NEAR_THE_END = 15.0
 """A worker that ends a task within this many seconds of its pilot's end does so because of the walltime."""
+
+_IN_VAIN = (126, 127)
+"""Exit codes of a shell that cannot run the command: it cannot the next time either."""
+
+_ITS_OWN = (
+    AttemptOutcome.DONE,
+    AttemptOutcome.FAILED,
+    AttemptOutcome.TIMED_OUT,
+    AttemptOutcome.REQUEUED,
+    AttemptOutcome.OUT_OF_MEMORY,
+)
+"""What the task itself, or the limit that its user has set, has made of an attempt."""
 
 _LOSSES = (AttemptOutcome.PREEMPTED, AttemptOutcome.LOST)
 """Of donated nodes; a silent one was most likely taken."""
@@ -32,9 +49,18 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     key = result.key
     held = state.let_go(worker, key)
     bag = state.bags.get(key.bag)
-    if bag is None or not bag.expects(key.task, key.attempt):
+    if bag is None:
         return
+    if not bag.expects(key.task, key.attempt) or _only_took_part(held):
+        state.forget_if_over(bag)
+        return
+    if held is not None:
+        state.end_elsewhere(held, key)
     outcome = _judge(bag, worker, result, why, now, state.donated.get(worker.pilot))
+    if result.ending is Ending.OUT_OF_MEMORY and outcome is AttemptOutcome.FAILED:
+        growth = growth_of(state, bag, result)
+        result = msgspec.structs.replace(result, error=growth.text)
+        outcome = outcome if growth.memory is None else AttemptOutcome.OUT_OF_MEMORY
     state.lost.get(worker.pilot, {}).pop(key, None)
     if not bag.state(key.task).ended:
         bag.excuse(key.task, key.attempt)  # the worker outlived it
@@ -43,19 +69,32 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
     state.touched[bag.id] = bag
     if bag.state(key.task).ended:
         bag.release(key.task, key.attempt)
-    elif outcome is AttemptOutcome.DONE:
-        if worker.site in state.sites:  # else the site is no longer configured: no learner
-            state.finished(bag, worker.site, key.task, result.wall)
-        bag.credit(result.wall, result.started + result.wall)
-        state.end_task(bag, key, TaskState.DONE)
-    elif outcome is AttemptOutcome.FAILED:
-        _charge(state, bag, key)
+    elif outcome in _ITS_OWN:
+        _take(state, bag, worker, result, outcome)
     else:
         _learn(state, bag, worker, result, outcome, held, why)
         if outcome is AttemptOutcome.LOST:
             _note_lost(state, worker, key, now)
         _go_on_without(state, bag, key)
     state.forget_if_over(bag)
+
+
+def _take(state: SchedulingState, bag: Bag, worker: Worker, result: Result, outcome: AttemptOutcome) -> None:
+    """Take what the task itself says: it is done, it has failed, it goes on, or it gets more memory."""
+    key = result.key
+    if outcome is AttemptOutcome.DONE:
+        took = result.wall + bag.progress.get(key.task, 0.0)
+        if worker.site in state.sites:  # else the site is no longer configured: no learner
+            state.finished(bag, worker.site, key.task, took)
+        bag.credit(took, result.started + result.wall)
+        state.end_task(bag, key, TaskState.DONE)
+    elif outcome is AttemptOutcome.REQUEUED:
+        _requeue(state, bag, result)
+    elif outcome is AttemptOutcome.OUT_OF_MEMORY:
+        raise_memory(state, bag, worker, result)
+    else:
+        _charge(state, bag, result)
+        watch_failure(state, bag, key, result)
 
 
 def give_up(
@@ -74,6 +113,12 @@ def give_up(
     bag = state.bags.get(key.bag)
     if bag is None or not bag.has(key.task):
         return
+    several = held is not None and bool(held.group)
+    if several and (_only_took_part(held) or not bag.expects(key.task, key.attempt)):
+        state.forget_if_over(bag)
+        return
+    if held is not None:
+        state.end_elsewhere(held, key)
     started = held.started if held else None
     wall = now - started if started is not None else None
     if outcome in _LOSSES and started is not None and _closed(state.donated.get(worker.pilot), now):
@@ -86,14 +131,22 @@ def give_up(
         bag.release(key.task, key.attempt)
     else:
         if outcome is AttemptOutcome.WALLTIME and wall is not None and worker.site in state.sites:
-            state.learner(bag.id, worker.site).cut(key.task, wall)
+            state.cut(bag, worker.site, key.task, wall)
         _count_preemption(state, bag, worker, key, outcome, wall)
         if loss is not None:
             state.suspect(bag, key)
             _note_lost(state, worker, key, now)
         _go_on_without(state, bag, key, loss)
-    bag.set_adrift(key.task, key.attempt)
+    if several:  # it does not go on without one of its nodes
+        bag.release(key.task, key.attempt)
+    else:
+        bag.set_adrift(key.task, key.attempt)
     state.forget_if_over(bag)
+
+
+def _only_took_part(held: HeldLease | None) -> bool:
+    """Whether a worker was kept for a task on several nodes until it was told that this has ended."""
+    return held is not None and held.takes_part and held.abort_sent
 
 
 def _note_lost(state: SchedulingState, worker: Worker, key: AttemptKey, at: float) -> None:
@@ -115,9 +168,11 @@ def _attempt_end(
         wall=result.wall,
         cpu=result.cpu,
         peak_memory=result.peak_memory or None,
+        peak_gpu_memory=result.peak_gpu_memory or None,
         exit_code=result.exit_code,
         signal=result.signal,
         error=result.error,
+        answer=result.answer or None,
         pilot=pilot,
         suspect=suspect,
     )
@@ -133,8 +188,9 @@ def _judge(
         return AttemptOutcome.RETURNED
     if state.ended:
         return AttemptOutcome.SUPERSEDED
-    if result.ending in (Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED):
-        return AttemptOutcome.DONE if result.exit_code == 0 else AttemptOutcome.FAILED
+    by_itself = _said(bag, result)
+    if by_itself is not None:
+        return by_itself
     if result.ending is Ending.ABORTED:
         return AttemptOutcome.CANCELLED
     ended = result.started + result.wall if result.started else now
@@ -145,6 +201,21 @@ def _judge(
     if why is Leaving.TOLD:
         return AttemptOutcome.CANCELLED
     return AttemptOutcome.LOST  # the pilot's final state will say more
+
+
+def _said(bag: Bag, result: Result) -> AttemptOutcome | None:
+    """What the end says of the task itself; None: nothing."""
+    if result.ending is Ending.OUT_OF_MEMORY:
+        return AttemptOutcome.FAILED
+    if result.ending is Ending.TIMED_OUT:
+        return AttemptOutcome.TIMED_OUT
+    # A task may checkpoint by itself, or on the signal that its pilot ends.
+    if result.ending in (Ending.EXITED, Ending.ENDED) and result.exit_code in bag.spec.requeue_on:
+        in_vain = asks_in_vain(bag, result.key.task, result.wall)
+        return AttemptOutcome.FAILED if in_vain else AttemptOutcome.REQUEUED
+    if result.ending in (Ending.EXITED, Ending.SIGNALLED, Ending.NOT_STARTED):
+        return AttemptOutcome.DONE if result.exit_code == 0 else AttemptOutcome.FAILED
+    return None
 
 
 def _closed(node: DonatedNode | None, at: float) -> bool:
@@ -167,7 +238,7 @@ def _learn(
     if worker.site not in state.sites:
         return
     if outcome is AttemptOutcome.WALLTIME:
-        state.learner(bag.id, worker.site).cut(result.key.task, result.wall)
+        state.cut(bag, worker.site, result.key.task, result.wall)
     asked_back = why is not None or held is None or held.give_back_sent or held.abort_sent
     if outcome is AttemptOutcome.RETURNED and not asked_back:  # for lack of time: do not lease it there again
         worker.too_long = min(worker.too_long, state.needs(bag, worker.site, result.key.task))
@@ -186,16 +257,43 @@ def _count_preemption(
         bag.preempt(key.task, ran)
 
 
-def _charge(state: SchedulingState, bag: Bag, key: AttemptKey) -> None:
-    """Charge a failure of the task itself: retry up to the bag's limit."""
-    may_retry = bag.charge(key.task)
+def _requeue(state: SchedulingState, bag: Bag, result: Result) -> None:
+    """The task has checkpointed: its work counts, and it goes on as soon as it can."""
+    key = result.key
+    bag.progressed(key.task, result.wall)
+    bag.release(key.task, key.attempt)
+    if key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
+        state.put_back(bag, key.task, first=True)
+
+
+def _charge(state: SchedulingState, bag: Bag, result: Result) -> None:
+    """Charge a failure of the task itself: retry up to the bag's limit, unless it would fail again."""
+    key, error = result.key, _why_not_requeued(bag, result)
+    may_retry = bag.charge(key.task, in_vain=_fails_in_vain(bag, result))
     bag.release(key.task, key.attempt)
     if not may_retry:
-        state.end_task(bag, key, TaskState.FAILED)
+        state.end_task(bag, key, TaskState.FAILED, error)
     elif key.task not in bag.live and bag.state(key.task) is TaskState.LEASED:
         state.put_back(bag, key.task, first=False)
     else:
         state.note(bag, key.task)
+
+
+def _fails_in_vain(bag: Bag, result: Result) -> bool:
+    """True if the task would fail again: its shell cannot run it, or no node has more memory for it."""
+    if result.ending is Ending.OUT_OF_MEMORY:
+        return bag.spec.on_oom is not None
+    return result.exit_code in _IN_VAIN
+
+
+def _why_not_requeued(bag: Bag, result: Result) -> str | None:
+    """Why an exit code that stands for a checkpoint is a failure; None: it is another exit code."""
+    if result.exit_code not in bag.spec.requeue_on:
+        return None
+    return (
+        f"it ended with exit {result.exit_code} (requeue-on) more than {QUICK_REQUEUES} times in a row "
+        f"within {QUICK:.0f} s of its start: it does not get on"
+    )
 
 
 def _go_on_without(state: SchedulingState, bag: Bag, key: AttemptKey, loss: Loss | None = None) -> None:

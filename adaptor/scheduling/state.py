@@ -7,26 +7,32 @@ workers (`orders`). Pure: the time is an argument, and nothing is read or writte
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.runtime_sample import RuntimeSample
-from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
+from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
-from adaptor.model import TaskState
+from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
+from adaptor.resources import TaskSize
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
+from adaptor.scheduling.lines import Line
 from adaptor.scheduling.losses import LostAttempt
 from adaptor.scheduling.orders import Grant, PendingOrders
 from adaptor.scheduling.workers import HeldLease, Worker, WorkerTable
 
 RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
+TOGETHER = ","
+"""Between the names of the nodes, and of the workers, of one attempt in the journal."""
 _EXPERIENCE = 2000
 """The most runtimes of a bag at a site that the broker keeps one by one."""
 
@@ -90,14 +96,20 @@ class SchedulingState:
         """The bags with unfinished tasks or with attempts that a worker still holds."""
         self.workers = WorkerTable()
         self.learners: dict[tuple[int, str], RuntimeLearner] = {}
+        self.class_learners: dict[tuple[int, str, int], RuntimeLearner] = {}
+        """Of bags whose tasks have several sizes: by bag, site and class."""
         self.shares: dict[tuple[int, str], int] = defaultdict(int)
         """Processors that each bag holds at each site."""
-        self.reserved: dict[int, str] = {}
-        """By bag without processors: the worker that gets no other task until one of this bag fits."""
+        self.leases: Counter[tuple[int, int, str]] = Counter()
+        """Leases of each bag by class of sizes and by site."""
+        self.reserved: dict[int, tuple[int, str]] = {}
+        """By bag: a class that holds nothing, and the worker that gets no other task until one of it fits."""
         self.alone: set[int] = set()
         """Bags that run only in their own pilots, because each pays for itself."""
         self.owners: dict[int, int] = {}
         """By pilot: the only bag that it serves; all other pilots serve all other bags."""
+        self.made_for: dict[int, TaskSize] = {}
+        """By pilot since the last restart: the size of the tasks that it was requested for."""
         self.donated: dict[int, DonatedNode] = {}
         """By pilot: the donated node on which it runs."""
         self.hazards: dict[str, Hazard] = {}
@@ -110,20 +122,36 @@ class SchedulingState:
         """Replicas of bags that pay for their pilots."""
         self.lost: dict[int, dict[AttemptKey, LostAttempt]] = {}
         """By pilot in the system: its lost attempts, until its end says more of them."""
+        self.queues: dict[str, QueueState] = {}
+        """By site: its queue as last seen, whose nodes say how much memory a task can get."""
+        self.told_growth: set[tuple[int, str]] = set()
+        """By bag: what was told of tasks that ran out of memory."""
         self.looked: dict[int, float] = {}
         """By bag: the last search for tasks to replicate (epoch seconds)."""
         self._experiences: dict[tuple[int, str], Experience] = {}
         self._samples: dict[int, RuntimeSample] = {}
+        self.ended_parents: deque[tuple[Bag, int]] = deque()
+        """Tasks that have ended and for which others wait."""
+        self.followers: dict[int, set[int]] = {}
+        """By bag that has not ended: the bags that run after it."""
+        self.roots: dict[tuple[int, int], int] = {}
+        """By bag and task that ended with its parent: the task that was the first of them to end."""
         self.touched: dict[int, Bag] = {}
         """Bags whose counts changed since the last write of the journal."""
         self.changes = Changes()
         self.orders = PendingOrders()
 
+    def enter(self, bag: Bag) -> None:
+        """Enter a bag, which may run after others."""
+        self.bags[bag.id] = bag
+        for other in bag.awaits:
+            self.followers.setdefault(other, set()).add(bag.id)
+
     def learner(self, bag: int, site: str) -> RuntimeLearner:
         learner = self.learners.get((bag, site))
         if learner is None:
             learner = self.learners[bag, site] = _new_learner(self.sites[site])
-            sampled = self.bags[bag].spec.runtimes.get(site) if bag in self.bags else None
+            sampled = self.bags[bag].spec.expected_at(site) if bag in self.bags else None
             if sampled is not None:
                 learner.suppose(sampled)
         if learner.mean is None and len(self.sites) > 1:
@@ -132,9 +160,30 @@ class SchedulingState:
                 learner.suppose(max(known))
         return learner
 
+    def learner_of(self, bag: Bag, site: str, line: Line) -> RuntimeLearner:
+        """What is known of the tasks of a class; before anything is, what is known of the bag."""
+        if len(bag.lines) > 1:
+            mine = self.class_learners.get((bag.id, site, line.number))
+            if mine is not None and mine.knows:
+                return mine
+        return self.learner(bag.id, site)
+
+    def _learners_for(self, bag: Bag, site: str, task: int) -> Iterator[RuntimeLearner]:
+        """Those that learn from a task: of its bag, and of its class."""
+        yield self.learner(bag.id, site)
+        if len(bag.lines) > 1:
+            where = bag.id, site, bag.lines.of(task).number
+            yield self.class_learners.setdefault(where, _new_learner(self.sites[site]))
+
+    def cut(self, bag: Bag, site: str, task: int, ran: float) -> None:
+        """Learn that a task was unfinished after so many seconds, when its pilot ended."""
+        for learner in self._learners_for(bag, site, task):
+            learner.cut(task, ran)
+
     def finished(self, bag: Bag, site: str, task: int, wall: float) -> None:
         """Learn from a result."""
-        self.learner(bag.id, site).finished(wall, task=task)
+        for learner in self._learners_for(bag, site, task):
+            learner.finished(wall, task=task)
         self._experiences.setdefault((bag.id, site), Experience(_EXPERIENCE)).add(wall)
         self.note_runtime(bag.id, task, wall)
 
@@ -162,8 +211,32 @@ class SchedulingState:
         return self.estimate_of(bag, site, task) + self.sites[site].last
 
     def estimate_of(self, bag: Bag, site: str, task: int) -> float:
-        """The estimated runtime of the task, seconds: not less than it ran before a preemption."""
-        return max(self.learner(bag.id, site).estimate_of(task), bag.preempted_of(task).ran)
+        """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without
+        the work that it has checkpointed. A task that has worked for longer than estimated is taken to be
+        half done, as far as a request can hold the rest."""
+        whole = max(self.whole_of(bag, site, task), bag.preempted_of(task).ran)
+        worked = bag.progress.get(task, 0.0)
+        left = whole - worked
+        if left < SHORTEST:
+            left = max(whole, min(worked, self.sites[site].longest))
+        return self.with_signal(bag, site, left)
+
+    def whole_of(self, bag: Bag, site: str, task: int) -> float:
+        """The estimated runtime of the task from its beginning, seconds, whatever became of it so far.
+
+        Where its user has said how long this one task takes, that counts in place of what others took.
+        """
+        learner = self.learner_of(bag, site, bag.lines.of(task))
+        expected = bag.sizes.time(task) if bag.sizes.timed else None
+        if expected is None:
+            return learner.estimate_of(task)
+        return max(learner.possible(expected), learner.needed_by(task))
+
+    def with_signal(self, bag: Bag, site: str, seconds: float) -> float:
+        """Seconds of a pilot for a task that takes so many: it should end before it gets its signal."""
+        if bag.spec.signal is None:
+            return seconds
+        return max(seconds, min(seconds + bag.spec.signal.seconds, self.sites[site].longest))
 
     def rules(self, site: str) -> DonationRules:
         """The rules for the use of a site's idle nodes."""
@@ -184,6 +257,9 @@ class SchedulingState:
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
                 self.learners[bag, site] = _new_learner(terms, learner.learned)
+        for (bag, where, line), learner in list(self.class_learners.items()):
+            if where == site:
+                self.class_learners[bag, site, line] = _new_learner(terms, learner.learned)
 
     def serves(self, worker: Worker, bag: Bag) -> bool:
         """True if the tasks of a bag may run on this worker, regardless of free processors and time."""
@@ -204,18 +280,45 @@ class SchedulingState:
         """Processors of all workers at a site."""
         return self.workers.processors(site)
 
-    def lease(self, worker: Worker, bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
-        """Lease a task (off the queue, or a replica) to a worker; returns the new attempt."""
-        key = AttemptKey(bag.id, task, bag.lease(task))
-        self.hold(worker, key, bag, now)
-        self.orders.of(worker.id).grants.append(Grant(key, needs))
-        self.changes.attempts.append(AttemptStart(key, worker.pilot, worker.node, worker.id, now))
+    def lease(self, workers: Sequence[Worker], bag: Bag, task: int, needs: float, now: float) -> AttemptKey:
+        """Lease a task (off the queue, or a replica) to a worker; returns the new attempt.
+
+        `workers`: several, whose nodes it takes wholly, if it needs several; the first runs its command.
+        """
+        key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
+        ids, nodes = [each.id for each in workers], tuple(each.node for each in workers)
+        own, limit = _own_size(bag, task), _own_limit(bag, task)
+        if len(workers) == 1:
+            self.hold(workers[0], key, bag, now)
+            self.orders.of(ids[0]).grants.append(Grant(key, needs, task=own, timeout=limit))
+        else:
+            for worker in workers:
+                worker.take_part(key, tuple(ids), now, suspect=suspect)
+                self.shares[bag.id, worker.site] += worker.processors
+                grant = Grant(key, needs, nodes, worker is not workers[0], own, limit)
+                self.orders.of(worker.id).grants.append(grant)
+            self._count_lease(workers[0], key, bag)
+        names = TOGETHER.join(nodes), TOGETHER.join(ids)
+        held = own.total_processors if own is not None else None
+        self.changes.attempts.append(AttemptStart(key, workers[0].pilot, *names, now, held))
         self.note(bag, task)
         return key
 
     def hold(self, worker: Worker, key: AttemptKey, bag: Bag, now: float) -> None:
-        worker.take(key, bag.spec.cpus, bag.spec.memory or 0, now, suspect=key.task in bag.losses)
-        self.shares[bag.id, worker.site] += bag.spec.cpus
+        size = bag.sizes.of(key.task)
+        worker.take(key, size, now, suspect=key.task in bag.losses)
+        self.shares[bag.id, worker.site] += size.processors
+        self._count_lease(worker, key, bag)
+
+    def _count_lease(self, worker: Worker, key: AttemptKey, bag: Bag) -> None:
+        line = worker.held[key].line = bag.lines.of(key.task).number
+        self.leases[bag.id, line, worker.site] += 1
+
+    def end_elsewhere(self, held: HeldLease, key: AttemptKey) -> None:
+        """An attempt on several nodes has ended on one: the others end it too."""
+        for id in held.group:
+            if id in self.workers:
+                self.abort(self.workers[id], key)
 
     def suspect(self, bag: Bag, key: AttemptKey) -> None:
         """Count an attempt that ran when its worker died. Where its task runs too, nothing joins it."""
@@ -231,12 +334,20 @@ class SchedulingState:
         self.copies.pop(key, None)
         if held is not None:
             self.shares[key.bag, worker.site] -= held.cpus
+            if held.line is not None:
+                self.leases[key.bag, held.line, worker.site] -= 1
         return held
 
     def revive(self, worker: Worker, key: AttemptKey, now: float) -> None:
         """Take back or abort an attempt that a worker holds and that the broker gave up or does not know."""
         bag = self.bags.get(key.bag)
-        if bag is None or not bag.expects(key.task, key.attempt) or bag.state(key.task).ended:
+        # Without its other nodes, a task that takes several cannot go on.
+        if (
+            bag is None
+            or bag.sizes.of(key.task).nodes > 1
+            or not bag.expects(key.task, key.attempt)
+            or bag.state(key.task).ended
+        ):
             worker.held[key] = HeldLease(leased=now, cpus=0)
             self.abort(worker, key)
             return
@@ -260,7 +371,7 @@ class SchedulingState:
         """End the task with this attempt as its result, and abort its other attempts."""
         bag.release(key.task, key.attempt)
         others = bag.end(key.task, state)
-        for (owner, _), learner in self.learners.items():
+        for (owner, *_), learner in (*self.learners.items(), *self.class_learners.items()):
             if owner == bag.id:
                 learner.forget(key.task)
         self.note(bag, key.task, result=key.attempt, error=error)
@@ -270,10 +381,25 @@ class SchedulingState:
             for attempt in others:
                 self.abort(worker, AttemptKey(key.bag, key.task, attempt))
 
-    def note(self, bag: Bag, task: int, result: int | None = None, error: str | None = None) -> None:
-        """Record the task's state for the journal."""
-        charged = bag.charged.get(task, 0)
-        change = TaskChange(bag.id, task, bag.state(task), bag.attempts(task), charged, result, error)
+    def note(
+        self,
+        bag: Bag,
+        task: int,
+        result: int | None = None,
+        error: str | None = None,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Record the task's state for the journal.
+
+        `again`: its user has put it back. That, and its end, are events that clients are told of.
+        """
+        charged, event, state = bag.charged.get(task, 0), None, bag.state(task)
+        if again or state.ended:
+            event = bag.events = bag.events + 1
+        if state.ended and bag.dependencies.has_children(task):
+            self.ended_parents.append((bag, task))
+        change = TaskChange(bag.id, task, state, bag.attempts(task), charged, result, error, event)
         self.changes.tasks.append(change)
         self.touched[bag.id] = bag
 
@@ -286,7 +412,25 @@ class SchedulingState:
         del self.bags[bag.id]
         self.reserved.pop(bag.id, None)
         self.looked.pop(bag.id, None)
+        self.told_growth = {each for each in self.told_growth if each[0] != bag.id}
         self._samples.pop(bag.id, None)
-        for table in (self.learners, self.shares, self._experiences):
+        for root in [root for root in self.roots if root[0] == bag.id] if self.roots else ():
+            del self.roots[root]
+        tables: tuple[dict[Any, Any], ...] = (self.learners, self.shares, self._experiences)
+        for table in (*tables, self.class_learners, self.leases):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]
+
+
+def _own_size(bag: Bag, task: int) -> TaskSize | None:
+    """The size of a task where it is not that of its bag."""
+    size = bag.sizes.of(task)
+    return None if size == bag.task else size
+
+
+def _own_limit(bag: Bag, task: int) -> float | None:
+    """Seconds after which a task is ended, where that is a part of a time that it has of its own."""
+    limit, expected = bag.spec.timeout, bag.sizes.time(task)
+    if limit is None or limit.part is None or expected is None:
+        return None
+    return limit.of(expected, 0, 0.0)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import donated_need, fits_donated
+from adaptor.scheduling.guards import may_start
+from adaptor.scheduling.places import places_of
 from adaptor.scheduling.state import SchedulingState
 from adaptor.scheduling.workers import Worker
 
@@ -15,23 +17,26 @@ from adaptor.scheduling.workers import Worker
 def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
     """Lease waiting suspects to a worker that is empty, or runs suspects only."""
     while (found := _next(state, worker, now)) is not None:
-        bag, task, needs = found
+        places, bag, task, needs = found
         bag.suspects.remove(task)
-        state.lease(worker, bag, task, needs, now)
+        state.lease(places, bag, task, needs, now)
 
 
-def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[Bag, int, float] | None:
-    """The suspect to lease: of the bag that holds the fewest processors, the first that has time."""
-    bags = [bag for bag in state.bags.values() if bag.suspects and state.serves(worker, bag)]
+def _next(state: SchedulingState, worker: Worker, now: float) -> tuple[list[Worker], Bag, int, float] | None:
+    """The suspect to lease, with its workers: of the bag with the fewest processors, the first in time."""
+    bags = [
+        bag
+        for bag in state.bags.values()
+        if bag.suspects and state.serves(worker, bag) and may_start(bag, worker)
+    ]
     if not bags or not _is_open(state, worker):
         return None
-    for bag in sorted(bags, key=lambda bag: (state.shares[bag.id, worker.site], bag.id)):
-        if not bag.fits(worker.free_processors, worker.free_memory):
-            continue
+    for bag in sorted(bags, key=lambda bag: (-bag.spec.priority, state.shares[bag.id, worker.site], bag.id)):
         for task in bag.suspects:
-            needs = _time_for(state, bag, worker, task, now)
+            places = places_of(state, bag.sizes.of(task), worker, worker.free)
+            needs = _time_for(state, bag, worker, task, now) if places else None
             if needs is not None and not (worker.held and bag.losses.isolated(task)):
-                return bag, task, needs
+                return places, bag, task, needs
     return None
 
 

@@ -22,6 +22,7 @@ from adaptor.budget.provisioning.tail_phase import (
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
+from adaptor.scheduling.places import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
 
@@ -46,7 +47,7 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     A bag that pays for its pilots replicates only in time that is charged anyhow: until the end of the
     charging unit that has begun, or as long as another task is expected to run in the same pilot.
     """
-    running = _running(state, bag, now)
+    running = {} if _on_several_nodes(bag) else _running(state, bag, now)
     if not running:
         return []
     known = {site: state.experience(bag, site) for site in state.sites if _is_known(state, bag, site)}
@@ -57,6 +58,8 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     def allowed(task: int, number: int) -> bool:
         worker = places[number][0]
         held = any(AttemptKey(bag.id, task, attempt) in worker.held for attempt in bag.live[task])
+        if not held and bag.sizes.mixed and not _has_room(bag, worker, task):
+            return False
         return not held and _fits(state, bag, worker, task, now)
 
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
@@ -66,6 +69,17 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
         for each in worthwhile_copies(running, idle, expectation, rule, allowed)
         for worker, until in [places[each.processor]]
     ]
+
+
+def _on_several_nodes(bag: Bag) -> bool:
+    """True if a place for any of its tasks is several nodes that are idle together."""
+    return bag.task.nodes > 1 and not bag.sizes.mixed
+
+
+def _has_room(bag: Bag, worker: Worker, task: int) -> bool:
+    """Of a bag whose tasks differ in size. One on several nodes would need them idle together."""
+    size = bag.sizes.of(task)
+    return size.nodes == 1 and worker.free.holds(size)
 
 
 def _fits(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
@@ -154,21 +168,30 @@ def _running(state: SchedulingState, bag: Bag, now: float) -> dict[int, list[tup
 
 
 def _places(state: SchedulingState, bag: Bag, sites: set[str], now: float) -> list[tuple[Worker, float]]:
-    """Idle processors, each with the instant up to which it is paid."""
+    """Idle processors, each with the instant up to which it is paid.
+
+    Of each worker only one where the tasks differ in size: a second replica may no longer fit.
+    """
     found: list[tuple[Worker, float]] = []
     paid = _paid(state, bag, now) if bag.id in state.alone else {}
     for worker in state.workers.values():
         if worker.awaited or worker.site not in sites or not state.serves(worker, bag):
             continue
-        if worker.runs_suspects:
+        if worker.runs_suspects or (not _uses_gpus(bag) and _is_for_gpus(state, worker, now)):
             continue
-        slots = min(_PLACES - len(found), _slots(bag, worker))
+        slots = worker.free.slots(bag.task) if not bag.sizes.mixed else int(worker.free.processors > 0)
+        slots = min(_PLACES - len(found), slots)
         if slots > 0:
             found += [(worker, paid.get(worker.pilot, math.inf))] * slots
     return found
 
 
-def _slots(bag: Bag, worker: Worker) -> int:
-    """Tasks that fit into what is free of a worker."""
-    by_memory = worker.free_memory // bag.spec.memory if bag.spec.memory else worker.free_processors
-    return min(worker.free_processors // bag.spec.cpus, by_memory)
+def _uses_gpus(bag: Bag) -> bool:
+    return any(line.task.gpus for line in bag.lines)
+
+
+def _is_for_gpus(state: SchedulingState, worker: Worker, now: float) -> bool:
+    """True if tasks wait that need its GPUs."""
+    if not worker.whole.gpus:
+        return False
+    return bool(those_for_gpus(state, worker, lines_of(waiting_bags(state, worker)), now))

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from adaptor.protocol.messages import AttemptKey
+from adaptor.protocol.messages import AttemptKey, Report
+from adaptor.resources import Room, TaskSize
 
 
 class HeldLease(msgspec.Struct):
@@ -16,6 +17,7 @@ class HeldLease(msgspec.Struct):
     leased: float
     """Epoch seconds."""
     cpus: int
+    """Processors that it takes."""
     started: float | None = None
     """Start of the task as reported, epoch seconds; None while the task waits in the worker."""
     at_once: bool = False
@@ -24,6 +26,12 @@ class HeldLease(msgspec.Struct):
     """Whether its task is suspected to take its workers down; such tasks run apart from others."""
     abort_sent: bool = False
     give_back_sent: bool = False
+    group: tuple[str, ...] = ()
+    """Of a task on several nodes: the workers that hold it, the one that runs its command first."""
+    line: int | None = None
+    """The class of its size in its bag (see `lines`); None: it is not counted."""
+    takes_part: bool = False
+    """Whether another worker of the group runs the command, and this one is only kept for it."""
 
 
 class Worker:
@@ -40,25 +48,32 @@ class Worker:
         memory: int,
         deadline: float,
         seen: float,
+        gpus: int = 0,
+        gpu_type: str = "",
     ) -> None:
         self.id = id
         self.pilot = pilot
         self.site = site
         self.node = node
-        self.processors = processors
-        self.memory = memory
+        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)
+        """What it has when nothing runs there."""
+        self.free = Room()
         self.deadline = deadline
         """The end of its pilot, epoch seconds."""
         self.seen = seen
         """Epoch seconds of its last message."""
-        self.free_processors = 0
-        self.free_memory = 0
         self.queued = 0
         self.held: dict[AttemptKey, HeldLease] = {}
+        self.time_limits: dict[int, float] = {}
+        """By bag: the limit in seconds that it was told last, where that is a part of a mean runtime."""
         self.too_long = float("inf")
         """The shortest need (seconds) of a task that the worker returned for lack of time."""
         self.awaited = False
         """True from a restart of the daemon until the worker says Hello: only the journal knows it."""
+
+    @property
+    def processors(self) -> int:
+        return self.whole.processors
 
     @property
     def unstarted(self) -> list[AttemptKey]:
@@ -86,15 +101,31 @@ class Worker:
     def time_left(self, now: float) -> float:
         return self.deadline - now
 
-    def take(self, key: AttemptKey, cpus: int, memory: int, now: float, *, suspect: bool = False) -> None:
+    def report(self, report: Report) -> None:
+        """Take in what it says is free."""
+        gpus = (min(1.0, max(0.0, free)) for free in report.free_gpus[: len(self.whole.gpus)])
+        self.free = Room(report.free_processors, report.free_memory, tuple(gpus), self.whole.gpu_type)
+
+    def take(self, key: AttemptKey, task: TaskSize, now: float, *, suspect: bool = False) -> None:
         """Hold one more lease."""
-        fits = self.free_processors >= cpus and self.free_memory >= memory
-        self.held[key] = HeldLease(leased=now, cpus=cpus, at_once=fits, suspect=suspect)
+        fits = self.free.holds(task)
+        self.held[key] = HeldLease(leased=now, cpus=task.processors, at_once=fits, suspect=suspect)
         if fits:
-            self.free_processors -= cpus
-            self.free_memory -= memory
+            self.free = self.free.without(task)
         else:
             self.queued += 1
+
+    def take_part(self, key: AttemptKey, group: tuple[str, ...], now: float, *, suspect: bool) -> None:
+        """Hold a task on several nodes, of which it gives all it has."""
+        self.held[key] = HeldLease(
+            leased=now,
+            cpus=self.processors,
+            at_once=True,
+            suspect=suspect,
+            group=group,
+            takes_part=self.id != group[0],
+        )
+        self.free = Room()
 
 
 def by_pilot(workers: Iterable[Worker]) -> dict[int, list[Worker]]:
@@ -111,6 +142,10 @@ class WorkerTable(dict[str, Worker]):
     def __init__(self) -> None:
         super().__init__()
         self._processors: Counter[str] = Counter()
+        self._pilots: dict[int, dict[str, Worker]] = {}
+
+    def of_pilot(self, pilot: int) -> list[Worker]:
+        return list(self._pilots.get(pilot, {}).values())
 
     def processors(self, site: str) -> int:
         """Of all workers at a site."""
@@ -121,8 +156,12 @@ class WorkerTable(dict[str, Worker]):
             del self[id]
         super().__setitem__(id, worker)
         self._processors[worker.site] += worker.processors
+        self._pilots.setdefault(worker.pilot, {})[id] = worker
 
     def __delitem__(self, id: str) -> None:
         worker = self[id]
         super().__delitem__(id)
         self._processors[worker.site] -= worker.processors
+        del self._pilots[worker.pilot][id]
+        if not self._pilots[worker.pilot]:
+            del self._pilots[worker.pilot]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -13,9 +14,10 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
-from adaptor.model import Limits, NodeSize, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.resources import Node
 from adaptor.scheduling.bag import Bag
 from adaptor.units import Duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused
@@ -33,7 +35,12 @@ class FakeBackend:
         self.orders: list[PilotOrder] = []
         self.cancelled: list[str] = []
         self.shown_nodes: list[NodeReport] = []
-        self.node_sizes: tuple[NodeSize, ...] = ()
+        self.node_sizes: tuple[Node, ...] = ()
+        self.ended: list[EndedJob] = []
+        """What its records show."""
+        self.ended_problem: Exception | None = None
+        self.ended_waits: threading.Event | None = None
+        """Set when its records may be read."""
         self.silent: SchedulerError | None = None
         """Raised instead of any answer."""
         self.on_submit: SchedulerError | None = None
@@ -76,6 +83,13 @@ class FakeBackend:
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise AssertionError("not offered")
+
+    def ended_jobs(self) -> list[EndedJob]:
+        if self.ended_waits is not None:
+            self.ended_waits.wait(30)
+        if self.ended_problem is not None:
+            raise self.ended_problem
+        return self.ended
 
     def advertised_limits(self) -> Limits:
         self._speak()
@@ -124,7 +138,7 @@ class FakeSite:
 
     def submit_bag(self, tasks: int, **options: Any) -> int:
         """Its number; `options` are those of the bag."""
-        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, **options)
+        spec = BagSpec(**{"name": "b", "cwd": "/", "output": "/nowhere", "environment": {}, **options})
         id = self.journal.add_bag(spec, [TaskInput("true")] * tasks, time.time())
         bag = Bag(id, spec, tasks)
         bag.fill()

@@ -1,4 +1,4 @@
-"""The daemon and the command line start without numpy and scipy, which are extras."""
+"""The daemon, the command line and a bag's page do without numpy, scipy and starlette, which are extras."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ import pytest
 
 _WITHOUT = """
 import sys
-for name in ("numpy", "scipy", "numba", "matplotlib"):
+for name in ("numpy", "scipy", "numba", "matplotlib", "starlette", "uvicorn", "prometheus_client"):
     sys.modules[name] = None
 """
 
 
 @pytest.mark.parametrize(
-    "module", ["adaptor.daemon.service", "adaptor.cli.credits.quote", "adaptor.cli.credits.credits"]
+    "module",
+    [
+        *("adaptor.daemon.service", "adaptor.cli.credits.quote", "adaptor.cli.credits.credits"),
+        *("adaptor.dashboard.document", "adaptor.dashboard.report_page"),
+    ],
 )
 def test_it_is_imported_without_the_extras(module: str) -> None:
     subprocess.run([sys.executable, "-c", f"{_WITHOUT}\nimport {module}"], check=True, timeout=60)
@@ -33,5 +37,16 @@ def test_a_quote_says_what_it_needs_before_it_starts_anything(tmp_path: Path) ->
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
     )
     assert done.returncode != 0
-    assert "python -m pip install 'request-adaptor[budget]'" in done.stderr
+    assert "python -m pip install 'request-adaptor[quotes]'" in done.stderr
     assert sorted(each.name for each in tmp_path.iterdir()) == ["tasks.bag"]
+
+
+@pytest.mark.parametrize("command", ["dashboard", "metrics"])
+def test_the_page_says_what_it_needs(tmp_path: Path, command: str) -> None:
+    code = f"{_WITHOUT}\nsys.argv = ['adaptor', {command!r}]\nfrom adaptor.cli.main import main\nmain()"
+    environment = {**os.environ, "HOME": str(tmp_path), "ADAPTOR_DIR": str(tmp_path / "state")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment
+    )
+    assert done.returncode != 0
+    assert "python -m pip install 'request-adaptor[web]'" in done.stderr

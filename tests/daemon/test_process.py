@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import resource
 from pathlib import Path
+from typing import ClassVar
 
+import pytest
+
+from adaptor.config.schema import BUILT_IN
 from adaptor.daemon import process
+from adaptor.daemon.configured import Configured
+from adaptor.daemon.ports.rooms import Rooms
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
 
@@ -27,3 +34,78 @@ def test_on_a_full_disk_a_start_says_why(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_log_rotates(tmp_path: Path) -> None:
+    """A daemon lives for months: its log has 5 MB, and two older ones are kept, for its user's eyes only."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        process._log_to(tmp_path / "daemon.log")
+        for _ in range(1800):
+            logging.getLogger("adaptor").info("x" * 10_000)
+    finally:
+        for handler in root.handlers:
+            handler.close()
+        root.handlers, root.level = before, level
+    files = sorted(tmp_path.iterdir())
+    assert [path.name for path in files] == ["daemon.log", "daemon.log.1", "daemon.log.2"]
+    assert all(path.stat().st_size <= 5_000_000 for path in files)
+    assert {path.stat().st_mode & 0o077 for path in files} == {0}
+
+
+class Played:
+    """A service that reloads once for each configuration in `wishes`, and refuses those in `unusable`."""
+
+    begun: list[tuple[str, str]]
+    wishes: list[Configured]
+    unusable: frozenset[str]
+    breaks = ""
+
+    def __init__(
+        self, _directory: Path, given: Configured, _rooms: Rooms, _started: float, problem: str
+    ) -> None:
+        if given.digest in self.unusable:
+            raise AdaptorError("no port can be bound")
+        self.begun.append((given.digest, problem))
+        self.present = given
+        self.next: Configured | None = None
+
+    async def run(self, _until_idle: bool, _on_ready: object) -> None:
+        if self.present.digest == self.breaks:
+            raise AdaptorError("the journal is broken")
+        self.next = self.wishes.pop(0) if self.wishes else None
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> type[Played]:
+    class Once(Played):
+        begun: ClassVar[list[tuple[str, str]]] = []
+        unusable = frozenset({"bad"})
+
+    monkeypatch.setattr("adaptor.daemon.service.Service", Once)
+    return Once
+
+
+def given(digest: str) -> Configured:
+    return Configured(None, None, BUILT_IN, digest)
+
+
+def test_a_configuration_that_cannot_be_used_after_all_gives_way(
+    tmp_path: Path, played: type[Played]
+) -> None:
+    played.wishes = [given("good"), given("bad"), given("better")]
+    process._serve_all(tmp_path, given("first"), 1000, False, None)
+    assert played.begun == [
+        ("first", ""), ("good", ""), ("good", "no port can be bound"), ("better", ""),
+    ]  # fmt: skip
+
+
+def test_a_failure_of_a_running_service_is_none_of_its_configuration(
+    tmp_path: Path, played: type[Played]
+) -> None:
+    played.wishes, played.breaks = [given("good")], "good"
+    with pytest.raises(AdaptorError, match="the journal is broken"):
+        process._serve_all(tmp_path, given("first"), 1000, False, None)
+    with pytest.raises(AdaptorError, match="no port"):
+        process._serve_all(tmp_path, given("bad"), 1000, False, None)

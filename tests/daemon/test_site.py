@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -13,10 +15,11 @@ from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import LEFT
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
-from adaptor.model import NodeSize, PilotState
+from adaptor.model import PilotState
 from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from tests.alike import alike
 from tests.daemon.fake_site import FakeSite
 
 GIB = 2**30
@@ -71,7 +74,7 @@ def test_a_refused_request_is_told_and_not_repeated_at_once(site: FakeSite) -> N
 
 
 def test_a_refused_bag_holds_up_no_other(site: FakeSite) -> None:
-    site.backend.refuses = lambda order: bool(order.memory_per_task)
+    site.backend.refuses = lambda order: bool(order.task.memory)
     site.submit_bag(1, memory=GIB)
     site.submit_bag(20)
     steps(site)
@@ -79,7 +82,7 @@ def test_a_refused_bag_holds_up_no_other(site: FakeSite) -> None:
 
 
 def test_a_bag_that_was_refused_and_cancelled_leaves_no_trace(site: FakeSite) -> None:
-    site.backend.refuses = lambda order: bool(order.memory_per_task)
+    site.backend.refuses = lambda order: bool(order.task.memory)
     bad = site.submit_bag(1, memory=GIB)
     steps(site)
     site.state.core.broker.cancel(bad)
@@ -100,7 +103,7 @@ def test_a_scheduler_that_refuses_every_shape_is_left_in_peace(site: FakeSite) -
 
 
 def test_tasks_that_no_node_can_hold_fail_with_the_reason(site: FakeSite) -> None:
-    site.backend.node_sizes = (NodeSize(4, 4, 16 * GIB),)
+    site.backend.node_sizes = alike(4, 4, 16 * GIB)
     bad, good = site.submit_bag(3, memory=100 * GIB), site.submit_bag(20)
     steps(site, 2)
     assert bad not in site.state.core.broker.state.bags
@@ -204,6 +207,19 @@ def test_a_scheduler_that_does_not_answer_changes_nothing(site: FakeSite) -> Non
     site.backend.silent = None
     steps(site)
     assert site.state.memory.problem == ""
+
+
+def test_a_scheduler_that_is_silent_in_two_ways_is_told_of_once_in_each(site: FakeSite) -> None:
+    site.submit_bag(4)
+    steps(site)
+    problems = itertools.cycle(["squeue: connection refused", "sacct: connection refused"])
+
+    def refuse(*_: object) -> NoReturn:
+        raise SchedulerError(next(problems))
+
+    site.backend.queue_state = site.backend.jobs = refuse  # type: ignore[method-assign]
+    steps(site, 20)
+    assert sorted(site.told("problem")) == ["sacct: connection refused", "squeue: connection refused"]
 
 
 def test_a_request_that_can_never_start_is_withdrawn_and_told(site: FakeSite) -> None:

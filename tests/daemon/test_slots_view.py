@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 
@@ -12,8 +13,9 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.availability import availability
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.slots_view import read_site, slots_view
-from adaptor.model import Limits, PendingJob, QueueState, RunningJob
-from adaptor.views import FreeStep, SlotView
+from adaptor.model import EndedJob, Limits, PendingJob, QueueState, RunningJob
+from adaptor.resources import Node, Part, TaskSize
+from adaptor.views import FreeStep, GpuCount, SlotView
 from backends.base import SchedulerError
 from tests.crafting.crafting_strategies import queues, rules
 from tests.daemon.fake_site import FakeBackend
@@ -48,6 +50,25 @@ def test_a_hole_too_short_for_any_request() -> None:
     ]
 
 
+def test_slots_for_tasks_of_a_size_and_the_gpus_that_are_free() -> None:
+    nodes = (
+        Node(name="n1", processors=32, gpus=(("a100", 4),)),
+        Node(name="n2", processors=32, gpus=(("", 2),)),
+        Node(name="n3", processors=8, gpus=(("a100", 8),), in_service=False),
+        Node(name="n4", processors=8, gpus=(("a100", 8),), ours=False),
+    )
+    parts = (
+        Part(node="n1", processors=16, gpus=(("a100", 3),)),
+        Part(node="n4", processors=1, gpus=(("a100", 1),)),
+    )
+    seen = msgspec.structs.replace(queue(RunningJob("a", 16, math.inf, parts)), nodes=nodes)
+    view = slots_view("hpc", seen, RULES, TaskSize(processors=5))
+    assert view.gpus == [GpuCount(type="", total=2, free=2), GpuCount(type="a100", total=4, free=1)]
+    assert [(slot.p, slot.tasks) for slot in view.slots] == [(45, 9)]
+    assert view.no_room == ""
+    assert "the largest node has 32" in slots_view("hpc", seen, RULES, TaskSize(processors=64)).no_room
+
+
 def test_a_full_site_has_no_slot() -> None:
     assert slots_view("hpc", queue(RunningJob("a", 64, math.inf)), RULES).slots == []
 
@@ -73,6 +94,9 @@ def test_a_scheduler_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: 
             asked.append("queue")
             raise SchedulerError("qstat did not answer within 30s")
 
+        def ended_jobs(self) -> list[EndedJob]:
+            return []
+
         def advertised_limits(self) -> Limits:
             asked.append("limits")
             raise SchedulerError("qstat did not answer within 30s")
@@ -80,5 +104,6 @@ def test_a_scheduler_that_hangs_is_waited_for_once(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("ADAPTOR_DIR", str(tmp_path))
     tmp_path.chmod(0o700)
     monkeypatch.setattr("adaptor.daemon.slots_view.make_backend", lambda *_: Hung())
-    assert "did not answer" in read_site("hpc", SiteConfig(backend="pbs")).problem
+    (found,) = read_site("hpc", SiteConfig(backend="pbs"))
+    assert "did not answer" in found.problem
     assert asked == ["queue"]

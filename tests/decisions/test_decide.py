@@ -20,7 +20,7 @@ from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.state import SiteTerms
-from tests.crafting.planner_views import queued, site, tasks, views
+from tests.crafting.planner_views import queued, running, site, tasks, views
 
 TERMS = SiteTerms(initial_tr=60.0, growth_factor=2, longest=3600.0)
 
@@ -51,12 +51,7 @@ def snapshot_of(view: PlanningView, ledger: Ledger | None = None) -> Snapshot:
 
 def distinct_views() -> st.SearchStrategy[PlanningView]:
     """Demands are by shape of task, so no two of them have the same."""
-    return views().filter(
-        lambda view: (
-            len({(each.processors_per_task, each.memory_per_task, each.bag) for each in view.demands})
-            == len(view.demands)
-        )
-    )
+    return views().filter(lambda view: len({each.shape for each in view.demands}) == len(view.demands))
 
 
 @given(distinct_views())
@@ -133,3 +128,27 @@ def test_tasks_that_must_run_alone_get_one_narrow_request(granularity: int) -> N
     (issued,) = decide(snapshot_of(view)).submits
     assert issued.crafted.request.p == granularity
     assert issued.crafted.reason.endswith("run alone, one after another")
+
+
+def test_no_more_slots_are_asked_for_than_tasks_may_run_together() -> None:
+    some = msgspec.structs.replace(tasks(300), together=5)
+    (submit,) = decide(snapshot_of(site(some))).submits
+    assert submit.crafted.request.p == 5
+    assert "max-running: 5 tasks may run at the same time" in submit.crafted.reason
+    there = msgspec.structs.replace(queued(1, 3, tr=630), shape=some.shape)
+    (submit,) = decide(snapshot_of(site(some, pilots=(there,)))).submits
+    assert submit.crafted.request.p == 2, "beside the pilot that is in the system"
+    there = msgspec.structs.replace(queued(1, 5, tr=630), shape=some.shape)
+    (withheld,) = decide(snapshot_of(site(some, pilots=(there,)))).actions
+    assert isinstance(withheld, Withhold)
+    assert "5 tasks may run at the same time, and requests in the system have 5 slots" in withheld.reason
+
+
+def test_slots_of_pilots_that_end_too_soon_do_not_keep_tasks_from_requests() -> None:
+    some = msgspec.structs.replace(tasks(2, runtime=600.0), shortest=600.0, together=2)
+    ending = msgspec.structs.replace(running(1, 2, left=590, workers=2), shape=some.shape)
+    (submit,) = decide(snapshot_of(site(some, pilots=(ending,)))).submits
+    assert submit.crafted.request.p == 2
+    busy = msgspec.structs.replace(some, running=1)
+    (submit,) = decide(snapshot_of(site(busy, pilots=(ending,)))).submits
+    assert submit.crafted.request.p == 1, "beside the task that runs there"

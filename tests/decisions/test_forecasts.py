@@ -150,9 +150,24 @@ def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
     assert rows.fetchone() == (shown.cost_low, shown.cost, shown.end_high)
 
 
-def test_bags_that_share_their_pilots_have_none(site: FakeSite) -> None:
+def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
+    site: FakeSite,
+) -> None:
     bag = submit(site, 40)
+    (view,) = bags(site.journal.connection, str(bag.id))
+    assert forecast_view(site.state.core, view) is None, "nobody knows the queue"
     steps(site)
+    ((made, finished, tasks),) = kept(site).values()
+    assert (finished, tasks) == (0, 40)
+    shown = forecast_view(site.state.core, view)
+    assert shown is not None
+    assert shown.cost is None
+    assert shown.end_low is not None
+    assert shown.end is not None
+    assert shown.end_high is not None
+    assert made <= shown.end_low <= shown.end <= shown.end_high
+    row = site.journal.connection.execute("SELECT cost_low, end_value FROM forecast").fetchone()
+    assert row == (None, shown.end)
     finish(site, bag, 20, 60.0)
     steps(site, 2)
-    assert kept(site) == {}
+    assert kept(site) == {bag.id: (made, 0, 40)}, "the first one is judged"

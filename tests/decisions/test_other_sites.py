@@ -16,6 +16,7 @@ from adaptor.daemon.step import step
 from adaptor.decisions import other_sites as peers
 from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.reports import JobState
+from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError
 from tests.daemon.fake_sites import FakeSites
 
@@ -113,7 +114,7 @@ def test_a_site_whose_requests_are_refused_gets_nothing_until_it_may_try_again(t
 
 
 def test_tasks_of_a_shape_that_a_site_refuses_go_to_the_other(two: FakeSites) -> None:
-    two.sites["far"].memory.refusals.failed((1, None, None), time.time(), "no such memory")
+    two.sites["far"].memory.refusals.failed(((TaskSize(), None), ""), time.time(), "no such memory")
     two.submit_bag(16)
     two.step("far", "near", "far")
     assert two.asked() == {"near": 8, "far": 0}

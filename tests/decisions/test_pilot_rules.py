@@ -11,9 +11,10 @@ from adaptor.decisions.pilot_rules import CUT_OFF, LEFT, OVERDUE, SILENT, why_fo
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
 
 NOW = 100_000.0
-SHAPE: TaskShape = (3, None, None)
+SHAPE: TaskShape = (TaskSize(processors=3), None)
 RUNNING = PilotFacts(
     id=1,
     state=PilotState.RUNNING,
@@ -39,7 +40,7 @@ def pilot(base: PilotFacts, **changes: object) -> PilotFacts:
 
 
 def site(stuck: int = 0) -> SiteFacts:
-    holdoffs = ShapeHoldoffs(by_shape={SHAPE: Holdoff(failures=stuck)} if stuck else {})
+    holdoffs = ShapeHoldoffs(by_shape={(SHAPE, ""): Holdoff(failures=stuck)} if stuck else {})
     rules = SiteRules(limits=Limits(max_pending_requests=2, max_proc=16, max_tr=3600))
     return SiteFacts(name="here", rules=rules, heuristic="adaptive", queue=None, stuck=holdoffs)
 

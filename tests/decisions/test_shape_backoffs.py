@@ -5,12 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.situation import TaskShape
+from adaptor.crafting.situation import ShapeAt, TaskShape
 from adaptor.decisions.shape_backoffs import SHAPES_IN_A_ROW, ShapeBackoffs
+from adaptor.resources import TaskSize
 
-ONE: TaskShape = (1, None, None)
-TWO: TaskShape = (2, None, None)
-MANY: list[TaskShape] = [(cpus, None, None) for cpus in range(1, 9)]
+ONE: ShapeAt = ((TaskSize(), None), "")
+TWO: ShapeAt = ((TaskSize(processors=2), None), "")
+MANY: list[TaskShape] = [(TaskSize(processors=cpus), None) for cpus in range(1, 9)]
 
 
 def test_one_shape_waits_and_no_other() -> None:
@@ -43,7 +44,7 @@ def test_what_is_not_due_to_the_tasks_holds_all_of_them_up_until_a_success() -> 
 def test_the_site_pauses_after_several_shapes_in_a_row(failed: list[TaskShape]) -> None:
     backoffs = ShapeBackoffs(first=30, most=900)
     for shape in failed:
-        backoffs.failed(shape, 0.0, "no such account")
+        backoffs.failed((shape, ""), 0.0, "no such account")
     held = backoffs.holdoffs
     assert held.of_all.waiting(0.0) == (len(set(failed)) >= SHAPES_IN_A_ROW)
 
@@ -52,8 +53,18 @@ def test_the_site_pauses_after_several_shapes_in_a_row(failed: list[TaskShape]) 
 def test_what_no_longer_waits_is_forgotten(failed: list[TaskShape], waiting: set[TaskShape]) -> None:
     backoffs = ShapeBackoffs(first=30, most=900)
     for shape in failed:
-        backoffs.failed(shape, 0.0, "no such account")
+        backoffs.failed((shape, ""), 0.0, "no such account")
     backoffs.keep(waiting)
     held = backoffs.holdoffs
-    assert held.by_shape.keys() == set(failed) & waiting
+    assert {shape for shape, _ in held.by_shape} == set(failed) & waiting
     assert held.of_all.waiting(0.0) == (len(held.by_shape) >= SHAPES_IN_A_ROW)
+
+
+def test_what_failed_in_one_partition_is_tried_in_the_others() -> None:
+    backoffs = ShapeBackoffs(first=30, most=900)
+    for partition in ("short", "long", "debug"):
+        backoffs.failed((MANY[0], partition), 0.0, "no such account")
+    held = backoffs.holdoffs
+    assert held.of((MANY[0], "short")).waiting(0.0)
+    assert not held.of((MANY[0], "other")).waiting(0.0)
+    assert not held.of_all.waiting(0.0), "one shape alone does not speak against the site"

@@ -146,7 +146,7 @@ def test_without_scipy_it_says_so_and_divides_as_without_aims(
     assert rounds(two, 3) == {"near": 8, "far": 8}
     problems = two.told("near", "problem") + two.told("far", "problem")
     assert len(problems) == 1
-    assert "request-adaptor[budget]" in problems[0]
+    assert "request-adaptor[quotes]" in problems[0]
 
 
 def offer_facts(two: FakeSites, bag: Bag) -> BagFacts:

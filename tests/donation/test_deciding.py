@@ -24,6 +24,7 @@ from adaptor.donation.situation import (
     UseNodes,
     UseNoMore,
 )
+from adaptor.resources import TaskSize
 
 NOW = 100_000.0
 HAZARD = IdleLearner().hazard
@@ -125,7 +126,7 @@ def test_tasks_that_would_rarely_fit_use_no_node():
 
 
 def test_a_task_that_spans_more_than_a_node_has_no_place():
-    assert of(UseNodes, step(node(), demands=(DonationDemand(waiting=1, processors_per_task=5),))) == []
+    assert of(UseNodes, step(node(), demands=(DonationDemand(waiting=1, task=TaskSize(processors=5)),))) == []
 
 
 def test_a_scheduler_that_does_not_answer_changes_nothing():
@@ -183,7 +184,7 @@ def views(draw: st.DrawFn) -> DonationState:
     demand = st.builds(
         DonationDemand,
         waiting=st.integers(0, 20),
-        processors_per_task=st.integers(1, 3),
+        task=st.builds(TaskSize, processors=st.integers(1, 3)),
         needs=st.floats(0, 1e5),
         allocation=st.sampled_from(["explicit", "transparent", "mixed"]),
     )

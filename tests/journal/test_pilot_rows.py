@@ -37,6 +37,15 @@ def test_an_intent_is_in_the_system_with_a_tag_of_its_own(world: World) -> None:
     assert [row.id for row in world.journal.pilots_in_system()] == [second]
 
 
+def test_when_requests_were_sent_with_refused_ones_and_without_donated_nodes(world: World) -> None:
+    for site, at, node in (("here", 5.0, ""), ("here", 7.0, ""), ("here", 8.0, "n1"), ("there", 8.0, "")):
+        crafted = CraftedRequest(Request(1, 60), None, 1, "")
+        pilot = world.journal.add_pilot(site, "tag-", crafted, at, node=node)
+        end(world, pilot, PilotState.REFUSED, None, at)
+    assert world.journal.submitted_since("here", 5.0) == [7.0]
+    assert world.journal.submitted_since("here", 4.0) == [5.0, 7.0]
+
+
 def test_only_the_last_waits_of_a_site_the_oldest_first(world: World) -> None:
     for number in range(4):
         crafted = CraftedRequest(Request(1, 60), float(number), 1, "")

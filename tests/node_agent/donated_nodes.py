@@ -19,6 +19,7 @@ from adaptor.model import Request
 from adaptor.node_agent.use import marker
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport
+from adaptor.resources import TaskSize
 from adaptor.units import Duration
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
@@ -79,8 +80,7 @@ class DonatedNodes:
         return PilotOrder(
             tag=tag or f"test.{self._orders}",
             request=Request(2, tr),
-            processors_per_task=1,
-            memory_per_task=None,
+            task=TaskSize(),
             directory=directory,
             worker=("/bin/sh", "-c", command),
             environment={"ADAPTOR_PILOT": str(self._orders)},

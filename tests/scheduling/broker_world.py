@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.own_needs import needs_of
 from adaptor.donation.situation import DonationRules
 from adaptor.journal.journal import Journal
 from adaptor.journal.recovery import load_bag, recover
@@ -119,6 +121,28 @@ class World:
         self.commit()
         return id
 
+    def open(self, **options: object) -> int:
+        """An open bag without tasks."""
+        spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, **options)  # type: ignore[arg-type]
+        id = self.journal.add_bag(spec, [], self.now, open=True)
+        self.cpus[id] = spec.cpus
+        bag = load_bag(self.journal, id)
+        self.broker.add_bag(bag, self.now)
+        self.commit()
+        return id
+
+    def append(self, bag: int, key: str, tasks: Sequence[TaskInput], *, crash: bool = False) -> int:
+        """The number of the first task. `crash`: the daemon is killed once the journal has the tasks."""
+        known = self.broker.state.bags.get(bag)
+        done = self.journal.append(bag, key, tasks, gated=known is not None and known.gated)
+        if crash:
+            self.restart()
+        elif not done.repeated:
+            needs = {done.first + place: own for place, own in needs_of(tasks).items()}
+            self.broker.append(bag, done.tasks, self.now, done.links, needs)
+            self.commit()
+        return done.first
+
     def state(self, bag: int, task: int) -> TaskState:
         return load_bag(self.journal, bag).state(task)
 
@@ -212,8 +236,16 @@ class World:
         self.commit()
 
     def commit(self) -> None:
-        changes, drafts = self.broker.drain()
-        self.journal.write(changes, self.now)
+        self.commit_to_journal()
+        self.hand_out()
+
+    def commit_to_journal(self) -> None:
+        self.broker.advance(self.now)
+        self.written, self._drafts = self.broker.drain()
+        self.journal.write(self.written, self.now)
+
+    def hand_out(self) -> None:
+        drafts, self._drafts = self._drafts, {}
         for id, draft in drafts.items():
             player = self.players.get(id)
             if player is None or self.lost_orders:
@@ -231,7 +263,7 @@ class World:
     def run_to_the_end(self) -> None:
         """Every task that is running finishes, until nothing is left."""
         self.join("the last", processors=8)
-        for _ in range(10_000):
+        for _ in range(1000):
             if not self.broker.busy:
                 return
             for player in list(self.players.values()):

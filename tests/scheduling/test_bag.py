@@ -20,7 +20,7 @@ def bag(tasks: int, **options: object) -> Bag:
 def test_a_task_may_have_more_attempts_than_fit_into_16_bits() -> None:
     made = bag(1)
     made.restore(0, TaskState.WAITING, 65_535, 0)
-    made.take(0)
+    made.lines.of(0).take(0)
     assert made.lease(0) == made.attempts(0) == 65_536
     other = bag(1)
     other.restore(0, TaskState.WAITING, 65_536, 0)

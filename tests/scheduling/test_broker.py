@@ -9,6 +9,7 @@ import pytest
 
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
+from adaptor.resources import OwnNeeds
 from tests.scheduling.broker_world import World
 
 
@@ -243,6 +244,21 @@ def test_retry_puts_failed_and_cancelled_tasks_back_with_fresh_retries(world: Wo
     world.report(player)
     world.finish(player)
     assert world.states(bag) == ["done", "done"]
+
+
+def test_memory_of_a_retry_replaces_what_a_failure_had_added(world: World) -> None:
+    from adaptor.journal.recovery import load_bag
+
+    bag = world.submit(1)
+    world.broker.cancel(bag)
+    world.commit()
+    with world.journal.transaction() as db:
+        db.execute("UPDATE task SET memory = ? WHERE bag = ?", (4 << 30, bag))
+    wanted = OwnNeeds(memory=2 << 30)
+    assert load_bag(world.journal, bag).sizes.of(0).memory == 4 << 30
+    assert world.broker.retry(load_bag(world.journal, bag), world.now, needs=wanted) == 1
+    world.commit()
+    assert load_bag(world.journal, bag).sizes.of(0).memory == 2 << 30
 
 
 def test_after_a_restart_tasks_stay_with_workers_that_still_run_them(world: World) -> None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import msgspec
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from adaptor.guard_rails import MostFails
+from adaptor.journal.recovery import load_bag
 from adaptor.model import AttemptOutcome, PilotState, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
 from adaptor.scheduling.changes import AttemptStart
@@ -31,6 +34,14 @@ class WatchedWorld(World):
         super().commit()
 
     def _check(self, key: AttemptKey, held: list[AttemptKey]) -> None:
+        state = self.broker.state
+        bag = state.bags[key.bag]
+        assert not bag.guard.paused, "a paused bag starts nothing"
+        if bag.spec.max_running is not None:
+            every = {each for worker in state.workers.values() for each in worker.held}
+            assert len([each for each in every if each.bag == bag.id]) <= bag.spec.max_running, (
+                "no more than so many run at the same time"
+            )
         losses = {each: self.broker.state.bags[each.bag].losses for each in held}
         suspect = key.task in losses[key]
         assert all((each.task in losses[each]) == suspect for each in held), "suspects keep to themselves"
@@ -48,6 +59,8 @@ class BrokerMachine(RuleBasedStateMachine):
         self.names = 0
         self.deadly: set[tuple[int, int]] = set()
         """Bag and number of each task that takes its workers down."""
+        self.retried: set[int] = set()
+        """Bags whose user has put failed tasks back, with all their retries."""
 
     @initialize()
     def open(self) -> None:
@@ -69,6 +82,17 @@ class BrokerMachine(RuleBasedStateMachine):
     def submit(self, tasks: int, cpus: int, retries: int, max_lost: int) -> None:
         self.world.submit(tasks, cpus=cpus, retries=retries, max_lost=max_lost)
 
+    @rule(
+        tasks=st.integers(1, 6),
+        cpus=st.integers(1, 2),
+        max_running=st.none() | st.integers(1, 3),
+        max_fails=st.none() | st.integers(1, 3).map(MostFails),
+        requeue_on=st.sampled_from([(), (75,)]),
+        priority=st.integers(-1, 1),
+    )
+    def submit_with_rails(self, **options: object) -> None:
+        self.world.submit(**options)  # type: ignore[arg-type]
+
     @rule(tasks=st.integers(1, 6), deadly=st.integers(0, 5), max_lost=st.integers(1, 4))
     def submit_deadly(self, tasks: int, deadly: int, max_lost: int) -> None:
         self.deadly.add((self.world.submit(tasks, max_lost=max_lost), deadly % tasks))
@@ -78,7 +102,11 @@ class BrokerMachine(RuleBasedStateMachine):
         self.names += 1
         self.world.join(f"w{self.names}", processors)
 
-    @rule(data=st.data(), exit_code=st.sampled_from([0, 0, 0, 1]), took=st.sampled_from([0.01, 1.0, 30.0]))
+    @rule(
+        data=st.data(),
+        exit_code=st.sampled_from([0, 0, 0, 1, 75, 127]),
+        took=st.sampled_from([0.01, 1.0, 30.0]),
+    )
     def finish(self, data: st.DataObject, exit_code: int, took: float) -> None:
         player = self.player(data)
         if player is not None and (running := self.mild(player)):
@@ -136,7 +164,9 @@ class BrokerMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def retry(self, data: st.DataObject) -> None:
         if self.world.cpus:
-            self.world.retry(data.draw(st.sampled_from(sorted(self.world.cpus))))
+            bag = data.draw(st.sampled_from(sorted(self.world.cpus)))
+            self.retried.add(bag)
+            self.world.retry(bag)
 
     @rule()
     def restart(self) -> None:
@@ -156,6 +186,28 @@ class BrokerMachine(RuleBasedStateMachine):
             self.world.broker.cancel(data.draw(st.sampled_from(sorted(self.world.broker.state.bags))))
             self.world.commit()
 
+    @rule(data=st.data())
+    def pause(self, data: st.DataObject) -> None:
+        if self.world.broker.state.bags:
+            self.world.broker.pause(data.draw(st.sampled_from(sorted(self.world.broker.state.bags))))
+            self.world.commit()
+
+    @rule(data=st.data())
+    def resume(self, data: st.DataObject) -> None:
+        if self.world.broker.state.bags:
+            chosen = data.draw(st.sampled_from(sorted(self.world.broker.state.bags)))
+            self.world.broker.resume(chosen, self.world.now)
+            self.world.commit()
+
+    @rule(data=st.data(), max_running=st.none() | st.integers(1, 3), priority=st.integers(-1, 1))
+    def change(self, data: st.DataObject, max_running: int | None, priority: int) -> None:
+        bags = self.world.broker.state.bags
+        if bags:
+            chosen = bags[data.draw(st.sampled_from(sorted(bags)))]
+            spec = msgspec.structs.replace(chosen.spec, max_running=max_running, priority=priority)
+            self.world.broker.change_options(chosen.id, spec, self.world.now)
+            self.world.commit()
+
     @rule()
     def time_passes(self) -> None:
         self.world.now += 20
@@ -163,7 +215,9 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def the_journal_agrees_with_itself(self) -> None:
         db = self.world.journal.connection
-        for bag, *counts in db.execute("SELECT id, waiting, leased, done, failed, cancelled FROM bag"):
+        for bag, *counts in db.execute(
+            "SELECT id, waiting, leased, done, failed, cancelled, blocked FROM bag"
+        ):
             states = self.world.states(bag)
             assert counts == [states.count(state.value) for state in TaskState]
 
@@ -183,6 +237,22 @@ class BrokerMachine(RuleBasedStateMachine):
             ).fetchall()
             known = {(task, number) for task, number in rows if bag.state(task) is not TaskState.DONE}
             assert known == {(task, number) for task in range(bag.total) for number in bag.losses.of(task)}
+
+    @invariant()
+    def the_journal_knows_pauses_and_options(self) -> None:
+        for bag in self.world.broker.state.bags.values():
+            known = load_bag(self.world.journal, bag.id)
+            assert (known.guard, known.spec) == (bag.guard, bag.spec)
+
+    @invariant()
+    def the_work_of_requeued_tasks_is_counted(self) -> None:
+        for bag in self.world.broker.state.bags.values():
+            known = load_bag(self.world.journal, bag.id)
+            assert known.failures == bag.failures == sum(bag.charged.values())
+            for task, seconds in bag.progress.items():
+                assert known.progress[task] >= seconds - 1e-6, (
+                    "a retry by the user keeps what was worked before"
+                )
 
     @invariant()
     def only_tasks_with_all_their_losses_are_given_up(self) -> None:
@@ -206,11 +276,12 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def only_failures_are_charged(self) -> None:
         db = self.world.journal.connection
-        wrong = db.execute(
-            "SELECT t.bag, t.number FROM task t WHERE t.charged != (SELECT COUNT(*) FROM attempt a WHERE"
-            " a.bag = t.bag AND a.task = t.number AND a.outcome = 'failed')"
+        counts = db.execute(
+            "SELECT t.bag, t.charged, (SELECT COUNT(*) FROM attempt a WHERE"
+            " a.bag = t.bag AND a.task = t.number AND a.outcome IN ('failed', 'time-out')) FROM task t"
         ).fetchall()
-        assert wrong == []
+        assert all(charged <= failed for _, charged, failed in counts)
+        assert all(charged == failed for bag, charged, failed in counts if bag not in self.retried)
 
     def run_to_the_end(self) -> None:
         """New workers come for those that deadly tasks take down; each such task takes few more."""
@@ -238,6 +309,9 @@ class BrokerMachine(RuleBasedStateMachine):
             worker.id for worker in world.broker.state.workers.values() if worker.id not in world.players
         ]:
             world.broker.lost(id, AttemptOutcome.LOST, world.now, world.now)
+            world.commit()
+        for bag in list(world.broker.state.bags):
+            world.broker.resume(bag, world.now)
             world.commit()
         self.run_to_the_end()
         db = world.journal.connection

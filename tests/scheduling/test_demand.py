@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from adaptor.bag_spec import BagSpec
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
@@ -23,6 +25,18 @@ def broker(*bags: Bag) -> Broker:
 def bag(id: int, tasks: int, *sites: str, cpus: int = 1) -> Bag:
     spec = BagSpec(name="b", cwd="/", output="/out", environment={}, cpus=cpus, sites=sites)
     return Bag(id, spec, tasks)
+
+
+def test_the_time_that_the_user_expects_is_the_first_estimate() -> None:
+    expecting = bag(1, 3)
+    expecting.spec = msgspec.structs.replace(expecting.spec, time=600.0)
+    made = broker(expecting)
+    (demand,) = made.demands("near")
+    assert (demand.runtime, demand.shortest) == (600.0, 600.0)
+    (key,) = work(made, "first", "near", processors=1)
+    finish(made, "first", key, wall=40.0)
+    (demand,) = made.demands("near")
+    assert demand.runtime == 40.0
 
 
 def work(made: Broker, worker: str, site: str, processors: int) -> list[AttemptKey]:

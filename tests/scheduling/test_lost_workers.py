@@ -9,6 +9,7 @@ import pytest
 
 from adaptor.model import AttemptOutcome, PilotState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
+from adaptor.resources import Room
 from adaptor.scheduling.donation_facts import DonatedNode
 from tests.scheduling.broker_world import Player, World
 
@@ -407,7 +408,8 @@ def test_where_a_copy_of_a_new_suspect_runs_no_other_task_joins_it(world: World)
     assert tasks_of(first) == tasks_of(second) == [KILLER], "an idle worker runs a copy"
     world.lose(second)
     first.processors = 2
-    world.broker.state.workers["a"].free_processors += 1
+    worker = world.broker.state.workers["a"]
+    worker.free = Room(worker.free.processors + 1, worker.free.memory)
     world.submit(3)
     world.report(first)
     assert tasks_of(first) == [KILLER]

@@ -11,7 +11,7 @@ from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import LEASE_TIMEOUT, Broker
 from tests.scheduling.broker_world import TERMS
 
-SPEC = BagSpec(name="b", cwd="/", output="/o", environment={})
+SPEC = BagSpec(name="b", cwd="/", output="/o", environment={}, canary="no")
 
 
 def broker_of(latency: float, tasks: int, workers: int = 1) -> Broker:

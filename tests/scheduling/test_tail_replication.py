@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from adaptor.bag_spec import BagSpec
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Leaving
+from adaptor.resources import Room
 from adaptor.scheduling import leasing
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import Meter, SchedulingState
@@ -117,13 +118,13 @@ def worker(state: SchedulingState, pilot: int, free: int = 0, left: float = 1e6)
     found = Worker(
         f"w{pilot}", pilot=pilot, site="here", node="n", processors=8, memory=1, deadline=1000 + left, seen=0
     )
-    found.free_processors = free
+    found.free = Room(free, 1)
     state.workers[found.id] = found
     return found
 
 
 def start(state: SchedulingState, bag: Bag, at: Worker, started: float) -> AttemptKey:
-    key = state.lease(at, bag, bag.waiting.popleft(), 1.0, started)
+    key = state.lease([at], bag, bag.waiting.popleft(), 1.0, started)
     at.held[key].started = started
     return key
 
@@ -166,8 +167,8 @@ def test_replicas_are_few_useful_and_paid(
             assert not any(key.task == copy.task for key in copy.worker.held)
             if paying:
                 assert now + fresh <= copy.until <= now - 30 + unit * (30 // unit + 1) - 20
-            state.lease(copy.worker, bag, copy.task, copy.needs, now)
-            assert copy.worker.free_processors >= 0
+            state.lease([copy.worker], bag, copy.task, copy.needs, now)
+            assert copy.worker.free.processors >= 0
             assert copy.worker.queued == 0
     assert all(len(attempts) <= 1 + replicas for attempts in bag.live.values())
 

@@ -14,11 +14,13 @@ from adaptor.budget.accounting.entries import (
     BudgetKey,
     Entry,
     Part,
+    Past,
     Priced,
     Recounted,
     Reserved,
     Settled,
 )
+from adaptor.budget.accounting.past import billing_step
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 
@@ -46,6 +48,10 @@ class Closed(msgspec.Struct, frozen=True):
     parts: tuple[Part, ...]
 
 
+RECENT = 200
+"""Settled pilots that are kept one by one, for results that come late."""
+
+
 class Accounts:
     """Every entry is applied here once; nothing is checked.
 
@@ -59,15 +65,18 @@ class Accounts:
         self.open: dict[int, Reserved] = {}
         """Reservations by pilot, with the parts that hold now."""
         self.closed: dict[int, Closed] = {}
-        """Pilots that were settled."""
+        """Pilots that were settled, the newest last; older ones are only in the journal (`RECENT`)."""
         self.used_by_bag: dict[int, int] = defaultdict(int)
         self.wasted_by_bag: dict[int, int] = defaultdict(int)
+        self.priced = False
+        """Whether any entry has a price that somebody has set."""
         self.latest = -math.inf
         self.wasted_by_site: dict[str, int] = defaultdict(int)
         self._used_by_site: dict[str, int] = defaultdict(int)
         self._reserved_by_bag: dict[int, int] = defaultdict(int)
         self._reserved_by_site: dict[str, int] = defaultdict(int)
-        self._bills: dict[str, list[tuple[float, int]]] = defaultdict(list)
+        self._bills: dict[str, dict[float, int]] = defaultdict(dict)
+        """By site, then by billing step."""
         self._used_in: dict[tuple[str, Calendar], dict[str, int]] = {}
 
     def fork(self) -> Accounts:
@@ -80,7 +89,7 @@ class Accounts:
             if budget.calendar and budget.site is not None:
                 used = self._by_period(budget.site, budget.calendar)
                 copy._used_in[budget.site, budget.calendar] = defaultdict(int, used)
-        copy.latest = self.latest
+        copy.latest, copy.priced = self.latest, self.priced
         return copy
 
     def apply(self, entry: Entry) -> None:
@@ -89,10 +98,14 @@ class Accounts:
             self.budgets[entry.budget.key] = entry.budget
         elif isinstance(entry, Priced):
             self.tariffs[entry.site] = entry.tariff
+            self.priced |= not entry.tariff.plain
         elif isinstance(entry, Reserved):
+            self.priced |= not entry.tariff.plain
             self._open(entry)
         elif isinstance(entry, Recounted):
             self._recount(entry)
+        elif isinstance(entry, Past):
+            self._carry(entry)
         else:
             self._settle(entry)
 
@@ -131,7 +144,7 @@ class Accounts:
         used = self._used_in.get((site, calendar))
         if used is None:
             used = self._used_in[site, calendar] = defaultdict(int)
-            for billed, amount in self._bills[site]:
+            for billed, amount in self._bills[site].items():
                 used[calendar.label(billed)] += amount
         return used
 
@@ -147,7 +160,7 @@ class Accounts:
     def _reserve(self, reserved: Reserved, sign: int) -> None:
         self._reserved_by_site[reserved.site] += sign * reserved.amount
         for part in reserved.parts:
-            self._reserved_by_bag[part.bag] += sign * part.amount
+            _add(self._reserved_by_bag, part.bag, sign * part.amount)
 
     def _settle(self, settled: Settled) -> None:
         reserved = self._close(settled.pilot)
@@ -158,10 +171,38 @@ class Accounts:
         for part in settled.parts:
             self.used_by_bag[part.bag] += part.amount
         self._waste(site, settled.parts, 1)
-        self._bills[site].append((settled.billed, amount))
+        self._bill(site, settled.billed, amount)
+
+    def _bill(self, site: str, billed: float, amount: int) -> None:
+        step = billing_step(billed)
+        bills = self._bills[site]
+        bills[step] = bills.get(step, 0) + amount
         for (of, calendar), used in self._used_in.items():
             if of == site:
-                used[calendar.label(settled.billed)] += amount
+                used[calendar.label(step)] += amount
+
+    def _carry(self, past: Past) -> None:
+        """Take in what pilots of forgotten bags have cost."""
+        self._reserved_by_site[past.site] += 0  # one of the places
+        self._used_by_site[past.site] += past.used
+        self.wasted_by_site[past.site] += past.wasted
+        self._bill(past.site, past.billed, past.used)
+
+    def remember(self, pilot: int, closed: Closed) -> None:
+        """Take a settled pilot back into memory, to recount it."""
+        self.closed.setdefault(pilot, closed)
+
+    def keep_recent(self) -> None:
+        """Leave the oldest settled pilots to the journal."""
+        for pilot in list(self.closed)[:-RECENT]:
+            del self.closed[pilot]
+
+    def drop(self, pilot: int, parts: Iterable[Part]) -> None:
+        """Forget a settled pilot whose bags are forgotten; what its site was charged stays."""
+        self.closed.pop(pilot, None)
+        for part in parts:
+            _add(self.used_by_bag, part.bag, -part.amount)
+            _add(self.wasted_by_bag, part.bag, -part.wasted)
 
     def _recount(self, recounted: Recounted) -> None:
         before = self.closed[recounted.pilot]
@@ -171,5 +212,14 @@ class Accounts:
 
     def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
         for part in parts:
-            self.wasted_by_bag[part.bag] += sign * part.wasted
+            _add(self.wasted_by_bag, part.bag, sign * part.wasted)
             self.wasted_by_site[site] += sign * part.wasted
+
+
+def _add(sums: dict[int, int], bag: int, amount: int) -> None:
+    """Sums of 0 are not kept, so that bags without a balance take no memory."""
+    total = sums.get(bag, 0) + amount
+    if total:
+        sums[bag] = total
+    else:
+        sums.pop(bag, None)

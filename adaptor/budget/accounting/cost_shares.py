@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 import msgspec
 
@@ -45,12 +45,21 @@ def charged(
     )
 
 
-def recounted(parts: Iterable[Part], area: int, uses: Mapping[int, Use]) -> tuple[Part, ...]:
-    """The parts of a charge for so many processor-seconds, with what was wasted by what is known now."""
+def recounted(
+    parts: Iterable[Part], area: int, uses: Mapping[int, Use], kept: Container[int] = ()
+) -> tuple[Part, ...]:
+    """The parts of a charge for so many processor-seconds, with what was wasted by what is known now.
+
+    The parts of the bags `kept` stay as they are.
+    """
     known = tuple(parts)
     amount = sum(part.amount for part in known)
     return tuple(
-        msgspec.structs.replace(part, wasted=_wasted(part.amount, amount, area, uses.get(part.bag, Use())))
+        part
+        if part.bag in kept
+        else msgspec.structs.replace(
+            part, wasted=_wasted(part.amount, amount, area, uses.get(part.bag, Use()))
+        )
         for part in known
     )
 

@@ -82,6 +82,11 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     def amount(self) -> int:
         return sum(part.amount for part in self.parts)
 
+    @property
+    def gpus(self) -> float:
+        """That the pilot holds."""
+        return self.p * self.tariff.gpus
+
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, tag="settled"):
     """A pilot ended, or never came to be: the reservation is gone, the real time is charged."""
@@ -108,4 +113,17 @@ class Recounted(msgspec.Struct, frozen=True, tag="recounted"):
     at: float
 
 
-Entry = Budgeted | Priced | Reserved | Settled | Recounted
+class Past(msgspec.Struct, frozen=True, kw_only=True, tag="past"):
+    """What pilots of forgotten bags have cost a site: all that is left of their entries."""
+
+    site: str
+    used: int
+    """Millionths of a credit."""
+    wasted: int
+    billed: float
+    """The instant whose calendar period bears the charge."""
+    at: float
+    """When the last of their entries was written."""
+
+
+Entry = Budgeted | Priced | Reserved | Settled | Recounted | Past

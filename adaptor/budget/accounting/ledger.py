@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
-from adaptor.budget.accounting.accounts import Accounts
+from adaptor.budget.accounting.accounts import RECENT, Accounts, Closed
 from adaptor.budget.accounting.allowance import Allowance
 from adaptor.budget.accounting.cost_shares import Use, charged, recounted
 from adaptor.budget.accounting.credits import format_credits
@@ -20,6 +20,7 @@ from adaptor.budget.accounting.entries import (
     Reserved,
     Settled,
 )
+from adaptor.budget.accounting.past import settled_pilot
 from adaptor.budget.accounting.splitting import proportions, split
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
@@ -50,6 +51,7 @@ class Ledger(Statements):
         super().__init__(Accounts())
         for entry in entries:
             self._accounts.apply(entry)
+        self._accounts.keep_recent()
 
     def fork(self) -> Ledger:
         """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
@@ -79,20 +81,33 @@ class Ledger(Statements):
         """What is reserved from now on costs this; open pilots keep the prices they were bought at."""
         return self._written(Priced(site, tariff, now))
 
-    def allowance(self, site: str, kind: Allocation, shares: Shares, now: float) -> Allowance:
+    def allowance(
+        self, site: str, kind: Allocation, shares: Shares, now: float, gpus: float = 0.0
+    ) -> Allowance:
         """What a pilot that these bags share may cost at most.
+
+        `gpus`: that it holds for each processor.
 
         Raises:
             BudgetError: the site has no prices.
         """
         rooms = [*self._site_rooms(site, now), *self._bag_rooms(shares, now)]
         amount, name = min(rooms, default=(None, ""))
-        return Allowance(tariff=self.tariff(site), kind=kind, amount=amount, budget=name)
+        return Allowance(tariff=self.tariff(site).with_gpus(gpus), kind=kind, amount=amount, budget=name)
 
     def reserve(
-        self, pilot: int, site: str, request: Request, kind: Allocation, shares: Shares, now: float
+        self,
+        pilot: int,
+        site: str,
+        request: Request,
+        kind: Allocation,
+        shares: Shares,
+        now: float,
+        gpus: float = 0.0,
     ) -> Reserved:
         """Set the full p × tr of a pilot aside, before it is submitted.
+
+        `gpus`: that it holds for each processor.
 
         Raises:
             OverBudgetError: a budget does not hold it; nothing is changed.
@@ -100,7 +115,7 @@ class Ledger(Statements):
         """
         if pilot in self._accounts.open:
             raise BudgetError(f"pilot {pilot} is reserved already")
-        tariff = self.tariff(site)
+        tariff = self.tariff(site).with_gpus(gpus)
         amount = tariff.reservation(kind, request.p, request.tr)
         parts = _parts(amount, shares)
         for room, name in self._site_rooms(site, now):
@@ -145,21 +160,42 @@ class Ledger(Statements):
             )
         )
 
-    def recount(self, pilot: int, uses: Mapping[int, Use], now: float) -> Recounted | None:
+    def recall(self, pilot: int, entries: Iterable[Entry]) -> bool:
+        """Whether a pilot was charged, by its entries: the oldest are not kept in memory."""
+        if pilot not in self._accounts.closed and (known := settled_pilot(entries)) is not None:
+            self._accounts.remember(pilot, Closed(known.site, known.area, known.parts))
+        return pilot in self._accounts.closed
+
+    def recount(
+        self, pilot: int, uses: Mapping[int, Use], now: float, forgotten: Container[int] = ()
+    ) -> Recounted | None:
         """What a settled pilot did for its bags, by what is known of it now; None: nothing else than before.
 
         Only what was wasted changes: who paid how much was settled for good. A bag that had no part in the
-        charge gets none.
+        charge gets none. Nothing changes for `forgotten` bags, of whose attempts nothing is known any more.
 
         Raises:
-            KeyError: the pilot was not settled.
+            KeyError: the pilot was not settled, or not recalled.
         """
         closed = self._accounts.closed[pilot]
-        parts = recounted(closed.parts, closed.area, uses)
+        parts = recounted(closed.parts, closed.area, uses, forgotten)
         return None if parts == closed.parts else self._written(Recounted(pilot, parts, now))
+
+    def forget_budget(self, bag: int) -> None:
+        """Forget the budget of a bag that is forgotten."""
+        self._accounts.budgets.pop((bag, None, None), None)
+
+    def forget_pilot(self, pilot: int, parts: Iterable[Part]) -> None:
+        """Forget a settled pilot all of whose bags are forgotten; what its site was charged stays.
+
+        `parts` as its entries have them (`past.settled_pilot`).
+        """
+        self._accounts.drop(pilot, parts)
 
     def _written(self, entry: _AnyEntry) -> _AnyEntry:
         self._accounts.apply(entry)
+        if len(self._accounts.closed) > 2 * RECENT:
+            self._accounts.keep_recent()
         return entry
 
     def _site_rooms(self, site: str, now: float) -> list[tuple[int, str]]:

@@ -28,6 +28,11 @@ class Statements:
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
 
+    @property
+    def in_use(self) -> bool:
+        """Whether somebody has set a price or a budget; nobody else asks for credits."""
+        return self._accounts.priced or bool(self._accounts.budgets)
+
     def settled(self, pilot: int) -> bool:
         """Whether a pilot was charged."""
         return pilot in self._accounts.closed

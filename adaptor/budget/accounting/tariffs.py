@@ -1,4 +1,4 @@
-"""What a pilot costs: processors × charged time × price."""
+"""What a pilot costs: processors × charged time × price, and its GPUs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,20 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
     """Credits per processor-hour."""
     price_donated: float
     """Credits per processor-hour; never more than `price_explicit`."""
+    price_gpu: float = 0.0
+    """Credits per GPU-hour of formal requests; on donated nodes it is cheaper as processors are."""
+    gpus: float = 0.0
+    """GPUs that a pilot holds for each of its processors: it pays for them with its processors."""
     charging_unit: int = 1
     """Seconds, 1 to 3600: the time step that is billed."""
     grace: int = 0
     """Seconds that the scheduler may let a pilot run beyond its tr (Slurm: OverTimeLimit and KillWait).
     They are reserved too, so that even a pilot that ends late stays inside its reservation."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether it only counts processor-hours, as where nobody has set a price."""
+        return (self.price_explicit, self.price_donated, self.price_gpu, self.charging_unit) == (1, 1, 0, 1)
 
     def __post_init__(self) -> None:
         """Raises BudgetError: a value that cannot be."""
@@ -39,15 +48,24 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
                 f"price_donated {self.price_donated:g} is above price_explicit {self.price_explicit:g}: "
                 "time that can be taken back is not worth more"
             )
+        if not (math.isfinite(self.price_gpu) and self.price_gpu >= 0):
+            raise BudgetError(f"price_gpu must be a number of 0 or more, not {self.price_gpu!r}")
+        if not (math.isfinite(self.gpus) and self.gpus >= 0):
+            raise BudgetError(f"gpus for each processor must be a number of 0 or more, not {self.gpus!r}")
         if not 1 <= self.charging_unit <= HOUR:
             raise BudgetError(f"charging_unit must be from 1 s to 1 h, not {self.charging_unit} s")
         if self.grace < 0:
             raise BudgetError(f"grace must be 0 s or more, not {self.grace} s")
 
+    def with_gpus(self, gpus: float) -> Tariff:
+        """Of pilots that hold so many GPUs for each of their processors."""
+        return msgspec.structs.replace(self, gpus=gpus)
+
     def price(self, kind: Allocation) -> int:
-        """Millionths of a credit per processor-hour."""
+        """Millionths of a credit per processor-hour, with the GPUs that go with a processor."""
         named = self.price_explicit if kind == "explicit" else self.price_donated
-        return millionths(named, f"price_{kind}")
+        with_gpus = named * (1 + self.gpus * self.price_gpu / self.price_explicit)
+        return millionths(with_gpus, f"price_{kind}")
 
     def charged_seconds(self, seconds: float) -> int:
         """The time that is billed: begun units count whole, a time below 0 counts as none.

@@ -1,11 +1,11 @@
 """How often forecasts held: which forecast of a bag is judged, and which bags count. Pure.
 
 A forecast is made anew all the time, and the later it is made, the easier it is. So one forecast of each bag
-is judged, its first: that of the first step of the daemon at which enough tasks have finished for a forecast
-to be shown, and a pilot of the bag is in the system, so that it names both a cost and an end. Nobody can
-choose it: it is made whether anybody looks or not, and written down before its outcome is known. It is the
-hardest that users are shown, and the one that they plan by. Each bag counts once, as its forecasts err
-together.
+is judged, its first: that of the first step of the daemon after the submission, mostly before any task has
+run. Of a bag that pays it is that of the first step at which enough tasks have finished for its cost to be
+shown, and a pilot of the bag is in the system, so that it names both a cost and an end. Nobody can choose it:
+it is made whether anybody looks or not, and written down before its outcome is known. It is the hardest that
+users are shown, and the one that they plan by. Each bag counts once, as its forecasts err together.
 
 A bag does not count
 
@@ -42,7 +42,8 @@ class FirstForecast(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks with a result by then."""
     tasks: int
     """Tasks that had a result by then, or could still get one."""
-    cost: Estimate
+    cost: Estimate | None
+    """None: the bag does not pay."""
     end: Estimate
 
 
@@ -75,10 +76,11 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cost_held(self) -> bool | None:
-        """Whether the cost lies in its interval; None: it is not known yet, or the bag does not count."""
-        if self.not_counted or self.outcome.cost is None or self.outcome.end is None:
+        """Whether the cost lies in its interval; None: it is not known, or the bag does not count."""
+        cost = self.first.cost
+        if cost is None or self.not_counted or self.outcome.cost is None or self.outcome.end is None:
             return None
-        return self.first.cost.holds(self.outcome.cost)
+        return cost.holds(self.outcome.cost)
 
     @property
     def end_held(self) -> bool | None:
@@ -111,15 +113,54 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     """Ended bags with a forecast that are not counted, by reason."""
 
 
-def record_of(forecasts: Iterable[Judged]) -> Record:
-    """The record over all bags that have ended and whose cost is known."""
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record is made from."""
+
+    counted: int = 0
+    costed: int = 0
+    """Those of which the cost was forecast."""
+    cost_held: int = 0
+    end_held: int = 0
+    not_counted: dict[str, int] = {}
+    """By reason."""
+
+    def plus(self, other: Tally) -> Tally:
+        return Tally(
+            counted=self.counted + other.counted,
+            costed=self.costed + other.costed,
+            cost_held=self.cost_held + other.cost_held,
+            end_held=self.end_held + other.end_held,
+            not_counted=dict(Counter(self.not_counted) + Counter(other.not_counted)),
+        )
+
+
+def tally_of(forecasts: Iterable[Judged]) -> Tally:
+    """Over all bags that have ended and whose cost is known."""
     ended = [each for each in forecasts if each.outcome.end is not None]
-    counted = [each for each in ended if each.cost_held is not None]
-    return Record(
-        bags=len(counted),
-        cost=_share(sum(bool(each.cost_held) for each in counted), len(counted)),
-        end=_share(sum(bool(each.end_held) for each in counted), len(counted)),
+    counted = [each for each in ended if _counts(each)]
+    costed = [each for each in counted if each.cost_held is not None]
+    return Tally(
+        counted=len(counted),
+        costed=len(costed),
+        cost_held=sum(bool(each.cost_held) for each in costed),
+        end_held=sum(bool(each.end_held) for each in counted),
         not_counted=dict(Counter(each.not_counted for each in ended if each.not_counted)),
+    )
+
+
+def _counts(judged: Judged) -> bool:
+    """Whether all that was forecast of a bag that has ended is known."""
+    return judged.end_held is not None and (judged.first.cost is None or judged.cost_held is not None)
+
+
+def record_of(forecasts: Iterable[Judged], past: Tally | None = None) -> Record:
+    """The record over all bags that have ended and whose cost is known; `past`: forgotten ones."""
+    tally = tally_of(forecasts).plus(past or Tally())
+    return Record(
+        bags=tally.counted,
+        cost=_share(tally.cost_held, tally.costed),
+        end=_share(tally.end_held, tally.counted),
+        not_counted=tally.not_counted,
     )
 
 

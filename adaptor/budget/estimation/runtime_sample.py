@@ -33,3 +33,8 @@ class RuntimeSample:
     def runtimes(self) -> tuple[float, ...]:
         """Seconds, in the order in which the tasks finished."""
         return tuple(self._runtimes.values())
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The numbers of those tasks, in the same order."""
+        return tuple(self._runtimes)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.milp import require_scipy
+from adaptor.extras import require_extra
 
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
@@ -61,7 +61,7 @@ def frontier(items: Sequence[Item]) -> Frontier:
 
     Raises AdaptorError: numpy is not installed.
     """
-    require_scipy()
+    require_extra("quotes", "scipy")
     import numpy as np
 
     costs = np.array([sum(item.least * item.cost for item in items)])

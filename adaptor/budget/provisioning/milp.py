@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from adaptor.budget.provisioning.milp_columns import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
-from adaptor.errors import AdaptorError
+from adaptor.extras import require_extra
 
 GAP = 1e-4
 """Relative, between the solution and the best that is possible."""
@@ -160,7 +159,7 @@ def minimise(
     """
     if not objective:
         return None
-    require_scipy()
+    require_extra("quotes", "scipy")
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -177,11 +176,3 @@ def minimise(
     return [
         float(round(x)) if integer else max(0.0, float(x)) for x, integer in zip(found.x, whole, strict=True)
     ]
-
-
-def require_scipy() -> None:
-    """Raises AdaptorError: it is not installed; the message says how to get it."""
-    if importlib.util.find_spec("scipy") is None:
-        raise AdaptorError(
-            "choosing between sites needs scipy: python -m pip install 'request-adaptor[budget]'"
-        )

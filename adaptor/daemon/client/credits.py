@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable, Mapping
 
@@ -10,6 +11,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
+from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
@@ -18,6 +20,7 @@ from adaptor.daemon.site import Site
 from adaptor.decisions.forecasts import forecast_of, made_lately
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.decisions.observation import sites_facts
+from adaptor.decisions.outlook.endings import OLD
 from adaptor.decisions.pauses import why_paused as why_paused_at
 from adaptor.errors import UsageError
 from adaptor.journal.credit_views import bag_line, credits_view
@@ -67,23 +70,32 @@ def live_credits(core: Core, told: CreditsView) -> CreditsView:
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
-    """Of a running bag with pilots of its own; None where too little is known yet."""
+    """Of a running bag; None where too little is known yet."""
     known = core.broker.state.bags.get(bag.id)
-    if bag.state != "running" or known is None or bag.id not in core.broker.state.alone:
+    if bag.state != "running" or known is None:
         return None
-    ahead = _forecast(core, bag.id)
-    if ahead is None:
+    paid = _forecast(core, bag.id) if bag.id in core.broker.state.alone else None
+    end = paid.end if paid is not None and paid.end is not None else _told_end(core, bag.id)
+    if paid is None and end is None:
         return None
     return ForecastView(
-        cost=ahead.cost.value,
-        cost_low=ahead.cost.low,
-        cost_high=ahead.cost.high,
-        end=ahead.end.value if ahead.end else None,
-        end_low=ahead.end.low if ahead.end else None,
-        end_high=ahead.end.high if ahead.end else None,
+        cost=paid.cost.value if paid else None,
+        cost_low=paid.cost.low if paid else None,
+        cost_high=paid.cost.high if paid else None,
+        end=end.value if end else None,
+        end_low=end.low if end else None,
+        end_high=end.high if end and math.isfinite(end.high) else None,
         deadline=known.spec.deadline,
-        in_file_order=known.spec.order == "file",
+        in_file_order=paid is not None and known.spec.order == "file",
     )
+
+
+def _told_end(core: Core, bag: int) -> Estimate | None:
+    """As last forecast in a step; never before now."""
+    told, now = core.told_ends.get(bag), core.now()
+    if told is None or told.end is None or not 0 <= now - told.at < OLD:
+        return None
+    return Estimate(max(now, told.end.low), max(now, told.end.value), max(now, told.end.high))
 
 
 def _forecast(core: Core, bag: int) -> Forecast | None:
@@ -104,7 +116,9 @@ def check_deadline(deadline: float | None, now: float) -> None:
 
 
 def why_paused(core: Core, bag: BagView) -> str:
-    """Why nothing is bought for a bag at any site; empty: something is, or it has no need."""
+    """Why nothing is started or bought for a bag; empty: something is, or it has no need."""
+    if bag.paused:
+        return bag.paused
     if bag.state != "running" or not bag.waiting:
         return ""
     if any(pilot.bag == bag.id for site in core.sites.values() for pilot in site.pilots.values()):

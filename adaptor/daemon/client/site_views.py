@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.daemon.site import Site
-from adaptor.daemon.slots_view import slots_view, unread
+from adaptor.daemon.slots_view import gpu_counts, in_service, slots_views, unread
 from adaptor.errors import UsageError
 from adaptor.journal.database import guarded
 from adaptor.journal.donation_views import NOTHING_DONATED, donation_of_site
 from adaptor.model import PilotState
-from adaptor.views import DonationView, SiteView, SlotsView
+from adaptor.resources import TaskSize
+from adaptor.views import DonationView, PartitionView, SiteView, SlotsView
 
 
 def site_view(site: Site) -> SiteView:
@@ -28,13 +29,34 @@ def site_view(site: Site) -> SiteView:
         max_tr=float(memory.limits.max_tr) if memory.limits_known else None,
         queued=len(memory.requests) - len(running),
         running=len(running),
-        processors=memory.seen.processors if memory.seen else None,
+        processors=in_service(memory.seen) if memory.seen else None,
+        gpus=gpu_counts(memory.seen) if memory.seen else [],
         observed=_observed(site),
         problem=memory.problem,
         since=memory.problem_since,
         held=sum(pilot.request.p for pilot in running),
         late=memory.waits.worst(site.core.now()),
+        partitions=[_partition(site, name) for name in site.config.partitions],
         donation=_donation(site),
+    )
+
+
+def _partition(site: Site, name: str) -> PartitionView:
+    memory = site.memory
+    limits = memory.limits.partitions.get(name) if memory.limits_known else None
+    own = [pilot for pilot in memory.requests if pilot.partition == name]
+    running = [pilot for pilot in own if pilot.state is PilotState.RUNNING]
+    queue = memory.seen.partitions.get(name) if memory.seen else None
+    return PartitionView(
+        name=name,
+        max_pending_requests=limits.max_pending_requests if limits else None,
+        max_proc=limits.max_proc if limits else None,
+        max_tr=float(limits.max_tr) if limits else None,
+        queued=len(own) - len(running),
+        running=len(running),
+        held=sum(pilot.request.p for pilot in running),
+        processors=queue.processors if queue else None,
+        closed=memory.seen.closed.get(name, "") if memory.seen else "",
     )
 
 
@@ -58,8 +80,10 @@ def _donation(site: Site) -> DonationView | None:
     return msgspec.structs.replace(told, idle=donation.idle, reason=donation.reason)
 
 
-async def read_slots(sites: Mapping[str, Site], names: Sequence[str]) -> list[SlotsView]:
-    """The free slots of these sites (empty: of all), read now, all at the same time.
+async def read_slots(
+    sites: Mapping[str, Site], names: Sequence[str], task: TaskSize | None = None
+) -> list[SlotsView]:
+    """The free slots of these sites (empty: of all) for such tasks, read now, all at the same time.
 
     Raises:
         UsageError: there is no such site.
@@ -67,12 +91,13 @@ async def read_slots(sites: Mapping[str, Site], names: Sequence[str]) -> list[Sl
     for name in names:
         if name not in sites:
             raise UsageError(f"there is no site {name!r}; the configuration has: {', '.join(sites)}")
-    return list(await asyncio.gather(*(_read(sites[name]) for name in names or sites)))
+    found = await asyncio.gather(*(_read(sites[name], task) for name in names or sites))
+    return [each for of_site in found for each in of_site]
 
 
-async def _read(site: Site) -> SlotsView:
+async def _read(site: Site, task: TaskSize | None) -> list[SlotsView]:
     queue = await site.ask(site.backend.queue_state, patient=False)
     if queue is None:
-        return unread(site.name, site.memory.problem)
+        return [unread(site.name, site.memory.problem)]
     site.memory.seen = queue
-    return slots_view(site.name, queue, site.memory.rules)
+    return slots_views(site.name, queue, site.memory.rules, task)

@@ -35,6 +35,7 @@ def _tariff(config: SiteConfig) -> Tariff:
     return Tariff(
         price_explicit=price.explicit,
         price_donated=price.explicit if price.donated is None else price.donated,
+        price_gpu=price.gpu or 0.0,
         charging_unit=int(config.charging_unit),
         grace=math.ceil(_overrun(config)),
     )

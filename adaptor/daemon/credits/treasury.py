@@ -11,7 +11,13 @@ from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.daemon.clock import Clock
 from adaptor.daemon.credits.pricing import DEFAULT, Costs
 from adaptor.journal.change_rows import note_user_change
-from adaptor.journal.credit_entries import read_entries, write_entry
+from adaptor.journal.credit_entries import (
+    entries_of_pilot,
+    forgotten_payers,
+    read_entries,
+    write_entry,
+)
+from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request
@@ -47,13 +53,16 @@ class Treasury:
         kind: Allocation,
         shares: Shares,
         now: float,
+        gpus: float = 0.0,
     ) -> None:
         """Set the most that a pilot can cost aside, in the transaction that writes its intent.
+
+        `gpus`: that it holds for each processor.
 
         Raises:
             OverBudgetError: a budget does not hold it.
         """
-        write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now))
+        write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now, gpus))
 
     def settle_all(self) -> None:
         """As `settle`, for whatever has ended unnoticed. Raises JournalError."""
@@ -96,17 +105,25 @@ class Treasury:
         told = {
             end.pilot for end in changes.attempts if isinstance(end, AttemptEnd) and end.pilot is not None
         }
-        settled = sorted(pilot for pilot in told if self.ledger.settled(pilot))
+        settled = sorted(pilot for pilot in told if self._was_settled(pilot))
         if not settled:
             return None
 
         def recount(db: sqlite3.Connection) -> None:
             for pilot in settled:
-                entry = self.ledger.recount(pilot, uses_of(db, pilot), self._clock())
+                gone = forgotten_payers(db, pilot)
+                entry = self.ledger.recount(pilot, uses_of(db, pilot), self._clock(), gone)
                 if entry is not None:
                     write_entry(db, entry)
 
         return recount
+
+    def _was_settled(self, pilot: int) -> bool:
+        """Whether a pilot was charged; if so, the ledger knows it from now on."""
+        if self.ledger.settled(pilot) or pilot in self.ledger.open_pilots:
+            return self.ledger.settled(pilot)
+        with guarded(self._journal.path):
+            return self.ledger.recall(pilot, entries_of_pilot(self._journal.connection, pilot))
 
     def give(self, db: sqlite3.Connection, bag: int, amount: int) -> None:
         """Set the budget of a bag, in millionths of a credit, in a transaction of the journal.

@@ -154,7 +154,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
         lasting=[_lasting(snapshot, *each) for each in there],
         terms=host_terms(snapshot.ledger, site),
         preset=snapshot.presets[bag.spec.prefer or "cheap"],
-        hint=bag.spec.runtimes.get(site.name),
+        hint=bag.spec.expected_at(site.name),
         assumed=min(terms.initial_tr, terms.longest),
         needed=needed,
         deadline=bag.spec.deadline,
@@ -182,7 +182,7 @@ def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> t
     ahead, memory = forecast_of(memory, bag, snapshot.sites, snapshot.ledger, now)
     if ahead is None or ahead.least <= in_credits(balance.budget.amount):
         return "", memory
-    slots = sum(most_slots(site, bag.spec.cpus) for site in sites_of(bag, snapshot.sites))
+    slots = sum(most_slots(site, bag.spec.task) for site in sites_of(bag, snapshot.sites))
     soonest = now + snapshot.here.rules.pad + ahead.work.low / max(1, slots)
     if soonest <= bag.spec.deadline:
         return "", memory

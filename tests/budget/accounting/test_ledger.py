@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -241,3 +242,15 @@ def test_what_cannot_be_asked():
 def test_budgets_that_cannot_be(wrong):
     with pytest.raises(BudgetError):
         Budget(**wrong)
+
+
+def test_a_pilot_pays_for_its_gpus_whatever_the_price_is_when_it_ends():
+    books = ledger(bag(100), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0))
+    reserved = books.reserve(1, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2)
+    assert (reserved.amount, reserved.gpus) == ((4 + 2 * 10) * MILLION, 2)
+    books.set_price("hpc", WHOLE, NOON)
+    assert books.settle(1, NOON, NOON + 60, {}, NOON + 60).amount == 24 * MILLION
+    with pytest.raises(OverBudgetError):
+        ledger(bag(23), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0)).reserve(
+            2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2
+        )

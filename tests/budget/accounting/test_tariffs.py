@@ -123,3 +123,35 @@ def test_credits_come_in_millionths():
     assert in_credits(100_000) == 0.1
     with pytest.raises(BudgetError, match="the budget must be a number above 0"):
         millionths(True, "the budget")
+
+
+def test_gpus_are_paid_with_the_processors_that_go_with_them():
+    with_gpus = tariff(price_gpu=20.0).with_gpus(1 / 4)
+    assert with_gpus.charge("explicit", 8, 3600) == (8 + 2 * 20) * MILLION
+    assert with_gpus.charge("donated", 8, 3600) == (8 + 2 * 20) * MILLION // 4
+    assert tariff(price_gpu=20.0).charge("explicit", 8, 3600) == 8 * MILLION
+    assert tariff().with_gpus(1.0).charge("explicit", 8, 3600) == 8 * MILLION
+
+
+@given(
+    tariffs,
+    st.floats(0, 1000),
+    st.integers(0, 8),
+    st.integers(1, 64),
+    st.integers(1, 20),
+    st.integers(0, 10**6),
+)
+def test_a_pilot_costs_what_its_processors_and_its_gpus_cost(
+    given_tariff, price, gpus, processors, units, seconds
+):
+    with_price = msgspec.structs.replace(given_tariff, price_gpu=price)
+    together = with_price.with_gpus(gpus / processors).charge("explicit", units * processors, seconds)
+    hours = with_price.charged_seconds(seconds) / 3600
+    expected = units * (processors * given_tariff.price_explicit + gpus * price) * hours * MILLION
+    assert together == pytest.approx(expected, abs=1 + units * processors * hours)
+
+
+@pytest.mark.parametrize("values", [{"price_gpu": -1.0}, {"price_gpu": float("nan")}, {"gpus": -0.5}])
+def test_prices_of_gpus_that_cannot_be(values):
+    with pytest.raises(BudgetError, match="must be a number of 0 or more"):
+        tariff(**values)

@@ -92,6 +92,8 @@ class Scene:
         """What lies in a connection, in order."""
         words = []
         for path in sorted(for_worker(self.folder, connection.name).iterdir()):
+            if path.name.startswith("."):  # it is being written
+                continue
             assert parse_daemon_file(path.name)
             words += SEAL.open(f"out/{connection.name}/{path.name}", path.read_bytes()).messages
         return words

@@ -1,0 +1,63 @@
+"""What is left of the entries of a pilot whose bags are forgotten: its cost at its site. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.budget.accounting.entries import Entry, Part, Past, Recounted, Reserved, Settled
+
+BILLING_STEP = 900
+"""Seconds. Bills of a site in one quarter of an hour are one sum: every time zone that the IANA data base has
+since 1973 differs from UTC by whole quarters, so such a step lies in one period of any calendar."""
+
+
+class SettledPilot(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that was charged, by all of its entries."""
+
+    site: str
+    area: int
+    """Processor-seconds that were charged."""
+    parts: tuple[Part, ...]
+    """As they were recounted last."""
+    billed: float
+    at: float
+    """When its last entry was written."""
+
+    @property
+    def past(self) -> Past:
+        """What is kept of it when its bags are forgotten."""
+        return Past(
+            site=self.site,
+            used=sum(part.amount for part in self.parts),
+            wasted=sum(part.wasted for part in self.parts),
+            billed=billing_step(self.billed),
+            at=self.at,
+        )
+
+
+def settled_pilot(entries: Iterable[Entry]) -> SettledPilot | None:
+    """The pilot by its entries in their order; None: it has none, or was not charged yet."""
+    reserved: Reserved | None = None
+    found: SettledPilot | None = None
+    for entry in entries:
+        if isinstance(entry, Reserved):
+            reserved = entry
+        elif isinstance(entry, Settled) and reserved is not None:
+            area = reserved.p * reserved.tariff.charged_seconds(entry.seconds)
+            found = SettledPilot(
+                site=reserved.site,
+                area=area,
+                parts=entry.parts,
+                billed=entry.billed,
+                at=entry.at,
+            )
+        elif isinstance(entry, Recounted) and found is not None:
+            found = msgspec.structs.replace(found, parts=entry.parts, at=max(found.at, entry.at))
+    return found
+
+
+def billing_step(billed: float) -> float:
+    """The beginning of the step in which something was billed, epoch seconds."""
+    return billed // BILLING_STEP * BILLING_STEP

@@ -1,0 +1,270 @@
+"""Possible runtimes of a bag's tasks, from the first second on: a guess, what runs, what has finished. Pure.
+
+Each case is a distribution of runtimes that agrees with what is known. Finished runtimes count as they are,
+with random weights (Bayesian bootstrap, Rubin 1981). A running task takes longer than it has run: like a
+longer finished one, or as the tail says. The tail is log-normal, drawn from all that what has finished, what
+runs and the guess leave likely; it stands for one further task beside those that have finished (a Dirichlet
+process), so that it counts for all before the first result and for little in the end.
+
+Some tasks may be of another kind that takes far longer: that none has finished says little where all tasks
+have started at the same time. Where tasks are taken in the order of the file, runtimes may grow or shrink
+along it (`runtime_trend`). How likely either is follows from what has finished and what runs.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from adaptor.budget.estimation.log_normal_tail import beyond, log_survival, survival
+from adaptor.budget.estimation.runtime_trend import LEAST, trends
+from adaptor.budget.estimation.trend_runtimes import TrendRuntimes
+
+_ATOMS = 100
+"""Runtimes of a case, at most."""
+_LOOKED_AT = 24
+"""Finished and running tasks that the tail is drawn from, of each at most."""
+_SPREADS = {0.05: 0.5, 0.1: 1.0, 0.2: 1.5, 0.35: 2.0, 0.5: 2.0, 0.7: 1.5, 0.85: 1.2, 1.0: 1.0, 1.4: 0.5}
+"""Possible deviations of the logarithms of runtimes, with how likely each is at first."""
+_STEPS = 14
+"""Means of logarithms that are considered where the guess lies, and as many where what is known lies."""
+_OTHERS = 0.15
+"""How likely it is at first that some tasks are of another kind, which takes longer."""
+_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""How many of all tasks these may be."""
+_SEEN, _MOST_TIMES = 1.5, 30.0
+"""By which factor they take longer than others, at least and at most."""
+_FURTHER = 6
+"""Runtimes of a case that are drawn from the tail."""
+
+
+class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the runtimes of a bag's tasks, in seconds."""
+
+    finished: Sequence[float] = ()
+    """Runtimes of finished tasks; of many a sample, of one in `every`."""
+    places: Sequence[int] = ()
+    """The places in the file of those tasks; empty where the order is random."""
+    every: int = 1
+    running: Sequence[float] = ()
+    """For how long the running tasks have run."""
+    guess: float
+    """What a task takes before anything is known."""
+    surety: float
+    """Deviation of the logarithm of the guess."""
+    tasks: int
+    """Of the bag, for the trend along the file."""
+
+
+class Atom(msgspec.Struct, frozen=True):
+    """A runtime of a case, in seconds."""
+
+    value: float
+    weight: float
+    beyond: float = 0.0
+    """If above 0: it stands for tasks of which only this is known, that they take longer."""
+
+
+class Runtimes(Protocol):
+    """What the runtimes of the tasks that have not finished may be, in one case. Seconds."""
+
+    @property
+    def mean(self) -> float:
+        """Of a task."""
+
+    def one(self, progress: float) -> float:
+        """Of a waiting task; `progress`: the share of the waiting ones that start before it."""
+
+    def several(self, count: float, progress: float) -> float:
+        """Of so many waiting tasks together, one after the other."""
+
+    def rest(self, ran: float) -> float:
+        """That a task still takes that has run for so long."""
+
+
+class MixedRuntimes:
+    """All tasks are taken from one distribution, wherever they are in the file."""
+
+    def __init__(self, atoms: Sequence[Atom], tail: tuple[float, float], draw: random.Random) -> None:
+        """`tail`: mean and deviation of the logarithm beyond what is known."""
+        self._atoms = sorted(atoms, key=lambda each: each.value)
+        self.values = [each.value for each in self._atoms]
+        self._sums = list(itertools.accumulate(each.weight for each in self._atoms))
+        self._tail, self._draw = tail, draw
+        total = self._sums[-1]
+        first = sum(each.value * each.weight for each in self._atoms) / total
+        square = sum(each.value * each.value * each.weight for each in self._atoms) / total
+        self.mean = first
+        """Of a task, seconds."""
+        self.deviation = math.sqrt(max(0.0, square - first * first))
+        self._stock: list[Atom] = []
+        """Drawn and not used yet."""
+
+    def one(self, progress: float) -> float:  # noqa: ARG002
+        """As `Runtimes.one`."""
+        if not self._stock:
+            self._stock = self._draw.choices(self._atoms, cum_weights=self._sums, k=64)
+        atom = self._stock.pop()
+        return self._beyond(atom.beyond) if atom.beyond else atom.value
+
+    def _beyond(self, ran: float) -> float:
+        return beyond(ran, *self._tail, self._draw)
+
+    def several(self, count: float, progress: float) -> float:
+        """As `Runtimes.several`."""
+        if count <= 3:
+            return math.fsum(self.one(progress) for _ in range(round(count)))
+        total = count * self.mean + math.sqrt(count) * self.deviation * self._draw.gauss(0.0, 1.0)
+        return max(total, count * self.values[0])
+
+    def rest(self, ran: float) -> float:
+        """As `Runtimes.rest`."""
+        first = bisect.bisect_right(self.values, ran)
+        below = self._sums[first - 1] if first else 0.0
+        left = self._sums[-1] - below
+        if first == len(self.values) or left <= 0:
+            beyond = self._draw.paretovariate(2.0)  # the older a task, the longer it goes on
+            return max(LEAST, ran * (beyond - 1.0))
+        place = bisect.bisect_left(self._sums, below + self._draw.random() * left)
+        atom = self._atoms[min(place, len(self._atoms) - 1)]
+        value = self._beyond(max(ran, atom.beyond)) if atom.beyond else atom.value
+        return max(LEAST, value - ran)
+
+
+class _OtherKind(msgspec.Struct, frozen=True):
+    share: float
+    """Of all tasks."""
+    takes: float
+    """Seconds."""
+
+    def chance(self, survival: float) -> float:
+        """That a running task is one of them, of the others of which this share would have run so long."""
+        return self.share / (self.share + (1 - self.share) * survival)
+
+
+class RuntimeCases:
+    """The cases that agree with what is known; equally likely."""
+
+    def __init__(self, known: RuntimeKnowledge, draw: random.Random) -> None:
+        self._known, self._draw = known, draw
+        self._finished = sorted(max(LEAST, each) for each in known.finished)
+        self._running = sorted(max(LEAST, each) for each in known.running)
+        self._tails = _likely_tails(known, self._finished, self._running)
+        self._chances = [chance for _, _, chance in self._tails]
+        self._others: dict[tuple[float, float], list[float]] = {}
+        self._trends = trends(known.places, known.finished, known.tasks)
+
+    def next(self) -> Runtimes:
+        draw = self._draw
+        if (trend := self._trends.drawn(draw)) is not None:
+            known = self._known
+            ended = min(1.0, len(known.finished) * known.every / max(1, known.tasks))
+            started = min(1.0, ended + len(known.running) / max(1, known.tasks))
+            return TrendRuntimes(trend, ended, started, draw)
+        middle, spread, _ = draw.choices(self._tails, self._chances)[0]
+        atoms = self._bootstrapped()
+        for _ in range(_FURTHER if atoms else _ATOMS):
+            atoms.append(Atom(max(LEAST, draw.lognormvariate(middle, spread)), 1.0 / _FURTHER))
+        other = self._other_kind(middle, spread)
+        for ran, weight in _thinned(self._running, _ATOMS // 2):
+            mass = draw.gammavariate(weight / self._known.every, 1.0)
+            if other is not None and draw.random() < other.chance(survival(ran, middle, spread)):
+                atoms.append(Atom(max(ran, other.takes * draw.lognormvariate(0.0, 0.15)), mass))
+            else:
+                atoms.append(self._longer(ran, mass, middle, spread))
+        return MixedRuntimes(atoms, (middle, spread), draw)
+
+    def _other_kind(self, middle: float, spread: float) -> _OtherKind | None:
+        """Tasks of another kind among those that run, of which none has finished; None: there are none.
+
+        Of those that have been seen to run longer than the others only the age is known: in half of the cases
+        they go on as long again. Of those that are not seen yet nothing is known.
+        """
+        if not self._finished or not self._running:
+            return None
+        draw, key = self._draw, (middle, spread)
+        if key not in self._others:
+            self._others[key] = self._chances_of_others(middle, spread)
+        (share,) = draw.choices((0.0, *_SHARES), self._others[key])
+        if not share:
+            return None
+        usual = math.exp(middle + spread)
+        oldest = self._running[-1]
+        if oldest > _SEEN * usual:
+            return _OtherKind(share, oldest * min(_MOST_TIMES, draw.paretovariate(1.0)))
+        return _OtherKind(share, usual * _SEEN * (_MOST_TIMES / _SEEN) ** draw.random())
+
+    def _chances_of_others(self, middle: float, spread: float) -> list[float]:
+        """That there are no such tasks, and that they are so many of all (`_SHARES`).
+
+        That none has finished speaks against them; each running task that is older than usual, for them.
+        """
+        running = [
+            (survival(ran, middle, spread), weight / self._known.every)
+            for ran, weight in _thinned(self._running, _LOOKED_AT)
+        ]
+        scores = [math.log(1 - _OTHERS)]
+        for share in _SHARES:
+            score = math.log(_OTHERS / len(_SHARES)) + len(self._finished) * math.log(1 - share)
+            scores.append(score + sum(each * math.log(1 - share + share / left) for left, each in running))
+        best = max(scores)
+        return [math.exp(max(-60.0, score - best)) for score in scores]
+
+    def _bootstrapped(self) -> list[Atom]:
+        draw = self._draw.gammavariate
+        return [Atom(value, draw(each, 1.0) + 1e-9) for value, each in _thinned(self._finished, _ATOMS)]
+
+    def _longer(self, ran: float, mass: float, middle: float, spread: float) -> Atom:
+        """A task that takes longer than `ran`: as one of those that have finished, or as the tail says."""
+        longer = self._finished[bisect.bisect_right(self._finished, ran) :]
+        if longer and self._draw.random() * (len(longer) + 1) > 1:
+            return Atom(self._draw.choice(longer), mass)
+        return Atom(beyond(ran, middle, spread, self._draw), mass, ran)
+
+
+def _thinned(values: Sequence[float], most: int) -> list[tuple[float, float]]:
+    """Evenly among ordered values, with how many each stands for; the longest is always there."""
+    count = len(values)
+    if count <= most:
+        return [(each, 1.0) for each in values]
+    each = count / most
+    return [(values[min(count - 1, int((place + 1) * each) - 1)], each) for place in range(most)]
+
+
+def _likely_tails(
+    known: RuntimeKnowledge, finished: Sequence[float], running: Sequence[float]
+) -> list[tuple[float, float, float]]:
+    """Means and deviations of logarithms, with their chances by all that is known."""
+    done = [(math.log(value), weight) for value, weight in _thinned(finished, _LOOKED_AT)]
+    begun = [(math.log(value), weight) for value, weight in _thinned(running, _LOOKED_AT)]
+    guess = math.log(max(LEAST, known.guess))
+    low, high = guess - 2.5 * known.surety, guess + 2.5 * known.surety
+    if done:
+        low, high = min(low, done[0][0]), max(high, done[-1][0])
+    if begun:
+        high = max(high, begun[-1][0] + 2.0)
+    count = len(finished)
+    middles = [low + (high - low) * (step + 0.5) / _STEPS for step in range(_STEPS)]
+    if done or begun:
+        least = min(each[0] for each in (*done, *begun)) - 0.5
+        most = max(each[0] for each in (*done, *begun)) + 1.5
+        middles += [least + (most - least) * (step + 0.5) / _STEPS for step in range(_STEPS)]
+    scored = []
+    for middle in middles:
+        # The guess fades as results come: it is of no use to weigh it against many.
+        for spread, chance in _SPREADS.items():
+            off = (middle + spread * spread / 2 - guess) / known.surety
+            score = math.log(chance) - 0.5 * off * off / (1 + count / 4)
+            for value, weight in done:
+                score -= weight * (0.5 * ((value - middle) / spread) ** 2 + math.log(spread))
+            for value, weight in begun:
+                score += weight / known.every * log_survival((value - middle) / spread)
+            scored.append((middle, spread, score))
+    best = max(score for _, _, score in scored)
+    return [(middle, spread, math.exp(max(-60.0, score - best))) for middle, spread, score in scored]

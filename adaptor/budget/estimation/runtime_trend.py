@@ -1,0 +1,153 @@
+"""Whether runtimes grow or shrink along the file, and how that may go on. Pure.
+
+Files are often sorted by something that runtimes go with: sizes, steps, numbers of atoms. The logarithm of
+the runtime is fitted along the file, either by the place itself or by the place on the scale on which a
+sorted log-normal sample is a straight line, which is steep at both ends.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import msgspec
+
+LEAST = 1e-3
+"""Seconds: no task is shorter."""
+_FEWEST = 8
+"""Finished tasks from which a trend can be told."""
+_PRIOR = 0.1
+"""How many files are taken to be sorted by something that runtimes go with, before any task has finished."""
+_UNSURE = 0.3
+"""Deviation of the logarithm of how much steeper or flatter a trend goes on."""
+_IN_ORDER = 0.97
+"""Share of the tasks up to a place of the file that have finished, so that these are taken to be in order."""
+_NORMAL = NormalDist()
+
+
+class Trend(msgspec.Struct, frozen=True, kw_only=True):
+    """How runtimes go along the file, in one case."""
+
+    slope: float
+    """Of the logarithm of the runtime, by the scale."""
+    intercept: float
+    steep: bool
+    """Whether the scale is the steep one."""
+    residuals: tuple[float, ...]
+    """Runtimes of finished tasks as factors of the level at their places."""
+    spread: float
+    """The deviation of the logarithms of these."""
+
+    def level(self, place: float) -> float:
+        """Seconds; `place`: as a share of the file."""
+        return math.exp(min(100.0, max(-100.0, self.intercept + self.slope * _scaled(place, self.steep))))
+
+
+class _Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """One line through what has finished."""
+
+    steep: bool
+    slope: float
+    error: float
+    level: float
+    """The logarithm of the runtime at the last place that was reached, as the last quarter says."""
+    reached: float
+    left: float
+    """The mean of the squared residuals."""
+    residuals: tuple[float, ...]
+    """Logarithms, of the later half: the older ones may have another slope."""
+
+
+class Trends(msgspec.Struct, frozen=True):
+    """What may be."""
+
+    chance: float = 0.0
+    """That there is a trend."""
+    fits: tuple[_Fit, ...] = ()
+    chances: tuple[float, ...] = ()
+
+    def drawn(self, draw: random.Random) -> Trend | None:
+        """None: there is none."""
+        if not self.fits or draw.random() >= self.chance:
+            return None
+        fit = draw.choices(self.fits, self.chances)[0]
+        slope = draw.gauss(fit.slope, fit.error) * math.exp(_UNSURE * draw.gauss(0.0, 1.0))
+        return Trend(
+            slope=slope,
+            intercept=fit.level - slope * _scaled(fit.reached, fit.steep),
+            steep=fit.steep,
+            residuals=tuple(math.exp(each) for each in fit.residuals),
+            spread=max(0.03, math.sqrt(sum(each * each for each in fit.residuals) / len(fit.residuals))),
+        )
+
+
+def trends(places: Sequence[int], runtimes: Sequence[float], tasks: int) -> Trends:
+    """By linear regression; the chance that there is a trend by the Bayesian information criterion."""
+    if len(places) < _FEWEST or len(places) != len(runtimes) or tasks < 2:
+        return Trends()
+    points = sorted(zip(places, (math.log(max(LEAST, each)) for each in runtimes), strict=True))
+    fits = _fits(points, tasks)
+    if fits and fits[0].slope < 0:
+        # Of any bag the short tasks end first: those that have overtaken others say nothing.
+        fits = _fits(_in_order(points), tasks)
+    if not fits:
+        return Trends()
+    count = len(points)
+    best = min(fit.left for fit in fits)
+    weight = min(10.0, count / 2)
+    chances = tuple(0.2 + (best / fit.left) ** weight for fit in fits)
+    return Trends(sum(_chance(fit, count) for fit in fits) / len(fits), tuple(fits), chances)
+
+
+def _chance(fit: _Fit, count: int) -> float:
+    t = min(50.0, abs(fit.slope) / fit.error)
+    odds = _PRIOR / (1 - _PRIOR) * math.exp(min(50.0, 0.5 * t * t - 0.5 * math.log(count)))
+    # A trend of a tenth along the whole file is none that anybody would notice.
+    if abs(fit.slope) * (_scaled(0.9, fit.steep) - _scaled(0.1, fit.steep)) < 0.1:
+        odds = min(odds, 0.1)
+    return odds / (1 + odds)
+
+
+def _in_order(points: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
+    """The beginning of the file, of which nearly all have finished."""
+    last = 0
+    step = max(1, min(after[0] - before[0] for before, after in itertools.pairwise(points)))
+    for rank, (place, _) in enumerate(points, 1):
+        if rank * step >= _IN_ORDER * (place + 1):
+            last = rank
+    return points[:last]
+
+
+def _fits(points: Sequence[tuple[int, float]], tasks: int) -> list[_Fit]:
+    found = [_fit(points, tasks, steep) for steep in (False, True)] if len(points) >= _FEWEST else []
+    return [each for each in found if each is not None]
+
+
+def _fit(points: Sequence[tuple[int, float]], tasks: int, steep: bool) -> _Fit | None:
+    count = len(points)
+    at = [_scaled((place + 0.5) / tasks, steep) for place, _ in points]
+    centre, mean = sum(at) / count, sum(y for _, y in points) / count
+    wide = sum((each - centre) ** 2 for each in at)
+    if not wide:
+        return None
+    slope = sum((x - centre) * (y - mean) for x, (_, y) in zip(at, points, strict=True)) / wide
+    off = [y - mean - slope * (x - centre) for x, (_, y) in zip(at, points, strict=True)]
+    left = max(1e-6, sum(each * each for each in off) / max(1, count - 2))
+    late = off[-max(2, count // 4) :]
+    shift = sum(late) / len(late)
+    return _Fit(
+        steep=steep,
+        slope=slope,
+        error=math.sqrt(left / wide),
+        level=mean + slope * (at[-1] - centre) + shift,
+        reached=(points[-1][0] + 0.5) / tasks,
+        left=left,
+        residuals=tuple(each - shift for each in off[count // 2 :]),
+    )
+
+
+def _scaled(place: float, steep: bool) -> float:
+    return _NORMAL.inv_cdf(min(1 - 1e-6, max(1e-6, place))) if steep else place

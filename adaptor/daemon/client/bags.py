@@ -1,0 +1,328 @@
+"""New bags, more tasks for open ones, and what changes in bags afterwards."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.credits import budget_writer, check_deadline
+from adaptor.daemon.client.new_tasks import prepared
+from adaptor.daemon.client.own_needs import (
+    check_own_times,
+    name_of,
+    needs_of,
+    out_of_bounds,
+    own_sizes,
+    reasons_of,
+    words_of,
+)
+from adaptor.daemon.core import Core
+from adaptor.daemon.site import Site
+from adaptor.daemon.upkeep.notifying import Notifier
+from adaptor.decisions.new_bags import check_can_run, check_times, impossible_tasks
+from adaptor.errors import UsageError
+from adaptor.journal.continuing import left_to_run
+from adaptor.journal.database import guarded
+from adaptor.journal.event_views import events
+from adaptor.journal.recovery import load_bag
+from adaptor.model import QueueState, TaskState
+from adaptor.protocol import control
+from adaptor.resources import OwnNeeds
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.blocking import END_WORDS
+from adaptor.units import counted
+
+_ONE_NODE = "each donated node has a pilot of its own: a bag with allocation transparent has --nodes 1"
+
+
+class WithBags(Protocol):
+    """The running daemon as far as bags need it."""
+
+    @property
+    def core(self) -> Core: ...
+    @property
+    def sites(self) -> Mapping[str, Site]: ...
+    @property
+    def notifier(self) -> Notifier: ...
+    def wake_sites(self) -> None: ...
+
+
+async def submit(running: WithBags, question: control.Submit) -> control.Submitted:
+    """A new bag, without what earlier ones have done if it is to continue them.
+
+    Raises:
+        UsageError: it could never run.
+        JournalError: it is not written down.
+    """
+    given, taken_over = question.bag, list[control.TakenOver]()
+    if question.resume and given.tasks:
+        left, taken_over = left_to_run(running.core.journal.connection, given.spec, given.tasks)
+        if not left:
+            return control.Submitted(0, taken_over)
+        given = msgspec.structs.replace(given, tasks=left)
+        question = msgspec.structs.replace(question, bag=given)
+    answer = await _new_bag(running, question)
+    return msgspec.structs.replace(answer, taken_over=taken_over)
+
+
+async def _new_bag(running: WithBags, question: control.Submit) -> control.Submitted:
+    """It is opened, gets its tasks, and is closed again unless it is to stay open."""
+    given, core = question.bag, running.core
+    new = await prepared(given.tasks)  # what is looked at below does not change before it is written
+    if question.key and (known := core.journal.bag_of(question.key)) is not None:
+        return control.Submitted(known)
+    spec = given.spec.with_order(budget=given.budget is not None)
+    if not given.tasks and not question.open:
+        raise UsageError("a bag needs at least one task")
+    refused = check(running, given)
+    running.notifier.check(spec.notify)
+    now = core.now()
+    check_deadline(spec.deadline, now)
+    with_budget = budget_writer(core, running.sites, spec, given.budget)
+    awaits = _awaited_bags(core, spec)
+    id = core.journal.add_bag(
+        spec,
+        new.rows,
+        now,
+        with_budget,
+        open=question.open,
+        key=question.key,
+        gated=bool(awaits),
+    )
+    if with_budget is not None:
+        core.broker.keep_apart(id)
+    bag = Bag(id, core.journal.bag_spec(id), len(given.tasks), needs_of(given.tasks))
+    bag.open, bag.awaits = question.open, awaits
+    bag.block(new.dependencies, range(bag.total) if awaits else new.rows.links)
+    bag.fill()
+    core.broker.refuse(bag, refused)
+    core.broker.add_bag(bag, now, watched=True)
+    await core.commit()
+    running.wake_sites()
+    return control.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))
+
+
+async def append(running: WithBags, question: control.Append) -> control.Appended:
+    """More tasks of an open bag; those that were appended before are not appended again.
+
+    Raises:
+        UsageError: there is no such bag, it is closed, the key stands for other tasks, or the needs of a task
+            contradict each other.
+        JournalError: they are not written down.
+    """
+    core, tasks = running.core, question.tasks
+    known = core.broker.state.bags.get(question.bag)
+    gated = known is not None and known.gated
+    refused = {} if known is None else _impossible(running, known.spec, tasks)
+    done = core.journal.append(question.bag, question.key, tasks, gated=gated)
+    if done.repeated or not done.tasks:
+        return control.Appended(done.first, done.tasks)
+    bag = core.broker.state.bags[question.bag]
+    before = (bag.count(TaskState.WAITING), len(bag.lines))
+    core.broker.append(
+        question.bag,
+        done.tasks,
+        core.now(),
+        links=done.links,
+        needs={done.first + task: needs for task, needs in needs_of(tasks).items()},
+        refused={done.first + task: why for task, why in refused.items()},
+    )
+    await core.commit()
+    # Else the next look at the queue is early enough.
+    if bag.count(TaskState.WAITING) > 2 * before[0] or len(bag.lines) > before[1]:
+        running.wake_sites()
+    return control.Appended(done.first, done.tasks, len(refused), reasons_of(tasks, refused, done.first))
+
+
+def _awaited_bags(core: Core, spec: BagSpec) -> set[int]:
+    """The bags that must end before a new one starts.
+
+    Raises:
+        UsageError: there is no such bag, or one has ended so that the new one would never start.
+    """
+    awaits = set()
+    for parent in (*spec.after, *spec.after_any):
+        end = core.journal.end_of(parent)
+        if end is None:
+            awaits.add(parent)
+        elif end is not TaskState.DONE and parent in spec.after:
+            raise UsageError(
+                f"bag {parent} has {end.value} tasks, so a bag after it would never start: retry it, or say"
+                f" --after-any {parent}"
+            )
+    return awaits
+
+
+async def close(running: WithBags, bags: Sequence[int]) -> list[int]:
+    """Let these bags take no more tasks; those that were open.
+
+    Raises:
+        UsageError: there is no such bag.
+        JournalError: it is not written down.
+    """
+    core = running.core
+    for bag in bags:
+        core.journal.bag_spec(bag)
+    closed = [bag for bag in bags if core.broker.close(bag)]
+    await core.commit()
+    if closed:
+        running.wake_sites()
+    return closed
+
+
+async def cancel(running: WithBags, question: control.Cancel) -> int:
+    """Cancel unfinished tasks; their number. Raises JournalError."""
+    broker, tasks = running.core.broker, question.tasks
+    cancelled = sum(broker.cancel(bag, tasks, unstarted=question.unstarted) for bag in question.bags)
+    await running.core.commit()
+    running.wake_sites()
+    return cancelled
+
+
+async def retry(running: WithBags, question: control.Retry) -> int:
+    """Put failed and cancelled tasks back, with other needs if the question has any; their number.
+
+    Raises:
+        UsageError: there is no such bag, no site could ever run one of the tasks, or bags could not run
+            because of those before them; none is put back.
+        JournalError: it is not written down.
+    """
+    core, needs = running.core, question.needs
+    known = core.broker.state.bags
+    # Bags run after earlier ones only: those come first.
+    bags = [known.get(id) or load_bag(core.journal, id) for id in sorted(set(question.bags))]
+    _check_spoilers(bags)
+    if needs is not None:
+        for bag in bags:
+            _check_needs(running, bag, bag.may_retry(question.tasks), needs)
+    again = sum(core.broker.retry(bag, core.now(), question.tasks, needs) for bag in bags)
+    await core.commit()
+    if needs is not None and again:
+        numbers = ", ".join(str(bag.id) for bag in bags)
+        text = f"{counted(again, 'task')} of bag {numbers} put back with {words_of(needs)}"
+        core.journal.explain(core.now(), "", "needs", text)
+    running.wake_sites()
+    return again
+
+
+def _check_spoilers(bags: Sequence[Bag]) -> None:
+    """Raises UsageError: a bag runs after one which is not among them, and which has no results for it."""
+    again = {bag.id for bag in bags}
+    for bag in bags:
+        for parent, end in bag.spoilers.items():
+            if parent not in again:
+                raise UsageError(
+                    f"bag {bag.id} runs after bag {parent}, which {END_WORDS[end]}, so it would not"
+                    f" start; retry that first: adaptor retry {parent} && adaptor retry {bag.id}"
+                )
+
+
+def _check_needs(running: WithBags, bag: Bag, tasks: Sequence[int], needs: OwnNeeds) -> None:
+    """Raises UsageError: one of these tasks could never run with these needs in place of its own."""
+    if problem := out_of_bounds(needs):
+        raise UsageError(f"{problem}; no task is put back")
+    if bag.spec.allocation == "transparent" and (needs.nodes or 1) > 1:
+        raise UsageError(_ONE_NODE)
+    if needs.time is not None:
+        check_times(msgspec.structs.replace(bag.spec, time=needs.time), {})
+    sizes = {}
+    for task in tasks:
+        try:
+            sizes[task] = needs.over(bag.sizes.of(task))
+        except ValueError as error:
+            raise UsageError(f"bag {bag.id}, task {task}: {error}; no task is put back") from None
+    refused = impossible_tasks(sizes, _queues(running, bag.spec), _largest(running, bag.spec))
+    if refused:
+        first = min(refused)
+        raise UsageError(f"bag {bag.id}, task {first}: {refused[first]}; no task is put back")
+
+
+async def wait_for_events(core: Core, question: control.GetEvents) -> control.Events:
+    """What has changed; waits for it, unless all bags have ended.
+
+    Raises:
+        UsageError: there is no such bag.
+        JournalError: the journal cannot be read.
+    """
+    until = time.monotonic() + question.wait
+    while True:
+        with guarded(core.journal.path):
+            found = events(core.journal.connection, question)
+        left = until - time.monotonic()
+        changed = any(each.last > question.since[each.bag] or each.more for each in found)
+        if changed or left <= 0 or all(each.ended for each in found):
+            return control.Events(found)
+        if not await core.listeners.wait(question.since, left):
+            until = 0.0
+
+
+def check(running: WithBags, given: control.BagInput) -> dict[int, str]:
+    """By task with needs of its own that no site could ever run: why.
+
+    Raises UsageError: no site could ever run any task of the bag, or one contradicts itself.
+    """
+    spec = given.spec
+    unknown = [name for name in spec.sites if name not in running.sites]
+    if unknown:
+        known = ", ".join(running.sites)
+        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {known}")
+    if spec.allocation == "transparent":
+        _check_donation(running, spec.sites or tuple(running.sites))
+    if problem := out_of_bounds(OwnNeeds(time=spec.time)):
+        raise UsageError(problem)
+    refused = _impossible(running, spec, given.tasks)
+    if any(task.needs is None for task in given.tasks) or not given.tasks:
+        check_can_run(spec, _queues(running, spec))
+        _check_request(running, spec)
+    elif len(refused) == len(given.tasks):
+        raise UsageError(f"{name_of(0, given.tasks[0])}: {refused[0]}")
+    check_times(spec, {name: running.core.terms[name].longest for name in _sites_of(running, spec)})
+    return refused
+
+
+def _impossible(running: WithBags, spec: BagSpec, tasks: Sequence[control.TaskInput]) -> dict[int, str]:
+    """By the place of a new task with needs of its own that no site could ever run: why.
+
+    Raises UsageError: the needs of a task contradict each other, or the options of its bag.
+    """
+    if spec.allocation == "transparent" and (
+        spec.nodes > 1 or any(task.needs and (task.needs.nodes or 1) > 1 for task in tasks)
+    ):
+        raise UsageError(_ONE_NODE)
+    sizes = own_sizes(spec, tasks)
+    check_own_times(spec, tasks)
+    return impossible_tasks(sizes, _queues(running, spec), _largest(running, spec))
+
+
+def _sites_of(running: WithBags, spec: BagSpec) -> list[str]:
+    return [name for name in spec.sites or running.sites if name in running.sites]
+
+
+def _queues(running: WithBags, spec: BagSpec) -> dict[str, QueueState | None]:
+    return {name: running.sites[name].memory.seen for name in _sites_of(running, spec)}
+
+
+def _largest(running: WithBags, spec: BagSpec) -> int:
+    """Processors of the largest request that any site takes."""
+    return max((running.sites[name].memory.limits.max_proc for name in _sites_of(running, spec)), default=0)
+
+
+def _check_request(running: WithBags, spec: BagSpec) -> None:
+    largest, processors = _largest(running, spec), spec.task.total_processors
+    if processors > largest:
+        raise UsageError(
+            f"tasks of {processors} cpus fit into no request: max_proc is {largest}; raise `limits.max_proc`"
+            " in the configuration, then: adaptor daemon reload"
+        )
+
+
+def _check_donation(running: WithBags, names: Sequence[str]) -> None:
+    if all(running.sites[name].config.donation is None for name in names):
+        raise UsageError(
+            f"no node is donated at {' or '.join(names)}: a bag with allocation transparent needs a site "
+            "with `donation:` in the configuration"
+        )

@@ -1,0 +1,179 @@
+"""What would become of a bag, by the running daemon, or by one look where none runs."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.credits import millionths
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.estimation.estimate import Estimate
+from adaptor.config.budget import PriceConfig
+from adaptor.config.schema import SiteConfig
+from adaptor.daemon.clock import midnight, system_clock
+from adaptor.daemon.core import Core
+from adaptor.daemon.credits.pricing import costs_of
+from adaptor.daemon.settings import settings_of
+from adaptor.daemon.site import Site
+from adaptor.daemon.sites import limits_of, make_backend, terms_of
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.new_bags import check_can_run
+from adaptor.decisions.observation import take_snapshot
+from adaptor.decisions.outlook.planned_bag import NewBag, PlannedBag, credits_of, plan_bag
+from adaptor.decisions.site_memory import SiteMemory
+from adaptor.decisions.snapshot import Snapshot
+from adaptor.errors import UsageError
+from adaptor.model import TaskState
+from adaptor.protocol import control
+from adaptor.protocol.state_directory import private_directory, state_directory
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.state import SiteTerms
+from adaptor.views import PlainArrayView, PlannedRequestView, PlanView
+from backends.base import SchedulerError
+
+Configs = Mapping[str, SiteConfig]
+
+
+async def read_plan(core: Core, sites: Mapping[str, Site], asked: control.GetPlan) -> PlanView:
+    """By the running daemon: beside its pilots and its other bags.
+
+    Raises:
+        UsageError: there is no such site, or no site could ever run the bag.
+    """
+    names = _allowed(asked.spec, sites)
+    await asyncio.gather(*(_look(sites[name]) for name in names))
+    queues = {name: sites[name].memory.queue for name in names}
+    problems = {name: sites[name].memory.problem for name in names if queues[name] is None}
+    check_can_run(asked.spec, queues)
+    now = core.now()
+    snapshots = {name: core.snapshot(name, now) for name in names if name not in problems}
+    new = _new_bag(asked, _beside(core.broker, asked))
+    configs = {name: sites[name].config for name in names}
+    return await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
+
+
+async def _look(site: Site) -> None:
+    site.memory.read(await site.ask(site.backend.queue_state, patient=False))
+
+
+def _beside(broker: Broker, asked: control.GetPlan) -> tuple[int, ...]:
+    """The waiting tasks of each bag that shares its pilots with all."""
+    if asked.budget is not None or asked.spec.aims:
+        return ()
+    bags = [bag for bag in broker.state.bags.values() if not bag.ended and bag.id not in broker.state.alone]
+    return tuple(bag.count(TaskState.WAITING) for bag in bags if bag.count(TaskState.WAITING))
+
+
+def plan_here(asked: control.GetPlan, configs: Configs) -> PlanView:
+    """By one look at the schedulers, where no daemon runs.
+
+    Raises:
+        UsageError: there is no such site, or no site could ever run the bag.
+    """
+    names = _allowed(asked.spec, configs)
+    now = system_clock()
+    memories: dict[str, SiteMemory] = {}
+    terms: dict[str, SiteTerms] = {}
+    problems: dict[str, str] = {}
+    for name in names:
+        try:
+            memories[name], terms[name] = _memory(name, configs[name], now)
+        except SchedulerError as error:
+            problems[name] = str(error)
+    check_can_run(asked.spec, {name: memory.queue for name, memory in memories.items()})
+    ledger = Ledger()
+    for name, costs in costs_of(configs).items():
+        ledger.set_price(name, costs.tariff, now)
+    now = system_clock()
+    snapshots = {
+        name: take_snapshot(
+            name, memories, Broker(dict(terms)), ledger, Memory(), frozenset(), now, midnight(now)
+        )
+        for name in memories
+    }
+    return _planned(_new_bag(asked, ()), snapshots, terms, configs, problems, now)
+
+
+def _memory(name: str, config: SiteConfig, now: float) -> tuple[SiteMemory, SiteTerms]:
+    """Raises SchedulerError: the scheduler does not answer."""
+    backend = make_backend(name, config, private_directory(state_directory()))
+    queue = backend.queue_state()  # first: a scheduler that hangs is waited for once
+    limits = limits_of(config, backend)
+    memory = SiteMemory(settings_of(name, config, backend, limits, poll=15.0), now)
+    memory.read(queue)
+    return memory, terms_of(config, limits)
+
+
+def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
+    unknown = [name for name in spec.sites if name not in sites]
+    if unknown:
+        raise UsageError(f"there is no site {unknown[0]!r}; the configuration has: {', '.join(sites)}")
+    return [name for name in sites if spec.allows(name)]
+
+
+def _new_bag(asked: control.GetPlan, beside: tuple[int, ...]) -> NewBag:
+    spec = asked.spec.with_order(budget=asked.budget is not None)
+    budget = None if asked.budget is None else millionths(asked.budget, "a budget")
+    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, beside=beside)
+
+
+def _planned(
+    new: NewBag,
+    snapshots: Mapping[str, Snapshot],
+    terms: Mapping[str, SiteTerms],
+    configs: Configs,
+    problems: Mapping[str, str],
+    now: float,
+) -> PlanView:
+    if not snapshots:
+        raise UsageError("; ".join(f"{name}: {why}" for name, why in problems.items()))
+    found = plan_bag(new, snapshots, terms)
+    priced = new.budget is not None or any(_has_price(configs[name]) for name in snapshots)
+    return _view(found, new.tasks, now, dict(problems), priced=priced)
+
+
+def _has_price(config: SiteConfig) -> bool:
+    return config.price != PriceConfig() or config.budget is not None
+
+
+def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *, priced: bool) -> PlanView:
+    credits = credits_of(found) if priced else None
+    return PlanView(
+        now=now,
+        tasks=tasks,
+        requests=[PlannedRequestView(**msgspec.structs.asdict(each)) for each in found.requests],
+        withheld=found.withheld,
+        end=found.end.value if found.end else None,
+        end_low=found.end.low if found.end else None,
+        end_high=_finite(found.end),
+        work=found.work.value,
+        work_low=found.work.low,
+        work_high=found.work.high,
+        credits=credits.value if credits else None,
+        credits_low=credits.low if credits else None,
+        credits_high=credits.high if credits else None,
+        arrays=_arrays(found),
+        problems=problems,
+    )
+
+
+def _arrays(found: PlannedBag) -> list[PlainArrayView]:
+    return [
+        PlainArrayView(
+            site=each.site,
+            limit=each.limit,
+            limit_of=each.limit_of,
+            end=each.end.value,
+            end_low=each.end.low,
+            end_high=_finite(each.end),
+        )
+        for each in found.arrays
+    ]
+
+
+def _finite(end: Estimate | None) -> float | None:
+    return end.high if end is not None and math.isfinite(end.high) else None

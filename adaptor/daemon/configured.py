@@ -1,0 +1,85 @@
+"""The configuration that the daemon goes by: loaded at its start, and loaded anew on `adaptor daemon reload`.
+
+A reload checks the new configuration while the old one goes on: it is read, each scheduler is asked for its
+limits, and folders are opened. Only then does the daemon end its service and begin another one in the same
+process, as after a restart, which loses nothing: pilots and workers go on and are met again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from adaptor.config.digest import digest_of
+from adaptor.config.loading import config_path, load_config
+from adaptor.config.schema import Config
+from adaptor.daemon.remote.machines import make_machine
+from adaptor.daemon.sites import first_limits, make_backends
+from adaptor.daemon.spool.setup import open_spool, spool_of
+from adaptor.errors import ConfigError
+from adaptor.model import Limits
+from adaptor.protocol import control
+
+
+class Configured(msgspec.Struct, frozen=True):
+    """A configuration and where it came from."""
+
+    option: str | None
+    """The value of `--config`."""
+    path: Path | None
+    """The file; None: there is none, and this machine is the only site."""
+    config: Config
+    digest: str
+    """Of the file's content; empty: there is none."""
+    limits: Mapping[str, Limits] | None = None
+    """By site, as its scheduler said when the configuration was checked; None: it was not."""
+
+
+def configured(option: str | None) -> Configured:
+    """Raises ConfigError: the file is missing, or cannot be understood."""
+    path = config_path(option)
+    digest = digest_of(path) if path is not None else ""
+    return Configured(option, path, load_config(path), digest)
+
+
+def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:
+    """The file as it is now, checked as a start would; it may take as long as the schedulers do.
+
+    Raises:
+        AdaptorError: it cannot be used.
+    """
+    path = config_path(before.option)
+    if path is None and before.path is not None:
+        raise ConfigError(f"{before.path}: the configuration is gone; the daemon goes on with what it said")
+    now = configured(before.option)
+    machines = {name: make_machine(site) for name, site in now.config.sites.items()}
+    try:
+        backends = make_backends(now.config, directory, machines)
+        limits = first_limits(now.config, backends)
+        for name, site in now.config.sites.items():
+            if site.ssh is None and spool_of(site):
+                open_spool(name, site, instance, machines[name].start)
+    finally:
+        for machine in machines.values():
+            machine.close()
+    return msgspec.structs.replace(now, limits=limits)
+
+
+def changes(before: Configured, now: Configured) -> control.Reloading:
+    """What a reload takes over."""
+    old, new = before.config.sites, now.config.sites
+    others = [
+        field.name
+        for field in msgspec.structs.fields(Config)
+        if field.name != "sites" and getattr(before.config, field.name) != getattr(now.config, field.name)
+    ]
+    return control.Reloading(
+        file=str(now.path or ""),
+        digest=now.digest,
+        added=[name for name in new if name not in old],
+        removed=[name for name in old if name not in new],
+        changed=[name for name in new if name in old and new[name] != old[name]],
+        others=others,
+    )

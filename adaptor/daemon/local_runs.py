@@ -1,0 +1,40 @@
+"""How long local jobs really run: kept over restarts, and asked of the scheduler's records once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from adaptor.crafting.futures.run_shares import MOST
+from adaptor.daemon.site import Site
+from backends.base import SchedulerError
+
+log = logging.getLogger(__name__)
+
+
+def keep_runs(site: Site) -> None:
+    """Write down what was learned since the last call. Raises JournalError."""
+    new = site.memory.jobs.take_new()
+    if new:
+        site.core.journal.keep_local_runs(site.name, new)
+
+
+async def read_history(site: Site) -> None:
+    """Learn from the scheduler's records, where few jobs were seen yet and the site allows it.
+
+    In a thread of its own and beside all other questions: the records may take as long as a command may.
+    What fails is only logged: the site learns from what it sees.
+    """
+    if not site.config.read_history or len(site.memory.jobs) >= MOST:
+        return
+    try:
+        ended = await asyncio.to_thread(site.backend.ended_jobs)
+    except SchedulerError as problem:
+        log.info("%s: the records of ended jobs were not read: %s", site.name, problem)
+        return
+    except Exception:  # whatever a backend does wrong here, the site works without
+        log.exception("%s: the records of ended jobs were not read", site.name)
+        return
+    site.memory.jobs.recall(ended)
+    if ended:
+        log.info("%s: learned from %d jobs that have ended", site.name, len(ended))

@@ -1,0 +1,207 @@
+"""Submits the job, waits for it, and gathers what it told and what the scheduler says of it."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from adaptor.config.schema import Config, SiteConfig
+from adaptor.daemon.addresses import last_port
+from adaptor.daemon.clock import system_clock
+from adaptor.daemon.lock import holder_of
+from adaptor.daemon.remote.machines import make_machine, python_of
+from adaptor.daemon.sites import make_backend, stays_inside
+from adaptor.daemon.spool.setup import spool_of
+from adaptor.daemon.trial.clock_port import ClockPort, clock_port
+from adaptor.daemon.trial.judging import Told, Trial, judge
+from adaptor.errors import AdaptorError
+from adaptor.model import PilotState, Request
+from adaptor.processes.python_commands import module_command
+from adaptor.protocol.access import AccessError, read_access, worker_access
+from adaptor.protocol.interfaces import addresses
+from adaptor.reports import JobReport
+from adaptor.resources import TaskSize
+from adaptor.units import format_duration
+from backends.base import Backend, PilotOrder, SchedulerError
+from backends.findings import Finding, error
+from backends.machines.base import Machine
+
+WALLTIME = 60
+"""Seconds."""
+_POLL = 2.0
+_SETTLING = 15.0
+"""Seconds for which the scheduler may take to tell an end, and a shared file system to show a file."""
+_BEYOND = 180.0
+"""Seconds beyond its walltime after which a job that started is given up."""
+_LARGEST = 64 * 1024
+
+Tell = Callable[[str], None]
+
+
+def live_check(name: str, config: Config, state: Path, wait: float, tell: Tell) -> list[Finding]:
+    """Run one job of a minute at a site and judge what it tells; the job never outlives the check.
+
+    Args:
+        state: the state directory.
+        wait: seconds for which the job may be queued.
+        tell: is told what is waited for.
+    """
+    machine = make_machine(config.sites[name])
+    try:
+        return _Check(name, config, state, machine).run(wait, tell)
+    except (SchedulerError, AdaptorError, OSError) as problem:
+        return [error(f"the job of the check could not be run: {problem}")]
+    finally:
+        machine.close()
+
+
+class _Check:
+    def __init__(self, name: str, config: Config, state: Path, machine: Machine) -> None:
+        self._name, self._config, self._state, self._machine = name, config, state, machine
+        self._site: SiteConfig = config.sites[name]
+        self._backend: Backend = make_backend(name, self._site, state, machine)
+        self._word = secrets.token_hex(8)
+        self._tag = f"adaptor-check-{self._word}"
+        self._daemon_runs = holder_of(state) is not None
+
+    def run(self, wait: float, tell: Tell) -> list[Finding]:
+        home = self._state if self._site.ssh is None else Path(self._site.ssh.directory)
+        folder = self._machine.private_folder(home / f"check-{self._word}")
+        try:
+            with clock_port(self._word, 0 if self._daemon_runs else self._config.daemon.port) as clock:
+                return self._run(folder, clock, wait, tell)
+        finally:
+            with contextlib.suppress(SchedulerError):
+                self._machine.remove([folder])
+
+    def _run(self, folder: Path, clock: ClockPort, wait: float, tell: Tell) -> list[Finding]:
+        tried = self._addresses(clock)
+        job = self._backend.submit(self._order(folder, tried, clock))
+        submitted = system_clock()
+        try:
+            tell(f"job {job} is submitted; it may wait for {format_duration(wait)}")
+            report = self._await_end(job, folder, wait, tell)
+        finally:
+            with contextlib.suppress(SchedulerError):
+                self._backend.cancel([job])
+        if report is not None and report.start is None and report.state.ended is None:
+            why = f" ({report.never or report.reason})" if report.never or report.reason else ""
+            return [
+                error(
+                    f"job {job} did not start within {format_duration(wait)}{why} and was cancelled: "
+                    "wait for longer with --wait 2h"
+                )
+            ]
+        told, words = self._found(folder)
+        trial = Trial(
+            job=job,
+            folder=str(folder),
+            python=python_of(self._site),
+            addresses=tried,
+            daemon_runs=self._daemon_runs,
+            spool=str(spool_of(self._site) or ""),
+            told=told,
+            called=clock.skew is not None,
+            skew=_skew(clock.skew, told, submitted),
+            report=report,
+            words=words,
+        )
+        return judge(trial)
+
+    def _order(self, folder: Path, tried: tuple[str, ...], clock: ClockPort) -> PilotOrder:
+        whole = self._site.processors_per_node if self._site.whole_nodes else None
+        return PilotOrder(
+            tag=self._tag,
+            request=Request(whole or 1, WALLTIME),
+            task=TaskSize(),
+            directory=folder,
+            worker=module_command(python_of(self._site), "adaptor.worker.trial", str(folder)),
+            environment={
+                "ADAPTOR_DIRECTORY": str(folder),
+                "ADAPTOR_TRIAL": self._word,
+                "ADAPTOR_TRIAL_ADDRESSES": " ".join(tried),
+                "ADAPTOR_TRIAL_CLOCK": " ".join(self._named(clock.port)),
+                "ADAPTOR_TRIAL_SPOOL": str(spool_of(self._site) or ""),
+            },
+        )
+
+    def _addresses(self, clock: ClockPort) -> tuple[str, ...]:
+        """Those of the running daemon, else those that it would have; none where workers use files."""
+        if spool_of(self._site):
+            return ()
+        if self._daemon_runs:
+            path = self._state / worker_access(self._name)
+            if self._site.ssh is None:
+                with contextlib.suppress(AccessError):
+                    return read_access(path).addresses
+                return self._named(last_port(path))
+            return ()
+        return self._named(clock.port) if self._site.ssh is None else ()
+
+    def _named(self, port: int) -> tuple[str, ...]:
+        """This machine, as nodes may find it."""
+        if not port:
+            return ()
+        return addresses(self._config.daemon.host, port, loopback=stays_inside(self._site))
+
+    def _await_end(self, job: str, folder: Path, wait: float, tell: Tell) -> JobReport | None:
+        """What the scheduler said last; None: it knows nothing of the job."""
+        began, started, last = time.monotonic(), 0.0, None
+        heard = False
+        while True:
+            now = time.monotonic()
+            found = self._backend.jobs([job], self._tag)
+            last = next((each for each in found if each.id == job or each.tag == self._tag), None) or last
+            if last is not None and last.state.ended is not None:
+                self._settle(folder, failed=last.state.ended is not PilotState.COMPLETED)
+                return last
+            if last is not None and last.start is not None and not started:
+                started = now
+                tell(f"job {job} has started")
+            heard = heard or self._found(folder)[0] is not None
+            if (heard or started) and not started:
+                started = now
+            limit = (WALLTIME + _BEYOND) if started else wait
+            if now - (started or began) > limit:
+                return last
+            if heard and not found:  # it has ended, and the scheduler has forgotten it
+                return None
+            time.sleep(_POLL)
+
+    def _settle(self, folder: Path, *, failed: bool) -> None:
+        """A file of another machine may be seen late."""
+        until = time.monotonic() + _SETTLING
+        while time.monotonic() < until:
+            told, words = self._found(folder)
+            if told is not None or (failed and words):
+                return
+            time.sleep(1.0)
+
+    def _found(self, folder: Path) -> tuple[Told | None, str]:
+        """What the node told, and the last line of the job's log."""
+        found = self._machine.read_files(folder, ("trial-*.json", "*.out"), _LARGEST)
+        told = None
+        for name in sorted(found):
+            if name.endswith(".json"):
+                with contextlib.suppress(msgspec.DecodeError):
+                    told = msgspec.json.decode(found[name], type=Told)
+        logs = [
+            found[name].decode(errors="replace").split("\n")
+            for name in sorted(found)
+            if name.endswith(".out")
+        ]
+        lines = [line.strip() for log in logs for line in log if line.strip()]
+        return told, lines[-1][:300] if lines else ""
+
+
+def _skew(heard: float | None, told: Told | None, submitted: float) -> float | None:
+    """By the node's call; else at least as far as its time lies outside of the job's life."""
+    if heard is not None or told is None:
+        return heard
+    early, late = told.time - submitted, told.time - system_clock()
+    return early if early < 0 else max(late, 0.0) or None

@@ -1,0 +1,171 @@
+"""What a node's answers mean, and the way out of each problem. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adaptor import __version__
+from adaptor.model import PilotState
+from adaptor.reports import JobReport
+from adaptor.units import counted, format_duration, format_size
+from backends.findings import Finding, error, ok, warning
+
+SKEW = 5.0
+"""Seconds by which two clocks may differ."""
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What one node has told; see `adaptor.worker.trial`."""
+
+    node: str
+    python: str
+    executable: str
+    version: str
+    problem: str
+    reached: list[str]
+    memory_limit: int | None
+    spool: str
+    time: float
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known when the job has ended, or was given up. Times are epoch seconds."""
+
+    job: str
+    folder: str
+    python: str
+    """The command that was to start it."""
+    addresses: Sequence[str]
+    """At which the daemon is, or would be, reached; empty: workers use a spool, or none is known."""
+    daemon_runs: bool
+    spool: str
+    told: Told | None
+    """None: nothing was found in the folder."""
+    called: bool
+    """Whether the node has connected to this machine to tell the time."""
+    skew: float | None
+    """Seconds by which the node's clock is ahead, at least; None: not known."""
+    report: JobReport | None
+    """What the scheduler says of the job in the end; None: nothing."""
+    words: str
+    """The last line of the job's log."""
+
+
+def judge(trial: Trial) -> list[Finding]:
+    """What is as it should be, what may surprise, and what will not work."""
+    if trial.told is None:
+        return [*_silent(trial), *_accounting(trial)]
+    told = trial.told
+    return [
+        *_python(trial, told),
+        *_folder(trial, told),
+        *_addresses(trial, told),
+        *_clock(trial, told),
+        *_memory(told),
+        *_accounting(trial),
+    ]
+
+
+def _silent(trial: Trial) -> Iterator[Finding]:
+    if trial.called:
+        yield error(
+            f"Python runs on the node, but what it writes into {trial.folder} is not seen here: use a state "
+            "directory on a file system that the nodes share ($ADAPTOR_DIR)"
+        )
+        return
+    said = f": {trial.words}" if trial.words else ""
+    yield error(
+        f"job {trial.job} left nothing in {trial.folder}{said}. Does {trial.python} start on the nodes, with "
+        "the adaptor installed? Set `python:`, or load a module by `prologue:`"
+    )
+    if not trial.words:
+        yield error(
+            "or the nodes do not see that folder: put the state directory ($ADAPTOR_DIR) on a file system "
+            "that they share"
+        )
+
+
+def _python(trial: Trial, told: Told) -> Iterator[Finding]:
+    where = f"Python {told.python} ({told.executable}) starts on {told.node}"
+    if told.problem:
+        yield error(
+            f"{where}, but a worker does not ({told.problem}): install the adaptor for {trial.python}"
+        )
+    elif told.version != __version__:
+        yield error(
+            f"{where} with version {told.version} of the adaptor, this machine has {__version__}: install "
+            "the same version on both"
+        )
+    else:
+        yield ok(f"{where}, with version {told.version} of the adaptor")
+
+
+def _folder(trial: Trial, told: Told) -> Iterator[Finding]:
+    yield ok(f"{told.node} sees and writes {trial.folder}")
+    if trial.spool and told.spool:
+        yield error(
+            f"{told.node} cannot write into the spool {trial.spool} ({told.spool}): `spool` must be a folder "
+            "that the nodes share"
+        )
+    elif trial.spool:
+        yield ok(f"{told.node} sees and writes the spool {trial.spool}")
+
+
+def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
+    if trial.spool:
+        return
+    if not trial.addresses:
+        yield warning("no daemon runs, so no address was tried: adaptor daemon start, then check again")
+        return
+    whose = "the daemon" if trial.daemon_runs else "this machine, at the port of the daemon,"
+    if told.reached:
+        yield ok(f"{whose} is reached from {told.node} at {told.reached[0]}")
+        return
+    yield error(
+        f"{whose} is reached from {told.node} at none of {', '.join(trial.addresses)}: set `daemon.host` to "
+        "an address that the nodes know, ask for `daemon.port` to be opened, or set `spool`"
+    )
+
+
+def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
+    if trial.skew is None:
+        yield warning(f"the clock of {told.node} was not compared: it could not connect to this machine")
+    elif abs(trial.skew) > SKEW:
+        way = "ahead of" if trial.skew > 0 else "behind"
+        yield warning(
+            f"the clock of {told.node} is {format_duration(abs(trial.skew))} {way} this machine's: times of "
+            "tasks will be wrong; ask for NTP on the nodes"
+        )
+    else:
+        yield ok(f"the clock of {told.node} is within {format_duration(SKEW)} of this machine's")
+
+
+def _memory(told: Told) -> Iterator[Finding]:
+    if told.memory_limit is None:
+        yield warning(
+            f"no cgroup limits the memory of jobs on {told.node}: a task that takes more than its `--mem` "
+            "takes it from the node's other jobs, and may end its worker; ask for ConstrainRAMSpace (Slurm) "
+            "or the cgroup hook (PBS)"
+        )
+    else:
+        yield ok(f"a cgroup limits the memory of this job on {told.node} to {format_size(told.memory_limit)}")
+
+
+def _accounting(trial: Trial) -> Iterator[Finding]:
+    report = trial.report
+    if report is None or report.state.ended is None:
+        yield warning(
+            f"the scheduler does not tell how job {trial.job} ended: pilots that end while no daemon runs "
+            "count as vanished; ask for accounting (Slurm: sacct; PBS: job_history_enable)"
+        )
+    elif report.state.ended is PilotState.COMPLETED:
+        ran = report.end - report.start if report.end is not None and report.start is not None else 0.0
+        yield ok(
+            f"the scheduler tells how job {trial.job} ended: completed after {counted(round(ran), 'second')}"
+        )
+    else:
+        level = warning if trial.told is not None else error
+        reason = f" ({report.reason})" if report.reason else ""
+        yield level(f"the scheduler says that job {trial.job} ended as {report.state.value}{reason}")

@@ -1,0 +1,147 @@
+"""Forgets old bags and makes the journal's file smaller, a little at a time, so that nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from adaptor.daemon.core import Core
+from adaptor.errors import JournalError, UsageError
+from adaptor.journal.database import guarded
+from adaptor.journal.forgetting import (
+    check_forgettable,
+    ended_before,
+    forget_bag,
+    forget_decisions,
+    forget_pilots,
+    forget_tasks,
+    shrink,
+)
+
+log = logging.getLogger(__name__)
+
+INTERVAL = 60.0
+"""Seconds between two looks for bags that are older than `keep`."""
+_AT_ONCE = 20
+"""Bags that one transaction takes away."""
+_LOOKED_AT = 200
+"""Old bags that are looked at to find those."""
+_SHARE = 0.2
+"""The share of the time that compaction takes, at most; the rest is everybody else's."""
+_LEAST_PAUSE = 0.01
+
+
+class Keeper:
+    def __init__(self, core: Core, keep: float | None) -> None:
+        """`keep`: seconds for which ended bags are kept; None: until the user forgets them."""
+        self._core = core
+        self.keep = keep
+        self._wake = asyncio.Event()
+        self._dirty = True
+        """Whether anything may be left of forgotten bags."""
+
+    async def run(self, may_write: Callable[[], bool], stall: Callable[[JournalError], None]) -> None:
+        """Age and compact, until cancelled."""
+        while True:
+            try:
+                if may_write():
+                    await self._forget_old(may_write)
+                    await self.compact(may_write)
+            except JournalError as error:
+                stall(error)
+            except Exception:
+                log.exception("the journal was not compacted; it is tried again")
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), INTERVAL)
+            except (TimeoutError, asyncio.TimeoutError):
+                continue
+
+    def forget(self, bags: list[int]) -> int:
+        """Forget these bags, all or none; their rows go soon. Returns the number of bags.
+
+        Raises:
+            UsageError: one has not ended, or a pilot of it has not.
+            JournalError: nothing is forgotten.
+        """
+        core, books = self._core, self._core.treasury.ledger
+        with core.journal.transaction() as db:
+            for bag in bags:
+                if bag in core.broker.state.bags:
+                    raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
+                check_forgettable(db, bag, books)
+                forget_bag(db, bag, books)
+        for bag in bags:
+            core.forget_bag(bag)
+        self._dirty = self._dirty or bool(bags)
+        self._wake.set()
+        return len(bags)
+
+    async def _forget_old(self, may_write: Callable[[], bool]) -> None:
+        """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
+        forgotten = 0
+        while may_write() and (ready := self._old()):
+            forgotten += self.forget(ready)
+            await asyncio.sleep(_LEAST_PAUSE)
+        if forgotten:
+            log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)
+
+    def _old(self) -> list[int]:
+        """Some bags that are to be forgotten."""
+        if self.keep is None:
+            return []
+        core = self._core
+        with guarded(core.journal.path):
+            old = ended_before(core.journal.connection, core.now() - self.keep, _LOOKED_AT)
+        return list(islice(filter(self._is_forgettable, old), _AT_ONCE))
+
+    def _is_forgettable(self, bag: int) -> bool:
+        core = self._core
+        with guarded(core.journal.path):
+            try:
+                check_forgettable(core.journal.connection, bag, core.treasury.ledger)
+            except UsageError:
+                return False
+        return bag not in core.broker.state.bags
+
+    async def compact(self, may_write: Callable[[], bool]) -> None:
+        """Remove what is left of forgotten bags. Raises JournalError."""
+        if not self._dirty:
+            return
+        began = time.monotonic()
+        for _ in self._steps():
+            took = time.monotonic() - began
+            await asyncio.sleep(max(_LEAST_PAUSE, took * (1 - _SHARE) / _SHARE))
+            if not may_write():
+                return
+            began = time.monotonic()
+        self._dirty = False
+
+    def _steps(self) -> Iterator[None]:
+        """Yields after each short transaction."""
+        journal = self._core.journal
+        more = True
+        while more:
+            with journal.transaction() as db:
+                more = forget_tasks(db)
+            yield
+        after: int | None = 0
+        while after is not None:
+            with journal.transaction() as db:
+                after, gone = forget_pilots(db, after)
+            for pilot in gone:
+                self._core.treasury.ledger.forget_pilot(pilot.id, pilot.parts)
+            yield
+        after = 0
+        while after is not None:
+            with journal.transaction() as db:
+                after = forget_decisions(db, after, self._core.now())
+            yield
+        more = True
+        while more:
+            with guarded(journal.path):
+                more = shrink(journal.connection)
+            yield

@@ -1,0 +1,63 @@
+"""What the daemon did and took in the last hour: results, commands, CPU seconds, the journal's growth."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections import deque
+from pathlib import Path
+
+import msgspec
+
+from adaptor.journal.size_views import size_of
+from adaptor.views import RatesView
+from backends.commands import commands_run
+
+_KEPT = 61
+"""Samples, one a minute: the first is about an hour old."""
+
+
+class _Sample(msgspec.Struct, frozen=True):
+    at: float
+    results: int
+    journal: int
+    commands: int
+    cpu: float
+
+
+class Meters:
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._samples: deque[_Sample] = deque(maxlen=_KEPT)
+
+    def measure(self, now: float, results: int) -> None:
+        """Take a sample; `results`: attempts that ended since the process began."""
+        self._samples.append(self._sample(now, results))
+
+    def rates(self, now: float, results: int) -> RatesView:
+        """What came since the oldest sample."""
+        last = self._sample(now, results)
+        first = self._samples[0] if self._samples else last
+        return RatesView(
+            seconds=max(0.0, last.at - first.at),
+            results=last.results - first.results,
+            journal_growth=last.journal - first.journal,
+            scheduler_commands=last.commands - first.commands,
+            cpu=last.cpu - first.cpu,
+            memory=_memory(),
+        )
+
+    def _sample(self, now: float, results: int) -> _Sample:
+        return _Sample(now, results, size_of(self._journal), commands_run(), _cpu())
+
+
+def _cpu() -> float:
+    """Seconds of this process and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def _memory() -> int:
+    """Bytes of this process that are in memory."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,176 @@
+"""Sends the messages that are due, and runs the hook, each at most once; nobody waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from adaptor.atomic_file import write_private
+from adaptor.config.notices import HooksConfig, NotifyConfig
+from adaptor.daemon.core import Core
+from adaptor.daemon.notices.programs import run_program
+from adaptor.daemon.notices.texts import title_and_body, variables
+from adaptor.decisions.pauses import why_paused
+from adaptor.errors import AdaptorError, JournalError, UsageError
+from adaptor.journal.bag_views import bags
+from adaptor.journal.database import guarded
+from adaptor.journal.notice_rows import (
+    HOOK,
+    Notice,
+    State,
+    begin_notice,
+    due_notices,
+    end_notice,
+    interrupted_notices,
+)
+from adaptor.model import TaskState
+from adaptor.notify.urls import MARK, read_urls, require_apprise
+from adaptor.processes.python_commands import module_command
+from adaptor.scheduling.bag import Bag
+from adaptor.views import BagView
+
+log = logging.getLogger(__name__)
+
+POLL = 2.0
+"""Seconds between two looks for messages that are due."""
+SENDING = 90.0
+"""Seconds within which a message must be sent, its three tries included."""
+
+
+class Notifier:
+    def __init__(self, core: Core, notify: NotifyConfig, hooks: HooksConfig) -> None:
+        """Raises UsageError: channels are configured, and the library that sends is not installed."""
+        if notify.channels:
+            require_apprise()
+        self._core, self._notify, self._hooks = core, notify, hooks
+        self._paused: set[int] = set()
+        """Bags whose pause was noted."""
+        self.busy = False
+        """Whether a message is due or under way."""
+
+    def check(self, names: tuple[str, ...]) -> None:
+        """Raises UsageError: a new bag names a channel that is not there, or a file that cannot be read."""
+        for name in names:
+            if name.startswith(MARK):
+                require_apprise()
+                read_urls(Path(name[1:]))
+            elif name not in self._notify.channels:
+                known = ", ".join(self._notify.channels) or "none"
+                raise UsageError(f"there is no channel {name!r} for --notify; the configuration has: {known}")
+
+    async def run(self, may_write: Callable[[], bool], stall: Callable[[JournalError], None]) -> None:
+        """Send what is due, until cancelled."""
+        begun = False
+        while True:
+            try:
+                if may_write():
+                    if not begun:
+                        self._tell_interrupted()
+                        begun = True
+                    self._note_pauses()
+                    await self._send_all()
+            except JournalError as error:
+                stall(error)
+            except Exception:
+                log.exception("notifications failed by an error of the adaptor's own")
+            await asyncio.sleep(POLL)
+
+    def _tell_interrupted(self) -> None:
+        for left in self._core.directory.glob("message.*.json"):
+            left.unlink(missing_ok=True)
+        with self._core.journal.transaction() as db:
+            for notice in interrupted_notices(db):
+                log.warning("%s: the daemon ended while this was sent; it is not sent again", _named(notice))
+
+    def _note_pauses(self) -> None:
+        """Note bags that have paused, or for which nothing is bought any more."""
+        core = self._core
+        self._paused &= core.broker.state.bags.keys()
+        for bag in list(core.broker.state.bags.values()):
+            if bag.id in self._paused or not bag.count(TaskState.WAITING):
+                continue
+            text = self._why_paused(bag)
+            if text:
+                with core.journal.transaction() as db:
+                    core.notable.note(db, bag.id, "pause", text, core.now())
+                self._paused.add(bag.id)
+
+    def _why_paused(self, bag: Bag) -> str:
+        """Why a bag has paused by itself; empty: it has not, or its user has paused it."""
+        core = self._core
+        if bag.guard.paused:
+            return bag.guard.paused if bag.guard.itself else ""
+        if any(pilot.bag == bag.id for site in core.sites.values() for pilot in site.pilots.values()):
+            return ""
+        return why_paused(core.decided, bag.id, [name for name in core.sites if bag.spec.allows(name)])
+
+    async def _send_all(self) -> None:
+        journal = self._core.journal
+        with guarded(journal.path):
+            due = due_notices(journal.connection)
+        self.busy = bool(due)
+        for notice in due:
+            with guarded(journal.path):
+                found = bags(journal.connection, f"{notice.bag}-{notice.bag}")
+            if not found:
+                continue
+            with journal.transaction() as db:
+                begin_notice(db, notice)
+            state, why = await self._send(found[0], notice)
+            with journal.transaction() as db:
+                end_notice(db, notice, state)
+            if why:
+                text = f"{_named(notice)}: {why}"
+                log.warning("%s", text)
+                journal.explain(self._core.now(), "", "problem", text)
+        self.busy = False
+
+    async def _send(self, bag: BagView, notice: Notice) -> tuple[State, str]:
+        """What became of a message, and why if it was not sent."""
+        try:
+            if notice.channel == HOOK:
+                environment = {**os.environ, **variables(bag)}
+                await run_program(self._hooks.on_bag_end, environment, float(self._hooks.timeout))
+            else:
+                journal = self._core.journal
+                with guarded(journal.path):
+                    title, body = title_and_body(journal.connection, bag, notice)
+                await self._post(self._urls(notice.channel), title, body)
+        except JournalError:
+            raise
+        except (AdaptorError, OSError) as error:
+            return "failed", str(error)
+        return "sent", ""
+
+    def _urls(self, channel: str) -> list[str]:
+        """Raises UsageError: the channel, or its file, is not there any more."""
+        if channel.startswith(MARK):
+            return read_urls(Path(channel[1:]))
+        self.check((channel,))
+        known = self._notify.channels[channel]
+        return [known.url] if known.url is not None else read_urls(Path(known.file or "").expanduser())
+
+    async def _post(self, urls: list[str], title: str, body: str) -> None:
+        """Send a message by a process of its own, which finds the URLs in a private file and removes it."""
+        path = self._core.directory / f"message.{os.getpid()}.json"
+        write_private(path, msgspec.json.encode({"urls": urls, "title": title, "body": body}))
+        try:
+            await run_program(
+                module_command(sys.executable, "adaptor.notify", str(path)), os.environ, SENDING
+            )
+        except AdaptorError:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def _named(notice: Notice) -> str:
+    """For messages; where it goes is named without what is secret."""
+    if notice.channel == HOOK:
+        return f"bag {notice.bag}: the hook on_bag_end"
+    return f"bag {notice.bag}: the notification of its {notice.event} to {notice.channel}"

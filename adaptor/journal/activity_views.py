@@ -1,0 +1,219 @@
+"""What attempts did in pilots, and how the tasks of a bag ended: in sums that stay small for any bag."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.journal.bag_views import bags
+from adaptor.journal.output_names import ScriptOutputs
+from adaptor.model import AttemptOutcome, TaskState
+from adaptor.page_views import (
+    AttemptUse,
+    BusyTime,
+    DoneStep,
+    FailureView,
+    RuntimeBin,
+    Span,
+    TaskSums,
+)
+from adaptor.protocol import control
+
+_USES: dict[str, AttemptUse] = {
+    AttemptOutcome.DONE.value: "result",
+    AttemptOutcome.REQUEUED.value: "result",
+    AttemptOutcome.FAILED.value: "failed",
+    AttemptOutcome.TIMED_OUT.value: "failed",
+    AttemptOutcome.OUT_OF_MEMORY.value: "failed",
+    AttemptOutcome.SUPERSEDED.value: "replica",
+}
+"""All other outcomes are cuts."""
+_MOST_PILOTS = 500
+_RUNTIME_BINS = 32
+_PROGRESS_STEPS = 120
+_MOST_ENDINGS = 10
+
+
+def activity(db: sqlite3.Connection, question: control.GetActivity) -> control.Activity:
+    """The attempts in the newest of these pilots that were started and have ended."""
+    pilots = sorted(question.pilots)[-_MOST_PILOTS:]
+    where = f"pilot IN ({','.join('?' * len(pilots))}) AND started IS NOT NULL AND ended IS NOT NULL"
+    processors = _Processors(db)
+    (count,) = db.execute(f"SELECT COUNT(*) FROM attempt WHERE {where}", pilots).fetchone()  # noqa: S608
+    if count > question.most:
+        busy = [each for pilot in pilots for each in _busy(db, pilot, question.bins, processors)]
+        return control.Activity([], busy)
+    rows = db.execute(
+        "SELECT pilot, bag, task, processors, started, ended, outcome FROM attempt"  # noqa: S608
+        f" WHERE {where} ORDER BY pilot, started",
+        pilots,
+    )
+    spans = [
+        Span(pilot, bag, task, processors.of(bag, own), started, ended, _use(outcome))
+        for pilot, bag, task, own, started, ended, outcome in rows
+    ]
+    return control.Activity(spans, [])
+
+
+def _use(outcome: str) -> AttemptUse:
+    return _USES.get(outcome, "cut")
+
+
+class _Processors:
+    """That an attempt held: its own number, or that of each task of its bag."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._known: dict[int, int] = {}
+
+    def of(self, bag: int, own: int | None) -> int:
+        if own is not None:
+            return own
+        if bag not in self._known:
+            (spec,) = self._db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
+            self._known[bag] = msgspec.msgpack.decode(spec, type=BagSpec).task.total_processors
+        return self._known[bag]
+
+
+def _busy(db: sqlite3.Connection, pilot: int, bins: int, processors: _Processors) -> Iterator[BusyTime]:
+    """The mean number of processors in use in each of `bins` equal parts of a pilot's time.
+
+    The processor-seconds until an instant t are the sum of t - started over all attempts that were started
+    by then, less the sum of t - ended over those that had ended. So counts and sums by part suffice, which
+    SQLite makes; no attempt is looked at by itself.
+    """
+    where = "pilot = ? AND started IS NOT NULL AND ended IS NOT NULL"
+    first, last = db.execute(
+        f"SELECT MIN(started), MAX(ended) FROM attempt WHERE {where}",  # noqa: S608
+        (pilot,),
+    ).fetchone()
+    if first is None:
+        return
+    width = max(1e-3, (last - first) / bins)
+    changes: dict[AttemptUse, list[tuple[float, float]]] = defaultdict(lambda: [(0.0, 0.0)] * bins)
+    for field, sign in (("started", 1), ("ended", -1)):
+        rows = db.execute(
+            f"SELECT bag, processors, outcome, MIN(?, CAST(({field} - ?) / ? AS INT)) AS part,"  # noqa: S608
+            f" COUNT(*), SUM({field} - ?) FROM attempt WHERE {where} GROUP BY bag, processors, outcome, part",
+            (bins - 1, first, width, first, pilot),
+        )
+        for bag, own, outcome, part, count, total in rows:
+            weight, parts = sign * processors.of(bag, own), changes[_use(outcome)]
+            counted, summed = parts[max(0, part)]
+            parts[max(0, part)] = (counted + weight * count, summed + weight * total)
+    for use, parts in sorted(changes.items()):
+        held = [round(seconds / width, 2) for seconds in _held(parts, width)]
+        yield BusyTime(pilot, use, first, width, held)
+
+
+def _held(parts: Sequence[tuple[float, float]], width: float) -> Iterator[float]:
+    """By part: processor-seconds in it."""
+    counted = summed = before = 0.0
+    for number, (count, total) in enumerate(parts, 1):
+        counted, summed = counted + count, summed + total
+        until = number * width * counted - summed
+        yield max(0.0, until - before)
+        before = until
+
+
+def task_sums(db: sqlite3.Connection, bag_id: int) -> TaskSums:
+    """Raises UnknownBagError."""
+    (bag,) = bags(db, str(bag_id))
+    runtimes = db.execute(
+        "SELECT wall FROM attempt WHERE bag = ? AND outcome = ? AND wall IS NOT NULL",
+        (bag_id, AttemptOutcome.DONE.value),
+    )
+    failures = _failures(db, bag_id)
+    return TaskSums(
+        bag=bag_id,
+        runtimes=histogram([wall for (wall,) in runtimes]),
+        progress=_progress(db, bag_id, bag.submitted),
+        failures=failures,
+        other_failures=bag.failed - sum(failure.count for failure in failures),
+    )
+
+
+def histogram(runtimes: Sequence[float], most: int = _RUNTIME_BINS) -> list[RuntimeBin]:
+    """The runtimes in at most so many bins: equal ones, or of equal ratios where the runtimes span more
+    than a factor of 30."""
+    if not runtimes:
+        return []
+    low, high = max(1e-3, min(runtimes)), max(1e-3, *runtimes)
+    bins = min(most, max(1, math.ceil(2 * len(runtimes) ** (1 / 2))))
+    if high <= low * (1 + 1e-9):
+        return [RuntimeBin(low, high, len(runtimes))]
+    ratio = high > 30 * low
+    begin, span = (math.log(low), math.log(high / low)) if ratio else (low, high - low)
+    counts = [0] * bins
+    for runtime in runtimes:
+        at = math.log(max(low, runtime)) if ratio else runtime
+        counts[min(bins - 1, max(0, int(bins * (at - begin) / span)))] += 1
+    edges = [begin + span * number / bins for number in range(bins + 1)]
+    if ratio:
+        edges = [math.exp(edge) for edge in edges]
+    return [RuntimeBin(edges[number], edges[number + 1], count) for number, count in enumerate(counts)]
+
+
+def _progress(db: sqlite3.Connection, bag: int, submitted: float) -> list[DoneStep]:
+    """Tasks with a result over time, from the submission on."""
+    done = AttemptOutcome.DONE.value
+    (last,) = db.execute(
+        "SELECT MAX(ended) FROM attempt WHERE bag = ? AND outcome = ?", (bag, done)
+    ).fetchone()
+    if last is None:
+        return []
+    width = max(1e-3, (last - submitted) / _PROGRESS_STEPS)
+    rows = db.execute(
+        "SELECT CAST((ended - ?) / ? AS INT) AS part, COUNT(*) FROM attempt"
+        " WHERE bag = ? AND outcome = ? AND ended IS NOT NULL GROUP BY part ORDER BY part",
+        (submitted, width, bag, done),
+    )
+    steps, total = [DoneStep(submitted, 0)], 0
+    for part, count in rows:
+        total += count
+        steps.append(DoneStep(min(last, submitted + (part + 1) * width), total))
+    return steps
+
+
+def _failures(db: sqlite3.Connection, bag: int) -> list[FailureView]:
+    """The most frequent endings of failed tasks. The columns beside MAX are those of the newest task."""
+    rows = db.execute(
+        "SELECT a.exit_code, a.signal, COALESCE(t.error, a.error) AS why, COUNT(*), t.number,"
+        " COALESCE(a.number, 0), MAX(a.ended), a.node, t.input"
+        " FROM task t LEFT JOIN attempt a ON a.bag = t.bag AND a.task = t.number"
+        " AND a.number = COALESCE(t.result, t.attempts)"
+        " WHERE t.bag = ? AND t.state = ?"
+        " GROUP BY a.exit_code, a.signal, why ORDER BY COUNT(*) DESC, t.number LIMIT ?",
+        (bag, TaskState.FAILED.value, _MOST_ENDINGS),
+    )
+    outputs = ScriptOutputs(db, bag)
+    return [
+        FailureView(
+            exit_code=code, signal=signal, error=error, count=count, task=task, attempt=attempt,
+            ended=ended, node=node, stderr=outputs.of(task, _own(packed), node)[1],
+        )
+        for code, signal, error, count, task, attempt, ended, node, packed in rows
+    ]  # fmt: skip
+
+
+def _own(packed: bytes) -> dict[str, str] | None:
+    """The variables of a task's own."""
+    return msgspec.msgpack.decode(packed, type=control.TaskInput).environment
+
+
+def jobs_of_site(db: sqlite3.Connection, site: str, since: float, partition: str = "") -> dict[str, int]:
+    """By the scheduler's id of a job, the pilot that it is of this site, but for those that ended by then.
+
+    `partition`: only of this one; empty: of all.
+    """
+    rows = db.execute(
+        "SELECT job, id FROM pilot WHERE site = ? AND job IS NOT NULL AND (ended IS NULL OR ended >= ?)"
+        " AND ? IN ('', partition)",
+        (site, since, partition),
+    )
+    return dict(rows.fetchall())

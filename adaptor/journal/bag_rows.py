@@ -1,0 +1,161 @@
+"""Rows of bags and of their tasks: bags are opened, and tasks are appended to them, each append once."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.errors import UnknownBagError, UsageError
+from adaptor.journal.need_rows import pack_needs
+from adaptor.model import TaskState
+from adaptor.protocol.control import TaskInput
+from adaptor.scheduling.dependencies import Links
+from adaptor.scheduling.task_links import Known, LinkError, links_of, resolved
+
+_pack = msgspec.msgpack.Encoder().encode
+_WAITING, _BLOCKED = TaskState.WAITING.value, TaskState.BLOCKED.value
+
+
+class TaskRows(msgspec.Struct, frozen=True):
+    """New tasks of a bag as its journal writes them."""
+
+    first: int
+    """The number of the first."""
+    rows: list[tuple[int, bytes, str | None, str, bytes | None]]
+    """Of each: its number, its packed input, its id, its state, its packed needs."""
+    links: dict[int, Links]
+    """By task, the parents of those that have any."""
+
+
+def task_rows(tasks: Sequence[TaskInput], first: int = 0, known: Known = lambda _: {}) -> TaskRows:
+    """What to write of new tasks; those of a new bag can be prepared in any thread.
+
+    `first` and `known` as of `task_links.resolved`.
+
+    Raises:
+        UsageError: a task names a parent that cannot be, or an id that is taken.
+    """
+    try:
+        tasks = resolved(tasks, first, known)
+    except LinkError as error:
+        raise UsageError(f"task {first + error.index}: {error}") from None
+    rows = [
+        (
+            number,
+            _pack(task),
+            task.id,
+            _BLOCKED if task.after or task.after_any else _WAITING,
+            pack_needs(task.needs),
+        )
+        for number, task in enumerate(tasks, start=first)
+    ]
+    return TaskRows(first, rows, links_of(tasks, first))
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Tasks that were appended to a bag."""
+
+    first: int
+    """The number of the first."""
+    tasks: int
+    links: dict[int, Links] = {}
+    """By task, the parents of those that have any; not told again of a repeated one."""
+    repeated: bool = False
+    """Whether they had been appended before, by the same key."""
+
+
+def insert_bag(db: sqlite3.Connection, spec: BagSpec, now: float, *, open: bool, key: str) -> int:
+    """Write a bag without tasks; its id. The caller has begun a transaction."""
+    row = db.execute(
+        "INSERT INTO bag (spec, name, tasks, submitted, waiting, open, client_key)"
+        " VALUES (x'', ?, 0, ?, 0, ?, ?)",
+        (spec.name, now, open, key or None),
+    )
+    bag = int(row.lastrowid or 0)
+    spec = msgspec.structs.replace(spec, output=spec.output.replace("{bag}", str(bag)))
+    db.execute("UPDATE bag SET spec = ? WHERE id = ?", (_pack(spec), bag))
+    return bag
+
+
+def insert_tasks(db: sqlite3.Connection, bag: int, new: TaskRows, *, gated: bool = False) -> Append:
+    """Write tasks behind those that a bag has; the caller has begun a transaction.
+
+    `gated`: all are blocked, because the bag runs after others.
+    """
+    rows = new.rows
+    if gated:
+        rows = [(number, packed, id, _BLOCKED, needs) for number, packed, id, _, needs in rows]
+    # Of 100,000 tasks, the bag's number in each row would be felt.
+    db.executemany(
+        f"INSERT INTO task (bag, number, input, id, state, needs) VALUES ({bag:d}, ?, ?, ?, ?, ?)",  # noqa: S608
+        rows,
+    )
+    total = len(new.rows)
+    blocked = total if gated else len(new.links)
+    db.execute(
+        "UPDATE bag SET tasks = tasks + ?1, waiting = waiting + ?2, blocked = blocked + ?3,"
+        " linked = MAX(linked, ?4) WHERE id = ?5",
+        (total, total - blocked, blocked, bool(new.links), bag),
+    )
+    return Append(new.first, total, new.links)
+
+
+def _numbers_of(db: sqlite3.Connection, bag: int, ids: Iterable[str]) -> dict[str, int]:
+    """The numbers of a bag's tasks by their ids; unknown ones are left out."""
+    found: dict[str, int] = {}
+    for id in ids:
+        row = db.execute("SELECT number FROM task WHERE bag = ? AND id = ?", (bag, id)).fetchone()
+        if row is not None:
+            found[id] = row[0]
+    return found
+
+
+def bag_of_key(db: sqlite3.Connection, key: str) -> int | None:
+    """The bag that was submitted with this key; None: there is none."""
+    row = db.execute("SELECT id FROM bag WHERE client_key = ?", (key,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def append(
+    db: sqlite3.Connection, bag: int, key: str, tasks: Sequence[TaskInput], *, gated: bool = False
+) -> Append:
+    """Write more tasks of an open bag, once; the caller has begun a transaction. `gated`: see `insert_tasks`.
+
+    Raises:
+        UnknownBagError: there is no such bag.
+        UsageError: it is closed, the key stands for another number of tasks, or as `task_rows`.
+    """
+    row = db.execute("SELECT open, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
+    if row is None:
+        raise UnknownBagError(bag)
+    earlier = db.execute(
+        "SELECT first, tasks FROM appended WHERE bag = ? AND client_key = ?", (bag, key)
+    ).fetchone()
+    if earlier is not None:
+        if earlier[1] != len(tasks):
+            raise UsageError(
+                f"bag {bag}: the key {key!r} stands for an append of {earlier[1]} tasks, not of {len(tasks)}"
+            )
+        return Append(earlier[0], earlier[1], repeated=True)
+    if not row[0]:
+        raise UsageError(f"bag {bag} is closed and takes no more tasks; open another: adaptor open")
+    new = task_rows(tasks, row[1], lambda ids: _numbers_of(db, bag, ids))
+    done = insert_tasks(db, bag, new, gated=gated)
+    db.execute("INSERT INTO appended VALUES (?, ?, ?, ?)", (bag, key, done.first, len(tasks)))
+    return done
+
+
+def end_of_bag(db: sqlite3.Connection, bag: int) -> TaskState | None:
+    """How a bag ended, as a word for tasks; None: it has not. Raises UnknownBagError."""
+    row = db.execute("SELECT ended, failed, cancelled FROM bag WHERE id = ?", (bag,)).fetchone()
+    if row is None:
+        raise UnknownBagError(bag)
+    ended, failed, cancelled = row
+    if ended is None:
+        return None
+    if failed:
+        return TaskState.FAILED
+    return TaskState.CANCELLED if cancelled else TaskState.DONE

@@ -1,0 +1,67 @@
+"""Messages about bags as rows of the journal: each is due once, and sent at most once.
+
+A message is `due` in the transaction that writes its event. It is `sending` before anything leaves this
+machine, so that a daemon that is killed meanwhile is followed by one that does not send it again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Literal
+
+import msgspec
+
+State = Literal["sent", "failed", "unknown"]
+"""What became of a message; `unknown`: the daemon was killed while it was sent."""
+
+HOOK = ""
+"""The channel of the hook that is run when a bag ends."""
+
+
+class Notice(msgspec.Struct, frozen=True):
+    bag: int
+    event: str
+    channel: str
+    text: str
+    """What is said of the event besides the bag's counts; may be empty."""
+
+
+def add_notice(db: sqlite3.Connection, notice: Notice, now: float) -> None:
+    """Note a message that is to be sent, unless it was noted before; the caller has begun a transaction."""
+    db.execute(
+        "INSERT OR IGNORE INTO notice (bag, event, channel, text, at) VALUES (?, ?, ?, ?, ?)",
+        (notice.bag, notice.event, notice.channel, notice.text, now),
+    )
+
+
+def due_notices(db: sqlite3.Connection) -> list[Notice]:
+    """In the order of their events."""
+    rows = db.execute("SELECT bag, event, channel, text FROM notice WHERE state = 'due' ORDER BY at, bag")
+    return [Notice(*row) for row in rows]
+
+
+def begin_notice(db: sqlite3.Connection, notice: Notice) -> None:
+    _set(db, notice, "sending")
+
+
+def end_notice(db: sqlite3.Connection, notice: Notice, state: State) -> None:
+    _set(db, notice, state)
+
+
+def interrupted_notices(db: sqlite3.Connection) -> list[Notice]:
+    """Those of which an earlier daemon did not learn what became of them; they are not sent again."""
+    rows = db.execute("SELECT bag, event, channel, text FROM notice WHERE state = 'sending'").fetchall()
+    db.execute("UPDATE notice SET state = 'unknown' WHERE state = 'sending'")
+    return [Notice(*row) for row in rows]
+
+
+def may_end_again(db: sqlite3.Connection, bag: int) -> None:
+    """A bag is tried again: its next end and its next failure are events of their own."""
+    db.execute("DELETE FROM notice WHERE bag = ? AND event IN ('end', 'failure')", (bag,))
+
+
+def _set(db: sqlite3.Connection, notice: Notice, state: str) -> None:
+    db.execute(
+        "UPDATE notice SET state = ? WHERE bag = ? AND event = ? AND channel = ?",
+        (state, notice.bag, notice.event, notice.channel),
+    )

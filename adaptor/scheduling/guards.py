@@ -1,0 +1,138 @@
+"""What a bag may start now: its pause, its limits, its canary; and when it pauses by itself. Pure.
+
+A paused bag leases nothing and asks for nothing, and what runs of it goes on to its end. A bag pauses because
+its user says so, because its first attempts all fail (the canary), or at its `max-fails`; it goes on when its
+user says so.
+"""
+
+from __future__ import annotations
+
+from adaptor.guard_rails import ALIKE, QUICK, canary_tries
+from adaptor.model import TaskState
+from adaptor.protocol.messages import AttemptKey, Result
+from adaptor.scheduling.bag import Bag, Guard
+from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.workers import Worker
+from adaptor.units import counted
+
+_NEWS = 0.1
+"""The part of a time limit by which it must have changed to be told again."""
+QUICK_REQUEUES = 10
+"""How often in a row a task may ask within `QUICK` seconds to be started again, before that is a failure."""
+
+
+def may_start(bag: Bag, worker: Worker) -> bool:
+    """True if one more attempt of a bag may start on a worker, regardless of processors and time there.
+
+    While a canary watches the bag, a worker gets no more attempts than it runs at the same time, until it
+    has reported how the first ones ended: a worker reports failures after a second, and thousands of tasks
+    may fail in one.
+    """
+    if bag.guard.paused or not room_of(bag):
+        return False
+    if not under_canary(bag):
+        return True
+    held = sum(1 for key in worker.held if key.bag == bag.id)
+    return held < max(1, *(worker.whole.slots(line.task) for line in bag.lines))
+
+
+def room_of(bag: Bag) -> int:
+    """How many more attempts its `max-running` allows beside those that workers hold."""
+    most = bag.spec.max_running
+    return bag.total if most is None else max(0, most - sum(map(len, bag.live.values())))
+
+
+def under_canary(bag: Bag) -> bool:
+    """True as long as no attempt of a watched bag has got anywhere."""
+    return (
+        bag.spec.canary == "yes"
+        and bag.guard.canary
+        and not bag.count(TaskState.DONE)
+        and not bag.progress
+        and canary_tries(bag.total) is not None
+    )
+
+
+def watch_failure(state: SchedulingState, bag: Bag, key: AttemptKey, result: Result) -> None:
+    """Pause the bag if this failure, which is charged already, is one too many."""
+    bag.note_alike((result.exit_code, result.signal, result.error) if result.wall < QUICK else None)
+    if bag.guard.paused or not bag.count(TaskState.WAITING):
+        return
+    why = _why_canary(bag) or _why_fails(bag)
+    if why:
+        pause(state, bag, why, key)
+
+
+def _why_canary(bag: Bag) -> str:
+    """Why the first attempts are enough to see that the bag will fail; empty: they are not."""
+    tries = canary_tries(bag.total)
+    if tries is None or not under_canary(bag):
+        return ""
+    if bag.alike >= ALIKE and bag.alike == bag.failures:
+        return f"its first {bag.alike} attempts all failed alike, within {QUICK:.0f} s each"
+    return f"its first {bag.failures} attempts all failed" if bag.failures >= tries else ""
+
+
+def _why_fails(bag: Bag) -> str:
+    """Why so many failures are too many; empty: they are not."""
+    failed = bag.count(TaskState.FAILED) - bag.guard.excused
+    most = bag.spec.max_fails
+    if most is None or failed < most.of(bag.total):
+        return ""
+    since = " since it was resumed" if bag.guard.excused else ""
+    return f"{counted(failed, 'task')} failed{since} (max-fails {most})"
+
+
+def pause(state: SchedulingState, bag: Bag, why: str, evidence: AttemptKey | None = None) -> None:
+    """Pause a bag, and take back what workers have not started of it.
+
+    Args:
+        evidence: the attempt whose output tells more, if the bag pauses by itself.
+    """
+    itself = evidence is not None
+    sentence = f"bag {bag.id} is paused: {why}; adaptor resume {bag.id} goes on"
+    sentence += f", adaptor cancel {bag.id} ends it" if itself else ""
+    shown = None if evidence is None else (evidence.task, evidence.attempt)
+    _set(state, bag, Guard(sentence, itself, shown, bag.guard.canary, bag.guard.excused))
+    for worker in state.workers.values():
+        for key in worker.unstarted:
+            if key.bag == bag.id and not worker.held[key].give_back_sent:
+                worker.held[key].give_back_sent = True
+                state.orders.of(worker.id).give_back.append(key)
+
+
+def resume(state: SchedulingState, bag: Bag) -> None:
+    """Let a bag go on: without its canary, and with all of its `max-fails` again."""
+    _set(state, bag, Guard(canary=False, excused=bag.count(TaskState.FAILED)))
+
+
+def forgive(state: SchedulingState, bag: Bag) -> None:
+    """The failures of a bag do not count any more, since its user has its failed tasks tried again."""
+    if bag.guard.excused:
+        _set(state, bag, Guard(bag.guard.paused, bag.guard.itself, bag.guard.shown, bag.guard.canary))
+
+
+def tell_time_limits(state: SchedulingState, worker: Worker) -> None:
+    """Tell a worker the time limits in parts of a mean runtime, which were not known with the leases."""
+    for bag in state.bags.values():
+        if bag.spec.timeout is None or bag.spec.timeout.seconds is not None or bag.spec.time is not None:
+            continue
+        limit = bag.spec.timeout.of(None, bag.count(TaskState.DONE), bag.runtime)
+        if limit is not None and _is_news(worker.time_limits.get(bag.id), limit):
+            worker.time_limits[bag.id] = state.orders.of(worker.id).timeouts[bag.id] = limit
+
+
+def _is_news(told: float | None, limit: float) -> bool:
+    return told is None or abs(limit - told) > _NEWS * told
+
+
+def asks_in_vain(bag: Bag, task: int, wall: float) -> bool:
+    """Count that a task asks to be started again; True if it does so again and again within seconds."""
+    bag.hasty[task] = bag.hasty.get(task, 0) + 1 if wall < QUICK else 0
+    return bag.hasty[task] > QUICK_REQUEUES
+
+
+def _set(state: SchedulingState, bag: Bag, guard: Guard) -> None:
+    bag.guard = guard
+    state.touched[bag.id] = bag
+    state.changes.guards[bag.id] = guard

@@ -1,0 +1,185 @@
+"""The lines in which the tasks of one bag wait: one for each class of sizes (see `task_sizes`). Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+
+from adaptor.resources import Room, TaskSize
+from adaptor.scheduling.task_sizes import MOST, TaskSizes, class_of, classes_of
+
+LOOKAHEAD = 64
+"""Tasks at the head of a line of different tasks among which one is looked for that fits."""
+
+
+class Line:
+    """Waiting tasks of one class, in the order of their bag."""
+
+    def __init__(self, number: int, size: TaskSize | None, sizes: TaskSizes) -> None:
+        """`size`: of the class; None: of the next task."""
+        self.number = number
+        self.size = size
+        self.waiting: deque[int] = deque()
+        self.most = 0
+        """The most tasks that have waited here at the same time."""
+        self._sizes = sizes
+        self._times: Counter[float] = Counter()
+        """How many of those that wait are expected to take so many seconds, of two digits, rounded up."""
+
+    @property
+    def task(self) -> TaskSize:
+        """The size for which places are looked for: no task of the class but those of the rest is larger."""
+        if self.size is not None:
+            return self.size
+        return self._sizes.of(self.waiting[0]) if self.waiting else self._sizes.usual
+
+    @property
+    def mixed(self) -> bool:
+        """True if its tasks may differ in size or expected time."""
+        return self._sizes.mixed
+
+    @property
+    def times(self) -> list[float]:
+        """The different times (seconds) that the waiting tasks are expected to take."""
+        return list(self._times)
+
+    @property
+    def untimed(self) -> int:
+        """Waiting tasks of which no time is expected."""
+        return len(self.waiting) - self._times.total()
+
+    def admits(self, task: int, room: Room) -> bool:
+        """True if a task fits where places were found for its class; `room`: that of the worker."""
+        if not self.mixed:
+            return True
+        size = self._sizes.of(task)
+        return room.holds(size) if size.nodes == 1 else self.task.covers(size)
+
+    def append(self, task: int) -> None:
+        self.waiting.append(task)
+        self._came(task)
+
+    def appendleft(self, task: int) -> None:
+        self.waiting.appendleft(task)
+        self._came(task)
+
+    def remove(self, task: int) -> None:
+        """Raises ValueError: it does not wait here."""
+        self.waiting.remove(task)
+        self._went(task)
+
+    def take(self, position: int) -> int:
+        """Take the task at this position off the line."""
+        task = self.waiting[position]
+        del self.waiting[position]
+        self._went(task)
+        return task
+
+    def keep(self, wanted: Callable[[int], bool]) -> None:
+        """Let only these tasks wait on."""
+        everything, self.waiting = self.waiting, deque()
+        self._times.clear()
+        for task in everything:
+            if wanted(task):
+                self.append(task)
+
+    def _came(self, task: int) -> None:
+        self.most = max(self.most, len(self.waiting))
+        if self._sizes.timed and (time := self._sizes.time(task)) is not None:
+            self._times[_rounded(time)] += 1
+
+    def _went(self, task: int) -> None:
+        if self._sizes.timed and (time := self._sizes.time(task)) is not None:
+            self._times[_rounded(time)] -= 1
+            if not self._times[_rounded(time)]:
+                del self._times[_rounded(time)]
+
+
+class Lines:
+    """All lines of a bag, the largest class first."""
+
+    def __init__(self, sizes: TaskSizes, total: int) -> None:
+        self._sizes = sizes
+        self._all = [Line(number, size, sizes) for number, size in enumerate(classes_of(sizes.counts(total)))]
+        self._known: dict[TaskSize, Line] = {}
+        self._rest: Line | None = None
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def of(self, task: int) -> Line:
+        """Where the task stands while it waits."""
+        if len(self._all) == 1 and not self._sizes.mixed:
+            return self._all[0]
+        size = self._sizes.of(task)
+        line = self._known.get(size)
+        if line is None:
+            line = self._known[size] = self._find(size)
+        return line
+
+    def _find(self, size: TaskSize) -> Line:
+        classes = {line.size: line for line in self._all if line.size is not None}
+        if size not in classes and len(classes) < MOST:
+            return self._new(size)
+        found = class_of(size, [each for each in classes if each is not None])
+        if found is not None:
+            return classes[found]
+        if self._rest is None:
+            self._rest = self._new(None)
+        return self._rest
+
+    def _new(self, size: TaskSize | None) -> Line:
+        line = Line(len(self._all), size, self._sizes)
+        self._all.append(line)
+        return line
+
+    @property
+    def any_waits(self) -> bool:
+        """True if any task waits."""
+        return any(line.waiting for line in self._all)
+
+    @property
+    def waiting(self) -> deque[int]:
+        """The tasks of all lines; to be changed only where there is one line."""
+        if len(self._all) == 1:
+            return self._all[0].waiting
+        return deque(task for line in self._all for task in line.waiting)
+
+    def by_turn(self, *, in_file_order: bool) -> list[Line]:
+        """The lines with waiting tasks, the one that is to be served next first.
+
+        In the order of the file, that of the lowest next task; else that of which the largest part waits.
+        """
+        open_lines = [line for line in self._all if line.waiting]
+        if len(open_lines) > 1:
+            if in_file_order:
+                open_lines.sort(key=lambda line: line.waiting[0])
+            else:
+                open_lines.sort(key=lambda line: -len(line.waiting) / line.most)
+        return open_lines
+
+    def extend(self, tasks: Iterable[int]) -> None:
+        """Queue tasks in this order."""
+        for task in tasks:
+            self.of(task).append(task)
+
+    def keep(self, wanted: Callable[[int], bool]) -> None:
+        """Let only these tasks wait on."""
+        for line in self._all:
+            line.keep(wanted)
+
+    def let_go_of(self, size: TaskSize) -> None:
+        """No place is looked for that is larger than the next task, in the class of this size."""
+        for line in self._all:
+            if line.size == size and self._sizes.mixed:
+                line.size = None
+
+
+def _rounded(seconds: float) -> float:
+    """Of two digits, rounded up: few different times are looked at."""
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return math.ceil(seconds / step - 1e-9) * step

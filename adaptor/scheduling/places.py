@@ -1,0 +1,122 @@
+"""Where a task fits: on one worker, or on several of a pilot; and for which tasks a worker is kept. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from adaptor.resources import Room, TaskSize
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.donated_nodes import fits_donated, reach
+from adaptor.scheduling.guards import may_start
+from adaptor.scheduling.lines import LOOKAHEAD, Line
+from adaptor.scheduling.state import SchedulingState
+from adaptor.scheduling.workers import Worker
+
+Turn = tuple[Bag, Line]
+"""A bag, and a class of its tasks of which some wait."""
+
+
+def waiting_bags(state: SchedulingState, worker: Worker) -> list[Bag]:
+    """The bags with waiting tasks that may start on a worker."""
+    return [
+        bag
+        for bag in state.bags.values()
+        if bag.lines.any_waits and state.serves(worker, bag) and may_start(bag, worker)
+    ]
+
+
+def lines_of(bags: Iterable[Bag]) -> Iterator[Turn]:
+    """What waits of these bags; of each bag, the class to be served next comes first."""
+    for bag in bags:
+        for line in bag.lines.by_turn(in_file_order=bag.spec.order != "random"):
+            yield bag, line
+
+
+def places_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, room: Room) -> list[Worker]:
+    """The workers that a task of this class gets, this one among them; empty: none fits now.
+
+    Of a task on one node, the worker if `room` holds it. Of one on several, empty workers of the pilot in the
+    order of their nodes; the first runs its command.
+    """
+    if line.task.nodes > 1:
+        return places_of(state, line.task, worker, room)
+    if room.holds(line.task):
+        return [worker]
+    some = islice(line.waiting, LOOKAHEAD) if line.mixed else ()
+    return [worker] if any(room.holds(bag.sizes.of(task)) for task in some) else []
+
+
+def places_of(state: SchedulingState, task: TaskSize, worker: Worker, room: Room) -> list[Worker]:
+    """The same for one task of this size."""
+    if task.nodes == 1:
+        return [worker] if room.holds(task) else []
+    others = [each for each in _candidates(state, task, worker) if each is not worker and is_empty(each)]
+    if not is_empty(worker) or len(others) < task.nodes - 1:
+        return []
+    return sorted([worker, *sorted(others, key=_by_node)[: task.nodes - 1]], key=_by_node)
+
+
+def is_empty(worker: Worker) -> bool:
+    """True if it holds nothing, and has said so."""
+    return not worker.held and not worker.awaited and worker.free == worker.whole
+
+
+def _candidates(state: SchedulingState, task: TaskSize, worker: Worker) -> list[Worker]:
+    """The workers of the pilot that can be one of the nodes of a task; none if this one cannot."""
+    if not worker.whole.holds(task):
+        return []
+    return [each for each in state.workers.of_pilot(worker.pilot) if each.whole.holds(task)]
+
+
+def _by_node(worker: Worker) -> list[tuple[int, str]]:
+    """Numbers in a name count as numbers: n2 comes before n10."""
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", worker.node)]
+
+
+def keep_for(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
+    """True if a worker must keep its free processors for a class whose next task needs more than is free.
+
+    One worker is kept for each bag at most, and only while the class holds nothing at the site.
+    """
+    if line.task.nodes > 1:
+        return _keep_for_several(state, bag, line, worker, now)
+    next_one = bag.sizes.of(line.waiting[0])
+    if state.leases[bag.id, line.number, worker.site] or not worker.whole.holds(next_one):
+        return False
+    if line.mixed and not _has_time(state, bag, line, worker, now):
+        return False
+    kept = state.reserved.get(bag.id)
+    if kept is None or kept[1] not in state.workers:
+        kept = state.reserved[bag.id] = line.number, worker.id
+    return kept == (line.number, worker.id)
+
+
+def _keep_for_several(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
+    """The bag is the one to be served next: what becomes free is kept until so many nodes are.
+
+    The workers of a pilot that was made for such tasks do not start at the same time: those that are there
+    wait for the others.
+    """
+    there = len(_candidates(state, line.task, worker))
+    enough = there >= line.task.nodes or (there and state.made_for.get(worker.pilot) == line.task)
+    return bool(enough) and _has_time(state, bag, line, worker, now)
+
+
+def those_for_gpus(state: SchedulingState, worker: Worker, turns: Iterable[Turn], now: float) -> list[Turn]:
+    """Those that a worker with GPUs is kept for: with a waiting task for these. Empty: none has."""
+    return [
+        (bag, line)
+        for bag, line in turns
+        if line.task.gpus and worker.whole.holds(line.task) and _has_time(state, bag, line, worker, now)
+    ]
+
+
+def _has_time(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now: float) -> bool:
+    """True if a waiting task may start there as long as the pilot has left."""
+    tasks = islice(line.waiting, reach(state, bag, line, worker.site))
+    if worker.pilot in state.donated:
+        return any(fits_donated(state, bag, worker, task, now) for task in tasks)
+    needs = min((state.needs(bag, worker.site, task) for task in tasks), default=float("inf"))
+    return needs <= worker.time_left(now) and needs < worker.too_long

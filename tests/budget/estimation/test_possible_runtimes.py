@@ -1,0 +1,38 @@
+"""Runtimes that agree with what is known of a bag."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import NormalDist, mean
+
+import pytest
+
+from adaptor.budget.estimation.possible_runtimes import RuntimeCases, RuntimeKnowledge
+
+
+def rests_of_the_longest(running: float, finished: list[float], count: int) -> list[float]:
+    """Of so many tasks that have all run for so long."""
+    draw = random.Random(1)
+    known = RuntimeKnowledge(
+        finished=finished, running=[running] * count, guess=100.0, surety=1.5, tasks=len(finished) + count
+    )
+    cases = RuntimeCases(known, draw)
+    return sorted(max(case.rest(running) for _ in range(count)) for case in (cases.next() for _ in range(60)))
+
+
+@pytest.mark.parametrize("spread", [0.2, 0.7])
+def test_the_longest_of_log_normal_tasks_is_not_taken_for_much_longer_than_it_is(spread: float) -> None:
+    """The first 180 of 200 tasks have ended that started at the same time; 20 run on."""
+    normal = NormalDist(math.log(100.0), spread)
+    all_of_them = [math.exp(normal.inv_cdf((each + 0.5) / 200)) for each in range(200)]
+    finished = all_of_them[:180]
+    found = rests_of_the_longest(finished[-1], finished, 20)
+    true = all_of_them[-1] - finished[-1]
+    assert found[3] < true < found[-4]
+    assert 0.4 * true < found[30] < 2.0 * true
+
+
+def test_without_results_runtimes_are_as_guessed() -> None:
+    cases = RuntimeCases(RuntimeKnowledge(guess=100.0, surety=0.2, tasks=50), random.Random(1))
+    assert 80 < mean(cases.next().mean for _ in range(60)) < 130

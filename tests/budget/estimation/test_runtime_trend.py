@@ -1,0 +1,67 @@
+"""Whether runtimes grow or shrink along the file."""
+
+from __future__ import annotations
+
+import math
+import random
+from statistics import median
+
+import pytest
+
+from adaptor.budget.estimation.possible_runtimes import RuntimeCases, RuntimeKnowledge
+from adaptor.budget.estimation.runtime_trend import trends
+from adaptor.budget.estimation.trend_runtimes import TrendRuntimes
+
+
+def log_normal(tasks: int, spread: float = 0.6) -> list[float]:
+    draw = random.Random(2)
+    return [100.0 * math.exp(draw.gauss(0.0, spread)) for _ in range(tasks)]
+
+
+@pytest.mark.parametrize("falling", [False, True])
+def test_a_sorted_file_has_a_trend_and_its_end_is_foreseen(falling: bool) -> None:
+    runtimes = sorted(log_normal(200), reverse=falling)
+    found = trends(range(100), runtimes[:100], 200)
+    assert found.chance > 0.99
+    draw = random.Random(1)
+    levels = [trend.level(0.9) for _ in range(50) if (trend := found.drawn(draw)) is not None]
+    assert 0.5 * runtimes[180] < median(levels) < 2.0 * runtimes[180]
+
+
+def test_a_file_in_no_order_has_none() -> None:
+    runtimes = log_normal(200)
+    assert trends(range(100), runtimes[:100], 200).chance < 0.3
+
+
+def test_short_tasks_that_have_overtaken_others_make_no_trend() -> None:
+    """All tasks of a bag run at the same time: the first to end are the short ones, wherever they are."""
+    runtimes = log_normal(400, spread=1.0)
+    slots, ended, running, at = 100, [], {place: runtimes[place] for place in range(100)}, 0.0
+    for place in range(slots, 300):
+        first = min(running, key=lambda each: running[each])
+        at = running.pop(first)
+        ended.append(first)
+        running[place] = at + runtimes[place]
+    found = trends(ended, [runtimes[place] for place in ended], 400)
+    assert found.chance < 0.5
+
+
+def test_what_runs_of_a_sorted_file_takes_as_long_as_its_places_say() -> None:
+    runtimes = sorted(log_normal(200))
+    known = RuntimeKnowledge(
+        finished=runtimes[:180],
+        places=range(180),
+        running=[runtimes[179]] * 20,
+        guess=100.0,
+        surety=1.5,
+        tasks=200,
+    )
+    cases = RuntimeCases(known, random.Random(1))
+    rests = []
+    for _ in range(60):
+        case = cases.next()
+        assert isinstance(case, TrendRuntimes)
+        rests.append(max(case.rest(runtimes[179]) for _ in range(20)))
+    true = runtimes[-1] - runtimes[179]
+    assert 0.4 * true < median(rests) < 2.0 * true
+    assert max(rests) < 10 * true

@@ -1,0 +1,64 @@
+"""What users are shown of tasks that a worker holds, and of credits that nobody has asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from adaptor.daemon.client.commands import serve
+from adaptor.protocol import control
+from adaptor.protocol.messages import Report
+from tests.daemon.budgeted_site import set_budget
+from tests.daemon.fake_site import FakeSite
+from tests.daemon.lived_bags import begin, hear, leased, live
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    found = FakeSite(tmp_path / "state")
+    yield found
+    found.journal.close()
+
+
+def asked(site: FakeSite, question: control.Question) -> control.Answer:
+    running = SimpleNamespace(core=site.state.core, sites={"here": site.state})
+    return asyncio.run(serve(running, control.encode(question)))  # type: ignore[arg-type]
+
+
+def test_a_task_runs_when_its_worker_has_said_so(site: FakeSite) -> None:
+    bag = site.submit_bag(5)
+    worker = f"w{begin(site)}"
+    held = leased(site, worker)
+    hear(site, worker, Report(started=held[:1]))
+    told = asked(site, control.GetTasks(bag))
+    assert isinstance(told, control.Tasks)
+    running = [task for task in told.tasks if task.state == "running"]
+    assert [task.task for task in running] == [held[0].task]
+    assert running[0].started is not None
+    assert {task.state for task in told.tasks} == {"running", "waiting"}
+
+
+def test_credits_are_reported_where_somebody_has_set_a_price_or_a_budget(site: FakeSite) -> None:
+    first = live(site)
+    told = asked(site, control.GetReport(first))
+    assert isinstance(told, control.Report)
+    assert told.report.credits is None
+    second = site.submit_bag(3)
+    set_budget(site, second, 5.0)
+    told = asked(site, control.GetReport(second))
+    assert isinstance(told, control.Report)
+    assert told.report.credits is not None
+    assert told.report.credits.budget == 5.0
+
+
+def test_advice_counts_on_the_queue_that_was_read(site: FakeSite) -> None:
+    bag = live(site, tasks=6)
+    told = asked(site, control.GetAdvice(bag))
+    assert isinstance(told, control.Advice)
+    assert told.measured.done == 6
+    assert told.measured.longest == 0.5
+    assert told.measured.first_tr is not None

@@ -1,0 +1,75 @@
+"""What the daemon plans is what it then does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.bag_spec import BagSpec
+from adaptor.daemon.client.plans import read_plan
+from adaptor.errors import UsageError
+from adaptor.protocol import control
+from adaptor.views import PlanView
+from tests.daemon.budgeted_site import steps
+from tests.daemon.fake_site import FakeSite
+
+SPEC = BagSpec(name="b", cwd="/", output="/nowhere", environment={}, time=120.0)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def plan(site: FakeSite, spec: BagSpec = SPEC, tasks: int = 12) -> PlanView:
+    asked = control.GetPlan(spec, tasks)
+    return asyncio.run(read_plan(site.state.core, {"here": site.state}, asked))
+
+
+def test_the_requests_are_those_that_are_then_made(site: FakeSite) -> None:
+    told = plan(site)
+    assert site.backend.orders == []
+    assert site.state.core.broker.state.bags == {}
+    site.submit_bag(12, time=120.0)
+    steps(site)
+    made = [(order.request.p, order.request.tr) for order in site.backend.orders]
+    assert [(each.p, each.tr) for each in told.requests] == made
+    assert told.end is not None
+
+
+def test_pilots_and_other_bags_are_taken_account_of(site: FakeSite) -> None:
+    before = plan(site)
+    site.submit_bag(400, time=120.0)
+    steps(site, 3)
+    beside = plan(site)
+    assert before.end_high is not None
+    assert beside.end is not None
+    assert beside.end > before.end_low  # type: ignore[operator]
+    assert beside.end - beside.now > (before.end or 0.0) - before.now, "it takes turns with the other bag"
+
+
+def test_a_site_that_does_not_exist_is_an_error(site: FakeSite) -> None:
+    with pytest.raises(UsageError, match="no site 'far'"):
+        plan(site, BagSpec(name="b", cwd="/", output="/nowhere", environment={}, sites=("far",)))
+
+
+def test_the_array_has_the_limit_that_the_scheduler_gives_or_says_whose_it_is(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limit(time: float | None) -> tuple[float, str]:
+        (array,) = plan(site, msgspec.structs.replace(SPEC, time=time)).arrays
+        return array.limit, array.limit_of
+
+    initial = site.state.core.terms["here"].initial_tr
+    assert limit(None) == (initial, "initial_tr")
+    assert limit(2 * initial) == (2 * initial, "time")
+    seen = site.backend.queue_state()
+    answer = msgspec.structs.replace(seen, default_limit=1234.0)
+    monkeypatch.setattr(site.backend, "queue_state", lambda: answer)
+    assert limit(60.0) == (1234.0, "scheduler")

@@ -1,0 +1,57 @@
+"""The short form of `python -m bench.soak`: what a daemon holds, in memory and on the disk, does not grow."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.daemon.fake_site import FakeSite
+from tests.daemon.lived_bags import counts, forget, live
+
+WARM, BAGS = 15, 40
+CONTEXT = 50_000
+"""Bytes of the environment of a bag: what a daemon that held on to ended bags would pile up."""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def live_and_forget_the_fakes(site: FakeSite, context: int = 0) -> int:
+    """A bag with such an environment, in bytes. The test's scheduler keeps all that it was ever asked."""
+    bag = live(site, environment={"LONG": "".join(["x"] * context)})
+    site.backend.orders.clear()
+    site.backend.reports.clear()
+    return bag
+
+
+def test_the_memory_of_a_daemon_does_not_grow_with_the_bags_that_have_ended(site: FakeSite) -> None:
+    for _ in range(WARM):
+        live_and_forget_the_fakes(site)
+    tracemalloc.start()
+    try:
+        gc.collect()
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(BAGS):
+            live_and_forget_the_fakes(site, CONTEXT)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (after - before) / BAGS < CONTEXT / 10, "bytes a bag: the windows fill, no bag stays"
+
+
+def test_the_journal_of_a_daemon_that_forgets_does_not_grow(site: FakeSite) -> None:
+    """Waits of pilots, from which is learned, and the explanations of the last day are bounded too."""
+    for _ in range(3):
+        forget(site, *(live_and_forget_the_fakes(site) for _ in range(5)))
+        left = {table for table, rows in counts(site).items() if rows}
+        assert left <= {"decision", "credit_past"}
+    assert counts(site)["credit_past"] <= 2, "sums for quarters of an hour"

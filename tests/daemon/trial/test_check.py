@@ -1,0 +1,134 @@
+"""`adaptor site check --live` on a real Slurm and on this machine: what a node tells, and the way out."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.throwaway import Throwaway
+from tests.e2e.lab import Lab
+
+
+@pytest.fixture
+def lab(tmp_path: Path):  # type: ignore[no-untyped-def]
+    lab = Lab(tmp_path)
+    yield lab
+    lab.close()
+
+
+def found(lab: Lab, *arguments: str, expect: int = 0) -> list[tuple[str, str]]:
+    """The levels and texts that the check of a site prints."""
+    told = lab.run("site", "check", "here", "--live", "--yes", *arguments, expect=expect).stdout
+    return [(level, text) for level, text in re.findall(r"^here: (\w+) +(.*)$", told, re.M)]
+
+
+def levels(findings: list[tuple[str, str]], text: str) -> list[str]:
+    return [level for level, told in findings if text in told]
+
+
+LOCAL = "sites: {here: {backend: local, processors: 2}}\n"
+SLURM = "sites: {here: {backend: slurm, partition: batch, processors_per_node: 4}}\n"
+
+
+def test_a_sound_site_on_this_machine(lab: Lab) -> None:
+    lab.configure(LOCAL)
+    told = found(lab)
+    assert levels(told, "starts on") == ["ok"]
+    assert levels(told, "sees and writes") == ["ok"]
+    assert levels(told, "is reached from") == ["ok"]
+    assert levels(told, "the clock of") == ["ok"]
+    assert levels(told, "ended: completed") == ["ok"]
+    assert not list(lab.state.glob("check-*"))
+
+
+def test_an_interpreter_that_is_not_there(lab: Lab) -> None:
+    lab.configure("sites: {here: {backend: local, processors: 2, python: /opt/none/python3}}\n")
+    told = found(lab, expect=1)
+    assert levels(told, "Does /opt/none/python3 start on the nodes") == ["error"]
+    assert levels(told, "Set `python:`, or load a module by `prologue:`") == ["error"]
+
+
+def test_it_asks_first(lab: Lab) -> None:
+    lab.configure(LOCAL)
+    asked = subprocess.run(
+        lab.command("site", "check", "--live"),
+        env=lab.environment,
+        cwd=lab.work,
+        input="n\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert asked.returncode != 0
+    assert "submit one job of a minute to here?" in asked.stderr
+    assert "is submitted" not in asked.stderr
+
+
+@pytest.mark.slurm
+def test_a_sound_slurm(lab: Lab, slurm: Throwaway) -> None:
+    lab.configure(SLURM)
+    told = found(lab)
+    assert levels(told, "starts on n") == ["ok"]
+    assert levels(told, "sees and writes") == ["ok"]
+    assert levels(told, "this machine, at the port of the daemon, is reached from n") == ["ok"]
+    assert levels(told, "the clock of n") == ["ok"]
+    assert levels(told, "ended: completed") == ["ok"]
+    assert levels(told, "memory of") in (["ok"], ["warning"]), "as the cgroups of this machine are"
+    assert subprocess.run(["squeue", "-h"], capture_output=True, text=True, check=True).stdout == ""
+
+
+@pytest.mark.slurm
+def test_the_running_daemon_is_reached_and_left_alone(lab: Lab, slurm: Throwaway) -> None:
+    lab.configure(SLURM)
+    lab.run("daemon", "start")
+    assert levels(found(lab), "the daemon is reached from n") == ["ok"]
+    assert lab.ask("daemon", "status")["stalled"] == ""
+
+
+@pytest.mark.slurm
+def test_an_address_that_leads_nowhere(lab: Lab, slurm: Throwaway) -> None:
+    lab.configure(f"{SLURM}daemon: {{host: 192.0.2.1}}\n")
+    lab.run("daemon", "start")
+    access = lab.state / "access-worker-here.json"
+    access.write_text(re.sub(r'"tcp://127[^"]*"', '"tcp://192.0.2.1:9"', access.read_text()))
+    told = found(lab, expect=1)
+    assert levels(told, "set `daemon.host` to an address that the nodes know") == ["error"]
+
+
+@pytest.mark.slurm
+def test_a_job_that_does_not_start_is_cancelled(lab: Lab, slurm: Throwaway) -> None:
+    lab.configure(SLURM)
+    everything = [
+        "sbatch",
+        "-p",
+        "batch",
+        "--exclusive",
+        "-N4",
+        "-t",
+        "5",
+        "-o",
+        "/dev/null",
+        "--wrap",
+        "sleep 300",
+    ]
+    subprocess.run(everything, check=True, capture_output=True)
+    told = found(lab, "--wait", "4s", expect=1)
+    assert levels(told, "did not start within 4s") == ["error"]
+    assert levels(told, "--wait 2h") == ["error"]
+    mine = subprocess.run(["squeue", "-h", "-o", "%j"], capture_output=True, text=True, check=True).stdout
+    assert "adaptor-check" not in mine
+
+
+@pytest.mark.pbs
+@pytest.mark.timeout(300)
+def test_a_sound_openpbs(lab: Lab, openpbs: Throwaway) -> None:
+    lab.configure("sites: {here: {backend: pbs}}\n")
+    told = found(lab)
+    assert levels(told, "starts on") == ["ok"]
+    assert levels(told, "sees and writes") == ["ok"]
+    assert levels(told, "is reached from") == ["ok"]
+    assert levels(told, "how job") in (["ok"], ["warning"]), "as job_history_enable is"
