@@ -5,6 +5,7 @@ All of them are read from the declarations in `BagSpec` and `BagInput`.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -70,6 +71,8 @@ def _implied_kind(hint: Any) -> Kind:
 
 OPTIONS: tuple[BagOption, ...] = (*options_of(BagSpec), *options_of(BagInput))
 _BY_KEY = {key: option for option in OPTIONS for key in (option.key, *option.synonyms)}
+KEYS = frozenset(_BY_KEY)
+"""What `parse_option` knows."""
 
 
 def parse_option(key: str, text: str, now: float) -> tuple[str, Any]:
@@ -89,3 +92,22 @@ def parse_option(key: str, text: str, now: float) -> tuple[str, Any]:
         return option.field, option.kind.parse(text, now)
     except ValueError as error:
         raise ValueError(f"{key}: {error}") from None
+
+
+def add_options(options: dict[str, Any], text: str, now: float) -> None:
+    """Add what stands behind `#ADAPTOR`, by field.
+
+    Raises:
+        ValueError: it is no option with its value, or one that was set before.
+    """
+    words = shlex.split(text)
+    if not words:
+        raise ValueError("#ADAPTOR needs an option; write #ADAPTOR key=value")
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals:
+            raise ValueError(f"{shortened(word)} is not an option; write key=value")
+        field, parsed = parse_option(key, value, now)
+        if field in options:
+            raise ValueError(f"duplicate option '{key}'")
+        options[field] = parsed

@@ -1,12 +1,18 @@
-"""Parameters of a template as people write them: `frame=1:100`, `scene=a,b,c`, `seed=@seeds.txt`."""
+"""Parameters of a template as people write them: `frame=1:100`, `scene=a,b`, `seed=@seeds.txt`, a table."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 
-from adaptor.errors import UsageError
+import msgspec
+
+from adaptor.bagfile.parse import decode, read_data, source_name
+from adaptor.errors import BagFileError, UsageError
 from adaptor.option_kinds import plain_text
 from adaptor.units import shortened
 
@@ -16,6 +22,81 @@ MAX_VALUES = 10_000_000
 _NUMBER = r"-?\d{1,15}(?:\.\d{1,9})?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER})(?::({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """Parameters that change together; those of different axes are combined with each other."""
+
+    names: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    """The values, in the order of the names."""
+    table: bool = False
+    """Whether it is a file, of which a template need not use all columns."""
+
+
+def read_axes(parameters: Sequence[str], table: str | None = None) -> list[Axis]:
+    """The axes of all `-P`, behind that of a CSV file. `+b=1,2` goes with the parameter before it.
+
+    Raises:
+        UsageError: a bad parameter or file, a name that comes twice, lists of different lengths.
+    """
+    axes = [read_table(table)] if table is not None else []
+    for text in parameters:
+        along = text.startswith("+")
+        name, values = parse_parameter(text[1:] if along else text)
+        if any(name in axis.names for axis in axes):
+            raise UsageError(f"duplicate --param {name}; write {name}=a,b for several values")
+        if along:
+            if not axes:
+                raise UsageError(f"--param +{name}: there is no parameter before it to go with")
+            axes[-1] = _beside(axes[-1], name, values)
+        else:
+            axes.append(Axis((name,), [(value,) for value in values]))
+    return axes
+
+
+def _beside(axis: Axis, name: str, values: Sequence[str]) -> Axis:
+    if len(values) != len(axis.rows):
+        raise UsageError(
+            f"--param +{name}: {len(values):,} values beside {len(axis.rows):,} of {axis.names[-1]}; "
+            "parameters that go together have equally many"
+        )
+    rows = [(*row, value) for row, value in zip(axis.rows, values, strict=True)]
+    return Axis((*axis.names, name), rows, axis.table)
+
+
+def read_table(path: str) -> Axis:
+    """A CSV file (`-`: standard input; `.tsv`: with tabs) whose first row names the columns.
+
+    Raises:
+        UsageError: it cannot be read, or a row has another number of values than the first.
+    """
+    source = source_name(path)
+    try:
+        text = decode(read_data(path), source)
+        rows = list(_rows(text, source, "\t" if path.endswith(".tsv") else ","))
+    except (BagFileError, csv.Error) as error:
+        raise UsageError(f"--csv: {error}") from None
+    if len(rows) < 2:
+        raise UsageError(f"--csv: {source}: write the names of the columns, and a row for each task below")
+    names = tuple(name.strip() for name in rows[0])
+    for name in names:
+        if not name or names.count(name) > 1:
+            raise UsageError(f"--csv: {source}: each column needs a name of its own, in the first row")
+    return Axis(names, rows[1:], table=True)
+
+
+def _rows(text: str, source: str, delimiter: str) -> Iterator[tuple[str, ...]]:
+    """Rows that are not blank, each as long as the first."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    width = None
+    for row in reader:
+        if not any(value.strip() for value in row):
+            continue
+        width = width or len(row)
+        if len(row) != width:
+            raise BagFileError(f"{source}:{reader.line_num}: {len(row)} values in a table of {width} columns")
+        yield tuple(row)
 
 
 def parse_parameter(text: str) -> tuple[str, list[str]]:

@@ -6,7 +6,6 @@ Reading is the only effect in here. Every error names the file and the line.
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,8 @@ from typing import Any
 import msgspec
 
 from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.options import parse_option
+from adaptor.bagfile.lookalikes import script_part
+from adaptor.bagfile.options import add_options
 from adaptor.errors import BagFileError
 from adaptor.protocol.control import TaskInput
 from adaptor.units import shortened
@@ -30,19 +30,25 @@ class BagFile(msgspec.Struct, frozen=True):
     """Values by field of `BagSpec` or `BagInput`."""
 
 
-def read_bag(path: str, now: float, json_lines: bool = False) -> BagFile:
-    """The bag of a file (`-`: standard input); `.jsonl` and `.ndjson` are JSON Lines in any case.
+def source_name(path: str) -> str:
+    """What messages call a file (`-`: standard input)."""
+    return "standard input" if path == "-" else path
+
+
+def parse_bag(data: bytes, path: str, now: float, json_lines: bool = False, *, more: bool = False) -> BagFile:
+    """The bag that a file holds; `.jsonl` and `.ndjson` are JSON Lines in any case.
 
     Args:
         now: epoch seconds, for options that take a time from now.
+        more: the tasks are for a bag that may have others already.
 
     Raises:
-        BagFileError: the file cannot be read, a line is bad (its number is named), or there is no task.
+        BagFileError: a line is bad (its number is named), or there is no task.
     """
-    source = "standard input" if path == "-" else path
-    text = decode(_bytes(path), source)
+    source = source_name(path)
+    text = decode(data, source)
     if json_lines or path.endswith((".jsonl", ".ndjson")):
-        bag = BagFile(parse_json_lines(text, source))
+        bag = BagFile(parse_json_lines(text, source, more=more))
     else:
         bag = parse_shell_lines(text, source, now)
     if not bag.tasks:
@@ -50,7 +56,8 @@ def read_bag(path: str, now: float, json_lines: bool = False) -> BagFile:
     return bag
 
 
-def _bytes(path: str) -> bytes:
+def read_data(path: str) -> bytes:
+    """What a file holds (`-`: standard input). Raises BagFileError: it cannot be read."""
     if path == "-":
         return sys.stdin.buffer.read()
     try:
@@ -88,7 +95,7 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
     """One task per line; blank lines and `#` comments are skipped, `#ADAPTOR key=value …` sets options.
 
     Raises:
-        BagFileError: a bad `#ADAPTOR` line, with its number.
+        BagFileError: a bad `#ADAPTOR` line or part of a script, with its number.
     """
     tasks: list[TaskInput] = []
     options: dict[str, Any] = {}
@@ -97,26 +104,28 @@ def parse_shell_lines(text: str, source: str, now: float) -> BagFile:
         if not line:
             continue
         if not line.startswith("#"):
+            _refuse_script(line, f"{source}:{number}")
             tasks.append(TaskInput(line))
             continue
+        if raw.startswith(("#SBATCH", "#PBS")):
+            raise BagFileError(f"{source}:{number}: {line.split()[0]} is of a batch script; {_AS_SCRIPT}")
         directive = _DIRECTIVE.match(line)
         if directive:
             try:
-                _add_options(options, directive["options"] or "", now)
+                add_options(options, directive["options"] or "", now)
             except ValueError as error:
                 raise BagFileError(f"{source}:{number}: {error}") from None
     return BagFile(tasks, options)
 
 
-def _add_options(options: dict[str, Any], text: str, now: float) -> None:
-    words = shlex.split(text)
-    if not words:
-        raise ValueError("#ADAPTOR needs an option; write #ADAPTOR key=value")
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals:
-            raise ValueError(f"{shortened(word)} is not an option; write key=value")
-        field, parsed = parse_option(key, value, now)
-        if field in options:
-            raise ValueError(f"duplicate option '{key}'")
-        options[field] = parsed
+_AS_SCRIPT = "begin the file with '#!/bin/bash' to submit it as one script"
+
+
+def _refuse_script(line: str, place: str) -> None:
+    """Raises BagFileError: the line is part of a script."""
+    why = script_part(line)
+    if why is not None:
+        raise BagFileError(
+            f"{place}: {shortened(line)} {why}, while each line of a list is a task of its own; join what"
+            f" belongs to one task by &&, or {_AS_SCRIPT}"
+        )

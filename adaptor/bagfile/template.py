@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from adaptor.bagfile.parameters import Axis
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
 from adaptor.option_kinds import plain_text
@@ -19,8 +20,8 @@ MAX_TASKS = 10_000_000
 _TOKEN = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 
 
-def expand(template: str, parameters: Mapping[str, Sequence[str]]) -> list[TaskInput]:
-    """One shell line for each combination of values; `{name}` stands for a value, quoted for the shell.
+def expand(template: str, axes: Sequence[Axis]) -> list[TaskInput]:
+    """One shell line for each combination of rows; `{name}` stands for a value, quoted for the shell.
 
     Raises:
         UsageError: an unknown or unused parameter, a lone brace, too many combinations, or a value that
@@ -28,16 +29,18 @@ def expand(template: str, parameters: Mapping[str, Sequence[str]]) -> list[TaskI
     """
     if not template.strip():
         raise UsageError("--template: must not be empty; write a shell line, for instance 'render {scene}'")
-    parts, fields = _parsed(_clean(template), parameters)
-    total = math.prod(len(values) for values in parameters.values())
+    parts, fields = _parsed(_clean(template), axes)
+    total = math.prod(len(axis.rows) for axis in axes)
     if total > MAX_TASKS:
         raise UsageError(f"--template: {total:,} combinations are more than {MAX_TASKS:,} tasks")
+    names = [name for axis in axes for name in axis.names]
+    used = {name for _, name in fields}
     tasks = []
-    for values in itertools.product(*parameters.values()):
-        chosen = dict(zip(parameters, values, strict=True))
+    for rows in itertools.product(*(axis.rows for axis in axes)):
+        chosen = dict(zip(names, itertools.chain.from_iterable(rows), strict=True))
         for index, name in fields:
             parts[index] = shlex.quote(chosen[name])
-        label = " ".join(f"{key}={value}" for key, value in chosen.items())
+        label = " ".join(f"{key}={value}" for key, value in chosen.items() if key in used)
         tasks.append(TaskInput("".join(parts), label or None))
     return tasks
 
@@ -46,8 +49,11 @@ _Fields = list[tuple[int, str]]
 """Places among a template's pieces, and the parameter that fills each."""
 
 
-def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[list[str], _Fields]:
+def _parsed(template: str, axes: Sequence[Axis]) -> tuple[list[str], _Fields]:
     """The template's pieces, and the places of parameters among them."""
+    parameters = {
+        name: [row[place] for row in axis.rows] for axis in axes for place, name in enumerate(axis.names)
+    }
     parts: list[str] = []
     fields: _Fields = []
     for token in _TOKEN.findall(template):
@@ -62,7 +68,8 @@ def _parsed(template: str, parameters: Mapping[str, Sequence[str]]) -> tuple[lis
             parts.append("")
         else:
             parts.append(token)
-    unused = [name for name in parameters if name not in {used for _, used in fields}]
+    used = {name for _, name in fields}
+    unused = [name for axis in axes for name in axis.names if name not in used and not axis.table]
     if unused:
         raise UsageError(f"--param {unused[0]}: not used; the template has no {{{unused[0]}}}")
     return parts, fields

@@ -12,7 +12,11 @@ from typing import Annotated
 
 import msgspec
 
+from adaptor.bag_spec import Interpreter
+from adaptor.batch_script import BatchScript
+from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.decoding import decoded
+from adaptor.resources import TaskSize
 
 LAST_SECONDS = 5.0
 """Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to report."""
@@ -20,6 +24,7 @@ LAST_SECONDS = 5.0
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """What the journal can hold; a worker that says anything larger is not understood."""
+GpuCount = Annotated[int, msgspec.Meta(ge=0, le=4096)]
 Code = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
@@ -38,12 +43,25 @@ class BagContext(msgspec.Struct, frozen=True, array_like=True):
     cwd: str
     output: str
     """The folder for standard output and error: `<task>.out`, `<task>.err`; from the second attempt
-    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err`. Empty files are removed."""
+    of a task on `<task>.<attempt>.out`, `<task>.<attempt>.err` (`adaptor/outputs/names.py`). Empty files
+    are removed."""
     environment: dict[str, str]
-    cpus: int
-    """Processors of one task."""
-    memory: int | None
-    """Bytes of one task."""
+    task: TaskSize = TaskSize()
+    """What one task needs."""
+    bind: bool = True
+    """Whether each task is bound to its processors."""
+    timeout: float | None = None
+    """Seconds after which a task is ended; None: no limit, or one that is not known yet."""
+    signal: EarlySignal | None = None
+    """What a task gets before its pilot's end."""
+    script: BatchScript | None = None
+    """Its tasks run a copy of this, with the arguments behind the first word of their commands."""
+    output_files: str = "each"
+    """`each`, `packed` or `none`, as in `BagSpec`."""
+    interpreter: Interpreter | None = None
+    """What runs its calls."""
+    limit_memory: bool = False
+    """Whether the worker ends a task that holds more memory than it needs by its size."""
 
 
 class Lease(msgspec.Struct, frozen=True, array_like=True):
@@ -59,6 +77,16 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     environment: dict[str, str] | None = None
     """On top of the bag's."""
     name: str | None = None
+    nodes: list[str] = []
+    """The nodes of a task that takes several, the one that runs its command first."""
+    takes_part: bool = False
+    """Whether another node runs the command: this one is kept for it until the lease is aborted."""
+    call: bytes | None = None
+    """A pickled call, which a Python process of the bag's interpreter runs in place of the command."""
+    task: TaskSize | None = None
+    """What it needs; None: as its bag says."""
+    timeout: float | None = None
+    """Seconds after which it is ended; None: as its bag says."""
 
 
 class Ending(enum.Enum):
@@ -69,10 +97,14 @@ class Ending(enum.Enum):
     """Ended by a signal that the worker did not send."""
     NOT_STARTED = "not_started"
     """The command cannot be executed; `error` says why."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """Killed for lack of memory: by the kernel, or by the worker where the bag says `on-oom`."""
     ENDED = "ended"
     """The worker ended it: the pilot's time was up, or the worker had to leave."""
     ABORTED = "aborted"
     """The worker ended it at the daemon's request."""
+    TIMED_OUT = "timed_out"
+    """The worker ended it after the time that its bag allows a task; `error` says how long that is."""
     RETURNED = "returned"
     """The worker returned the lease without a start."""
 
@@ -92,6 +124,10 @@ class Result(msgspec.Struct, frozen=True, array_like=True):
     exit_code: Code | None = None
     signal: Code | None = None
     error: str | None = None
+    peak_gpu_memory: Count = 0
+    """Bytes on all GPUs together, the largest value observed; 0: not known."""
+    answer: bytes = b""
+    """What a call came to; its first byte says what follows (`protocol.calls`). Empty: nothing came of it."""
 
 
 class Leaving(enum.Enum):
@@ -119,6 +155,9 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     processors: Count
     memory: Count
     """Bytes that its tasks may use together."""
+    gpus: GpuCount = 0
+    gpu_type: str = ""
+    """Of all its GPUs; empty: not known."""
     deadline: float
     """Epoch seconds at which the pilot ends."""
     holding: list[AttemptKey] = []
@@ -136,6 +175,8 @@ class Report(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     free_processors: Count = 0
     """Processors that no lease of the worker will take."""
     free_memory: Count = 0
+    free_gpus: list[float] = []
+    """The free part of each GPU."""
     queued: Count = 0
     """Leases that are not started yet."""
     load: list[tuple[AttemptKey, float]] = []
@@ -172,11 +213,15 @@ class Orders(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     acknowledged: list[AttemptKey] = []
     """Results that are in the journal."""
     bags: list[BagContext] = []
+    ended_bags: list[int] = []
+    """The worker need not know these any more."""
     leases: list[Lease] = []
     abort: list[AttemptKey] = []
     """End these attempts and report them as ABORTED (RETURNED if not started)."""
     give_back: list[AttemptKey] = []
     """Return these as RETURNED unless they have started."""
+    timeouts: dict[Count, float] = {}
+    """By bag whose tasks it holds: seconds after which one is ended, from now on."""
     leave: str = ""
     """Why the worker must leave at once; empty: it may stay."""
     say_hello: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import sys
 import time
 from collections.abc import Mapping
@@ -23,6 +24,8 @@ from adaptor.protocol.messages import (
     Welcome,
     decode_to_worker,
 )
+from adaptor.worker.binding import Binding
+from adaptor.worker.devices import devices_of
 from adaptor.worker.environment import NodeEnvironment, parse_env0
 from adaptor.worker.lifecycle import (
     IdleTimer,
@@ -35,7 +38,9 @@ from adaptor.worker.lifecycle import (
     save_unreachable,
 )
 from adaptor.worker.link import Link
+from adaptor.worker.parts import NodeFiles, Parts
 from adaptor.worker.runner import Runner
+from adaptor.worker.scripts.copies import Scripts
 from adaptor.worker.settings import Settings
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import Tasks
@@ -60,9 +65,26 @@ class Agent:
         self._log = Log(settings.directory / f"worker-{settings.file_node}.log")
         self._wakeup = Wakeup()
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
-        self._link = Link(settings.access, identity, self._wakeup.fd, self._log.say)
-        slots = Slots(settings.processors, settings.memory, settings.deadline)
-        self._tasks = Tasks(slots, Runner(NodeEnvironment(environment, self._read_before())))
+        devices = devices_of(environment, settings.node)
+        slots = Slots(
+            settings.processors,
+            settings.memory,
+            settings.deadline,
+            gpus=len(devices.ids),
+            gpu_type=settings.gpu_type,
+            binding=Binding(settings.processors),
+        )
+        files = NodeFiles(settings.directory)
+        node = NodeEnvironment(environment, self._read_before())
+        scripts = Scripts(settings.directory, settings.node, environment)
+        runner = Runner(node, devices, files, scripts, settings.processors)
+        self._news = select.epoll()
+        """Readable with every signal and every answer of a call."""
+        for handle in (self._wakeup.fd, runner.warm.fd):
+            self._news.register(handle, select.EPOLLIN)
+        self._link = Link(settings.access, identity, self._news.fileno(), self._log.say)
+        self._tasks = Tasks(slots, runner, Parts(files))
+        self._devices = devices
         self._terms = _UNTIL_WELCOME
         self._reporter = Reporter(self._tasks, self._terms.heartbeat)
         self._idle_timer = IdleTimer()
@@ -81,6 +103,7 @@ class Agent:
         self._log.say(
             f"worker {__version__} of pilot {settings.pilot} on {settings.node}: {settings.processors} "
             f"processors, {settings.deadline - time.time():.0f} s until the pilot ends"
+            + (f", GPUs {' '.join(self._devices.ids)}" if self._devices.ids else "")
         )
         try:
             while self._leaving is None or not self._tasks.idle:
@@ -96,6 +119,7 @@ class Agent:
         now = time.monotonic()
         self._check_signal()  # before failures are judged: it may explain them
         self._tasks.tend(now)
+        self._tasks.signal_early(now, now + self._leave_at() - time.time())
         self._consider_leaving(now)
         if self._leaving is None:
             self._tasks.start(now, self._leave_at())
@@ -150,7 +174,8 @@ class Agent:
         self._leaving, self._left_at = why, time.monotonic()
         self._log.say(f"leaving: {words}; {len(self._tasks.running)} tasks running")
         grace = grace_left(time.time(), self._settings.deadline, self._terms.grace_time)
-        self._tasks.end_all(time.monotonic() + _SOFT * grace)
+        now = time.monotonic()
+        self._tasks.end_all(now, now + _SOFT * grace)
 
     def _keep_link(self, now: float) -> None:
         if self._link.welcomed and now >= self._silent_at():
@@ -174,6 +199,8 @@ class Agent:
                 version=__version__,
                 processors=settings.processors,
                 memory=settings.memory,
+                gpus=len(self._devices.ids),
+                gpu_type=settings.gpu_type,
                 deadline=settings.deadline,
                 holding=self._tasks.holding,
                 started=self._tasks.running,
@@ -192,6 +219,7 @@ class Agent:
         if isinstance(message, Welcome):
             self._log.say(f"welcomed at {self._link.tried[-1]}")
             self._terms = message
+            self._tasks.grace = min(message.grace_time, LAST_SECONDS)
             self._greeted = None
             self._link.heard()
             self._reporter.renew(message.heartbeat)
@@ -199,10 +227,13 @@ class Agent:
             self._follow(message)
 
     def _follow(self, orders: Orders) -> None:
+        for ended in orders.ended_bags:
+            self._tasks.forget(ended)
         for bag in orders.bags:
             self._tasks.know(bag)
         for lease in orders.leases:
             self._tasks.accept(lease)
+        self._tasks.limit(orders.timeouts)
         self._tasks.abort(orders.abort, time.monotonic() + min(self._terms.grace_time, LAST_SECONDS))
         for key in orders.give_back:
             self._tasks.give_back(key)
@@ -252,6 +283,7 @@ class Agent:
 
     def _clean_up(self) -> None:
         end_descendants()
+        self._tasks.runner.leave()
         results = self._tasks.outbox.results()
         if results:
             self._log.say(f"{len(results)} results without acknowledgement: {self._save(results)}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from adaptor.protocol.messages import BagContext, Lease
 
-FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "ADAPTOR_SUPERVISED")
+FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "PBS_JOBID", "ADAPTOR_SUPERVISED")
 """Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
 and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an
 `srun` inside a task."""
@@ -15,6 +15,8 @@ _PERSON = ("HOME", "USER", "LOGNAME", "SHELL", "LANG")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 """With `_PERSON`, the environment of a task whose bag brings none."""
 _NOT_FROM_PROLOGUE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+NODEFILE = "ADAPTOR_NODEFILE"
+"""Names the file with the nodes of a task that takes several."""
 _SCHEDULERS = ("ADAPTOR_", "SLURM_", "SLURMD_", "SRUN_", "PBS_", "PMI_", "PMIX_")
 """Prefixes of variables that are meant for the worker itself."""
 
@@ -50,9 +52,20 @@ def of_task(shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: 
         "ADAPTOR_BAG_ID": str(key.bag),
         "ADAPTOR_TASK_ID": str(key.task),
         "ADAPTOR_ATTEMPT": str(key.attempt),
-        "ADAPTOR_CPUS": str(bag.cpus),
+        "ADAPTOR_CPUS": str((lease.task or bag.task).processors),
         "ADAPTOR_DEADLINE": f"{deadline:.0f}",
     }
+
+
+def on_several(environment: Mapping[str, str], nodes: Sequence[str], path: str) -> dict[str, str]:
+    """What a task on several nodes gets beside. `path`: of the file that names them.
+
+    Where Slurm gave them, MPICH's `mpiexec` starts its processes there by `srun`, beside the workers' steps.
+    """
+    told = {NODEFILE: path, "ADAPTOR_NODES": str(len(nodes))}
+    if "SLURM_JOB_ID" in environment:
+        told.update(HYDRA_LAUNCHER="slurm", SLURM_OVERLAP="1")
+    return told
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[dict[str, str], frozenset[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from adaptor.worker.binding import bound
 from adaptor.worker.output import TaskFiles
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
@@ -48,20 +49,45 @@ class Child:
             self._popen.returncode = 0
 
 
-def execute(held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
+def execute(
+    held: HeldTask, environment: dict[str, str], files: TaskFiles, script: str | None = None
+) -> Child:
     """Start an attempt. Changes this process's current folder.
+
+    Args:
+        script: the file to run in place of the first word of the command.
 
     Raises:
         CannotStartError: it cannot be executed as it stands.
         ShortageError: the caller may try again later.
     """
     command = held.lease.command
+    if script is not None:
+        command = [script, *command[1:]]
     _enter(held, files.cwd)
     plain = plain_words(command) if isinstance(command, str) else None
     if plain is not None:
-        with contextlib.suppress(CannotStartError):  # the shell finds more, and has its own messages
+        with contextlib.suppress(CannotStartError), bound(held.cpus):  # the shell finds more, and says more
             return _start(plain, environment, files)
-    return _start(shell_words(command) if isinstance(command, str) else command, environment, files)
+    with bound(held.cpus):
+        if isinstance(command, str):
+            wanted = held.bag.signal
+            command = shell_words(wanted.survived_by(command) if wanted is not None else command)
+        return _start(command, environment, files)
+
+
+def start_python(
+    held: HeldTask, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int
+) -> Child:
+    """Start an interpreter whose standard input is this descriptor. Changes this process's current folder.
+
+    Raises:
+        CannotStartError: it cannot be executed as it stands.
+        ShortageError: the caller may try again later.
+    """
+    _enter(held, files.cwd)
+    with bound(held.cpus):
+        return _start(words, environment, files, stdin)
 
 
 def _enter(held: HeldTask, folder: int) -> None:
@@ -72,17 +98,20 @@ def _enter(held: HeldTask, folder: int) -> None:
         raise CannotStartError(f"{name}: the task's folder cannot be entered: {error.strerror}") from error
 
 
-def _start(words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
+def _start(
+    words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None = None
+) -> Child:
     program = _program(words, environment)
     try:
-        return _spawn(program, words, environment, files)
+        return _spawn(program, words, environment, files, stdin)
     except ValueError as error:  # a NUL character, or a variable without a name
         raise CannotStartError(f"{words[0]}: its arguments or its environment: {error}") from error
     except OSError as error:
         if error.errno in SHORTAGES:
             raise ShortageError(error.strerror) from error
         reason = _REASONS.get(error.errno or 0, error.strerror)
-        raise CannotStartError(f"{program}: cannot be executed: {reason}") from error
+        code = 127 if error.errno == errno.ENOENT else 126
+        raise CannotStartError(f"{program}: cannot be executed: {reason}", code) from error
 
 
 def _program(words: list[str], environment: dict[str, str]) -> str:
@@ -91,19 +120,22 @@ def _program(words: list[str], environment: dict[str, str]) -> str:
     try:
         return program_of(words[0], environment)
     except FileNotFoundError as error:
-        raise CannotStartError(f"{words[0]}: no such program on the task's PATH") from error
+        raise CannotStartError(f"{words[0]}: no such program on the task's PATH", 127) from error
     except ValueError as error:
         raise CannotStartError(f"{words[0]!r}: not a program's name: {error}") from error
 
 
-def _spawn(program: str, words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
+def _spawn(
+    program: str, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None
+) -> Child:
+    null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     try:
         pid = os.posix_spawn(
             program,
             words,
             environment,
             file_actions=(
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                null if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
                 (os.POSIX_SPAWN_DUP2, files.out, 1),
                 (os.POSIX_SPAWN_DUP2, files.err, 2),
             ),
@@ -111,18 +143,20 @@ def _spawn(program: str, words: list[str], environment: dict[str, str], files: T
             setsigdef=_DEFAULT_SIGNALS,
         )
     except NotImplementedError:  # Python was built for a C library without POSIX_SPAWN_SETSID
-        return _spawn_slowly(program, words, environment, files)
+        return _spawn_slowly(program, words, environment, files, stdin)
     return Child(pid)
 
 
-def _spawn_slowly(program: str, words: list[str], environment: dict[str, str], files: TaskFiles) -> Child:
+def _spawn_slowly(
+    program: str, words: list[str], environment: dict[str, str], files: TaskFiles, stdin: int | None
+) -> Child:
     import subprocess
 
     popen = subprocess.Popen(
         words,
         executable=program,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if stdin is None else stdin,
         stdout=files.out,
         stderr=files.err,
         start_new_session=True,

@@ -118,7 +118,7 @@ class Reporter:
         self._tasks = tasks
         self._last = float("-inf")
         self._last_load = float("-inf")
-        self._reported: tuple[int, int, int] | None = None
+        self._reported: tuple[int, int, tuple[float, ...], int] | None = None
         """What was free at the last report."""
 
     def renew(self, heartbeat: float) -> None:
@@ -137,25 +137,26 @@ class Reporter:
         """The report to send now. A worker that leaves offers nothing."""
         self._last = now
         self._reported = self._free()
-        processors, memory, queued = (0, 0, 0) if leaving else self._reported
+        processors, memory, gpus, queued = (0, 0, (), 0) if leaving else self._reported
         started, self._tasks.started = self._tasks.started, []
         load: list[tuple[AttemptKey, float]] = []
         if now - self._last_load >= self.heartbeat:
             self._last_load = now
-            load = self._tasks.runner.loads(now)
+            load = self._tasks.loads(now)
         return Report(
             results=self._tasks.outbox.batch(now, AGAIN_AFTER * self.heartbeat),
             started=started,
             free_processors=processors,
             free_memory=memory,
+            free_gpus=list(gpus),
             queued=queued,
             load=load,
         )
 
-    def _free(self) -> tuple[int, int, int]:
-        """Processors, bytes of memory, and leases in the queue."""
+    def _free(self) -> tuple[int, int, tuple[float, ...], int]:
+        """Processors, bytes of memory, parts of GPUs, and leases in the queue."""
         slots = self._tasks.slots
-        return slots.free_processors, slots.free_memory, len(slots.queue)
+        return slots.free_processors, slots.free_memory, slots.free_gpus, len(slots.queue)
 
 
 def save_results(settings: Settings, results: list[Result]) -> Path:

@@ -1,18 +1,27 @@
-"""The peak memory of a task: the kernel's figure for one process, and samples of its whole tree."""
+"""The memory of tasks: their peaks, from the kernel and from samples of their trees; and who ran out of it.
+
+Tasks run in the control group of their worker, where schedulers limit memory (`ConstrainRAMSpace` of Slurm).
+The kernel counts its kills there since Linux 4.13, in `memory.events` (version 2) or `memory.oom_control`
+(version 1). Without such a file nothing is known, and a kill is a kill.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import resource
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
+from adaptor.processes.identity import Process
 from adaptor.processes.trees import trees_of
 
 INTERVAL = 1.0
 """Seconds between two samples, at least."""
 SHARE = 0.01
 """The part of a processor that sampling may use; with many processes it samples less often."""
+_ROOT = Path("/sys/fs/cgroup")
+_OF_PROCESS = Path("/proc/self/cgroup")
 
 
 class MemoryMeter:
@@ -24,12 +33,13 @@ class MemoryMeter:
         self.next_sample = 0.0
         """Monotonic seconds."""
 
-    def sample(self, leaders: set[int]) -> None:
-        """Sample the resident memory of these trees."""
+    def sample(self, leaders: set[int]) -> dict[int, list[Process]]:
+        """Sample the resident memory of these trees; returns them."""
         import psutil  # 24 ms that a worker's start does not have
 
         began = time.monotonic()
-        for leader, processes in trees_of(leaders).items():
+        trees = trees_of(leaders)
+        for leader, processes in trees.items():
             total = 0
             for process in processes:
                 with contextlib.suppress(psutil.Error):  # it may end at any moment
@@ -37,6 +47,11 @@ class MemoryMeter:
             self._seen[leader] = max(total, self._seen.get(leader, 0))
         now = time.monotonic()
         self.next_sample = now + max(INTERVAL, (now - began) / SHARE)
+        return trees
+
+    def seen(self, leader: int) -> int:
+        """The largest resident memory of a running tree in any sample so far, bytes."""
+        return self._seen.get(leader, 0)
 
     def peak(self, leader: int, maxrss: int) -> int:
         """Bytes of a leader that has ended. `maxrss`: the kernel's figure (kilobytes, getrusage(2)).
@@ -56,6 +71,17 @@ class MemoryMeter:
         return size > self._floor
 
 
+def held_by(processes: Iterable[Process]) -> int:
+    """Bytes of resident memory, that which processes share counted once; a look that takes some time."""
+    import psutil
+
+    total = 0
+    for process in processes:
+        with contextlib.suppress(psutil.Error):
+            total += psutil.Process(process.pid).memory_full_info().pss
+    return total
+
+
 def own_peak() -> int:
     """The largest resident memory of this process so far, in bytes."""
     with contextlib.suppress(OSError):
@@ -63,3 +89,48 @@ def own_peak() -> int:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+class OomKills:
+    """Kills for lack of memory that no ended attempt has accounted for yet."""
+
+    def __init__(self, counter: Path | None) -> None:
+        """`counter`: the file that counts them; None: there is none."""
+        self._counter = counter
+        self._known = self._count()
+
+    def take(self) -> bool:
+        """Account for one kill; False: there is none."""
+        if self._counter is None or self._count() <= self._known:
+            return False
+        self._known += 1
+        return True
+
+    def forget(self) -> None:
+        """No attempt runs: what was killed so far was no part of one, or has ended with one."""
+        self._known = self._count()
+
+    def _count(self) -> int:
+        if self._counter is None:
+            return 0
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            for line in self._counter.read_text().splitlines():
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
+        return 0
+
+
+def counter_of(of_process: Path = _OF_PROCESS, root: Path = _ROOT) -> Path | None:
+    """The file that counts kills in this process's control group; None: there is none."""
+    with contextlib.suppress(OSError):
+        for line in of_process.read_text().splitlines():
+            number, controllers, path = line.split(":", 2)
+            if "memory" in controllers.split(","):
+                found = root / "memory" / path.lstrip("/") / "memory.oom_control"
+            elif number == "0":
+                found = root / path.lstrip("/") / "memory.events"
+            else:
+                continue
+            if found.is_file():
+                return found
+    return None

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, Protocol
 
-from adaptor.protocol.messages import AttemptKey
+from adaptor.protocol.messages import AttemptKey, BagContext
 from adaptor.worker.file_thread import Call, FileThread
 from adaptor.worker.output import OutputFolder, TaskFiles
 from adaptor.worker.slots import HeldTask
@@ -26,6 +26,16 @@ LONGEST = 120.0
 LOOK_INTERVAL = 0.1
 AHEAD = 16
 """Attempts at most whose files are opened before they start; each has three descriptors."""
+
+
+class Output(Protocol):
+    """Opens the files of a bag's attempts. Every method may hang as the file system does."""
+
+    @property
+    def has_spare(self) -> bool: ...
+    def open(self, held: HeldTask) -> TaskFiles: ...
+    def ended(self, key: AttemptKey, *, spare: bool) -> None: ...
+    def tidy(self) -> None: ...
 
 
 class Opening:
@@ -61,7 +71,7 @@ class Opening:
 class _Folder:
     """An output folder, its thread, and the call for which the worker has waited in vain, if any."""
 
-    def __init__(self, output: OutputFolder) -> None:
+    def __init__(self, output: Output) -> None:
         self.output = output
         self.thread = FileThread()
         self.ended: deque[tuple[AttemptKey, bool]] = deque()
@@ -120,7 +130,9 @@ class _Folder:
 class Openings:
     """`now` is monotonic seconds throughout."""
 
-    def __init__(self) -> None:
+    def __init__(self, output_of: Callable[[BagContext], Output] = OutputFolder) -> None:
+        """`output_of`: makes the object that opens the files of a bag."""
+        self._output_of = output_of
         self._folders: dict[tuple[int, str], _Folder] = {}
         self._untidy: set[_Folder] = set()
         self._waiting: dict[AttemptKey, Opening] = {}
@@ -198,5 +210,5 @@ class Openings:
     def _folder(self, held: HeldTask) -> _Folder:
         place = (held.bag.bag, held.bag.output)
         if place not in self._folders:
-            self._folders[place] = _Folder(OutputFolder(held.bag))
+            self._folders[place] = _Folder(self._output_of(held.bag))
         return self._folders[place]

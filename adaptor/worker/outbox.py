@@ -8,6 +8,8 @@ from adaptor.protocol.messages import AttemptKey, Result
 
 CHUNK = 500
 """Results in one report, at most."""
+CHUNK_BYTES = 4 * 1024 * 1024
+"""Of answers in one report beyond the first."""
 
 
 class Outbox:
@@ -38,11 +40,16 @@ class Outbox:
 
     def batch(self, now: float, again_after: float) -> list[Result]:
         """The next results to send: unsent ones, then those sent at least `again_after` seconds ago."""
-        batch = [self._unsent.pop(key) for key in list(self._unsent)[:CHUNK]]
+        batch: list[Result] = []
+        room = CHUNK_BYTES
+        while self._unsent and len(batch) < CHUNK and room > 0:
+            batch.append(self._unsent.pop(next(iter(self._unsent))))
+            room -= len(batch[-1].answer)
         for sent, result in self._sent.values():
-            if len(batch) >= CHUNK or sent > now - again_after:
+            if len(batch) >= CHUNK or room <= 0 or sent > now - again_after:
                 break
             batch.append(result)
+            room -= len(result.answer)
         self._mark(batch, now)
         return batch
 

@@ -11,18 +11,21 @@ from collections.abc import Iterator
 import msgspec
 
 from adaptor.bag_spec import DEFAULT_OUTPUT
+from adaptor.outputs.names import output_name
+from adaptor.outputs.packing import Packer
 from adaptor.protocol.messages import AttemptKey, BagContext
 from adaptor.safe_open import NotOursError, open_folder, open_output
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 
+_TOGETHER = 32
+"""Attempts whose output is packed together, at least, while others start: each time waits for the disk."""
 _MISSING = (errno.ENOENT, errno.ESTALE)
 
 
 def output_names(key: AttemptKey) -> tuple[str, str]:
-    """Standard output and error; from the second attempt on, the attempt is part of the name."""
-    stem = str(key.task) if key.attempt == 1 else f"{key.task}.{key.attempt}"
-    return f"{stem}.out", f"{stem}.err"
+    """Standard output and error."""
+    return output_name(key.task, key.attempt, "stdout"), output_name(key.task, key.attempt, "stderr")
 
 
 class TaskFiles(msgspec.Struct, frozen=True):
@@ -49,11 +52,14 @@ class OutputFolder:
         # Others know this name beforehand. A folder that a person has named may be a group's.
         self._must_be_ours = os.path.basename(bag.output) == DEFAULT_OUTPUT.format(bag=bag.bag)  # noqa: PTH119
         self._spare: list[str] = []
+        self._kept = bag.output_files != "none"
+        self._packer = Packer(os.uname().nodename, os.getpid()) if bag.output_files == "packed" else None
+        self._to_pack: list[str] = []
 
     @property
     def has_spare(self) -> bool:
-        """Whether `tidy` has files to remove."""
-        return bool(self._spare)
+        """Whether `tidy` has files to remove or to pack."""
+        return bool(self._spare or self._to_pack)
 
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; the output folder is made where it is missing.
@@ -62,9 +68,9 @@ class OutputFolder:
             CannotStartError: a folder or file is missing, a stranger's, or cannot be written.
             ShortageError: the worker cannot open one more file now.
         """
-        cwd = self._open_cwd(held.lease.cwd or held.bag.cwd)
+        cwd = open_cwd(held.lease.cwd or held.bag.cwd)
         try:
-            out, err = self._open_outputs(held.key)
+            out, err = self._open_outputs(held.key) if self._kept else _nowhere()
         except BaseException:
             os.close(cwd)
             raise
@@ -76,25 +82,33 @@ class OutputFolder:
         Args:
             spare: whether no process holds the files open, so that another attempt may have them.
         """
+        if not self._kept:
+            return
         with contextlib.suppress(OSError), self._opened() as folder:
             empty = [name for name in output_names(key) if _is_empty(name, folder)]
-            if spare:
-                self._spare += empty
-            else:
+            if not spare:  # a process may still write into the others
                 _remove(empty, folder)
+                return
+            self._spare += empty
+            if self._packer is not None:
+                self._to_pack += [name for name in output_names(key) if name not in empty]
+        if len(self._to_pack) >= _TOGETHER:
+            self._pack()
 
     def tidy(self) -> None:
-        """Remove the empty files that no start has used."""
+        """Pack what has ended, and remove the empty files that no start has used."""
+        self._pack()
         if self._spare:
             with contextlib.suppress(OSError), self._opened() as folder:
                 _remove(self._spare, folder)
             self._spare.clear()
 
-    def _open_cwd(self, path: str) -> int:
-        try:
-            return os.open(path, os.O_PATH | os.O_DIRECTORY)
-        except (OSError, ValueError) as error:
-            raise _cannot(f"{path}: the task's folder cannot be entered", error) from error
+    def _pack(self) -> None:
+        """What cannot be packed, on a full disk for instance, stays in files of its own."""
+        names, self._to_pack = self._to_pack, []
+        if self._packer is not None and names:
+            with contextlib.suppress(OSError), self._opened() as folder:
+                self._packer.pack(names, folder)
 
     def _open_outputs(self, key: AttemptKey, *, again: bool = False) -> tuple[int, int]:
         """`again`: the folder vanished after it was opened."""
@@ -111,7 +125,7 @@ class OutputFolder:
             if error.errno in _MISSING and not again:
                 return self._open_outputs(key, again=True)
             name = names[len(handles)]
-            raise _cannot(f"{self._path}/{name}: the task's output cannot be written", error) from error
+            raise cannot(f"{self._path}/{name}: the task's output cannot be written", error) from error
         out, err = handles
         return out, err
 
@@ -144,7 +158,7 @@ class OutputFolder:
                 "submit the bag from a folder of your own, or name one by --output"
             ) from error
         except (OSError, ValueError) as error:
-            raise _cannot(f"{self._path}: the output folder cannot be made", error) from error
+            raise cannot(f"{self._path}: the output folder cannot be made", error) from error
         try:
             yield folder
         finally:
@@ -158,7 +172,25 @@ class OutputFolder:
             return open_folder(self._path, ours=self._must_be_ours)
 
 
-def _cannot(what: str, error: OSError | ValueError) -> Exception:
+def _nowhere() -> tuple[int, int]:
+    """For output that nobody keeps. Raises ShortageError."""
+    try:
+        out = os.open(os.devnull, os.O_WRONLY)
+        return out, os.dup(out)
+    except OSError as error:
+        raise ShortageError(error.strerror) from error
+
+
+def open_cwd(path: str) -> int:
+    """A descriptor of the folder in which a task starts. Raises CannotStartError or ShortageError."""
+    try:
+        return os.open(path, os.O_PATH | os.O_DIRECTORY)
+    except (OSError, ValueError) as error:
+        raise cannot(f"{path}: the task's folder cannot be entered", error) from error
+
+
+def cannot(what: str, error: OSError | ValueError) -> Exception:
+    """The error for files that cannot be opened: a shortage of the worker, or the task's own fault."""
     if isinstance(error, OSError):
         if error.errno in SHORTAGES:
             return ShortageError(error.strerror)

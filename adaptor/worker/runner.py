@@ -7,15 +7,24 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from adaptor.processes.environment import variables_of
+from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
-from adaptor.worker.environment import NodeEnvironment, of_task
+from adaptor.units import format_duration
+from adaptor.worker.calls.warm import Answer
+from adaptor.worker.calls.warm_processes import WarmProcesses
+from adaptor.worker.devices import Devices
+from adaptor.worker.environment import NodeEnvironment, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.memory import INTERVAL, MemoryMeter
+from adaptor.worker.gpu_memory import GpuMemoryMeter
+from adaptor.worker.memory import INTERVAL, MemoryMeter, OomKills, counter_of, held_by
 from adaptor.worker.openings import Opening, Openings
+from adaptor.worker.output import TaskFiles
+from adaptor.worker.parts import NodeFiles
+from adaptor.worker.scripts.copies import Scripts
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import CannotStartError, ShortageError
 
@@ -32,19 +41,38 @@ class Running:
         """Why the worker ends it, if it does."""
         self.kill_at = float("inf")
         """Monotonic seconds."""
+        self.terminate_at = float("inf")
+        """The same for SIGTERM, of an attempt that got the signal of its bag when the worker had to leave."""
+        self.limit = float("inf")
+        """Seconds after which it was ended, if that is why."""
+        self.signalled = False
+        """Whether it got the signal of its bag."""
 
 
 class Runner:
     """All running attempts. `now` is monotonic seconds throughout."""
 
-    def __init__(self, environment: NodeEnvironment) -> None:
+    def __init__(
+        self,
+        environment: NodeEnvironment,
+        devices: Devices,
+        files: NodeFiles,
+        scripts: Scripts,
+        processors: int,
+    ) -> None:
+        self.warm = WarmProcesses(processors)
+        self._devices = devices
+        self._files = files
+        self._scripts = scripts
         self._meter = MemoryMeter()
+        self._oom = OomKills(counter_of())
+        self._gpu_meter = GpuMemoryMeter()
         self._environment = environment
         self._shared: dict[int, dict[str, str]] = {}
         """By bag: the environment that its tasks have in common here."""
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
-        self._openings = Openings()
+        self._openings = Openings(scripts.output_of)
         self._unattributed = False
         """Whether some orphans could not be attributed to a task; `chores` looks again."""
 
@@ -58,6 +86,12 @@ class Runner:
     def forget_bag(self, bag: int) -> None:
         """The daemon has sent its context again."""
         self._shared.pop(bag, None)
+
+    def end_bag(self, bag: int) -> None:
+        """The bag has ended."""
+        self.forget_bag(bag)
+        self._scripts.forget(bag)
+        self.warm.end_bag(bag, time.monotonic())
 
     @property
     def opening(self) -> list[AttemptKey]:
@@ -81,7 +115,13 @@ class Runner:
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
-        opening = self._openings.open(held, of_task(shared, held.bag, held.lease, deadline))
+        environment = of_task(shared, held.bag, held.lease, deadline)
+        environment.update(self._devices.of_task(held.gpus))
+        if held.lease.nodes:
+            path = self._files.write(held.key, held.lease.nodes)
+            environment.update(on_several(environment, held.lease.nodes, str(path)))
+        environment = self._scripts.environment(environment, held.bag, held.lease)
+        opening = self._openings.open(held, environment)
         return opening is not None and self.start_opened(opening)
 
     def take_over(self, now: float) -> list[Opening]:
@@ -94,7 +134,7 @@ class Runner:
         try:
             files = opening.files()
             try:
-                running = Running(held, execute(held, opening.environment, files))
+                running = Running(held, self._begin(held, opening.environment, files))
             finally:
                 files.close()
         except (CannotStartError, ShortageError):
@@ -103,9 +143,20 @@ class Runner:
         self._by_pid[running.child.pid] = self._by_key[held.key] = running
         return True
 
+    def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
+        """Raises CannotStartError or ShortageError."""
+        if held.lease.call is not None:
+            return self.warm.start(held, environment, files)
+        self.warm.make_room(time.monotonic(), len(self._by_pid) + 1)
+        return execute(held, environment, files, self._scripts.copy(held.bag))
+
     def give_up(self, key: AttemptKey) -> bool:
         """Forget one of `opening`. Returns False if it is none of these."""
         return self._openings.forget(key)
+
+    def leave(self) -> None:
+        """Remove what tasks were started from."""
+        self._scripts.remove()
 
     def next_look(self) -> float:
         """When `take_over` is due."""
@@ -113,19 +164,25 @@ class Runner:
 
     def reap(self) -> list[Result]:
         """Wait for all children that have ended; end what ended attempts have left behind."""
+        results = [self._answered(pid, answer) for pid, answer in self.warm.answers()]
         ended: list[HeldTask] = []
-        results: list[Result] = []
         reaped = False
         while (pid := ended_child()) is not None:
             reaped = True
             running = self._by_pid.pop(pid, None)
-            if running is not None:
+            if running is not None or pid in self.warm:
                 # While its leader is a zombie, no other process group can have this id.
                 signal_group(pid, signal.SIGKILL)
+                self.warm.gone(pid)
+            if running is not None and running.held.lease.nodes:
+                self._files.kill(running.held.key)
+                self._files.remove(running.held.key)
             _, status, usage = os.wait4(pid, 0)
             if running is not None:
                 ended.append(running.held)
                 results.append(self._result(running, status, usage))
+        if not self._by_pid:
+            self._oom.forget()
         alone = self.sweep() if reaped else True
         for held in ended:
             self._openings.ended(held, spare=alone)
@@ -141,9 +198,9 @@ class Runner:
         Returns whether there were no orphans at all, so that no process of an ended attempt lives.
         """
         self._unattributed = False
-        orphans = [pid for pid in child_pids() if pid not in self._by_pid]
+        orphans = [pid for pid in child_pids() if pid not in self._by_pid and pid not in self.warm]
         for pid in orphans:
-            if self._owner(pid) is None:
+            if self._owner(pid) is None and not self.warm.leads(pid):
                 # If its environment is unreadable, it may belong to a running attempt: spare it.
                 if self._by_pid and attempt_of(pid) is None:
                     self._unattributed = True
@@ -168,17 +225,76 @@ class Runner:
             if pid not in self._by_pid and self._owner(pid) in found.values():
                 signal_process(pid, signal.SIGTERM)
 
-    def end_all(self, ending: Ending, kill_at: float) -> None:
-        """The same for all attempts."""
+    def end_all(self, ending: Ending, now: float, kill_at: float) -> None:
+        """The same for all attempts. Those whose bag asks for a signal get it first if they have not had it,
+        and SIGTERM in the middle of the time that is left."""
+        early = [each for each in self._by_pid.values() if each.held.bag.signal and not each.signalled]
+        for running in early:
+            self._signal(running)
+            self._mark(running, ending, kill_at)
+            running.terminate_at = (now + kill_at) / 2
+        if early:
+            self.end(
+                [running.held.key for running in self._by_pid.values() if not running.ending], ending, kill_at
+            )
+            return
         for running in self._by_pid.values():
             self._mark(running, ending, kill_at)
         if self._by_pid:
             send_to_descendants(signal.SIGTERM)
 
+    def signal_early(self, now: float, ends: float) -> float:
+        """Send the signals that bags ask for and that are due; when the next one is.
+
+        `ends`: when the worker ends its tasks, monotonic seconds.
+        """
+        next_due = float("inf")
+        for running in self._by_pid.values():
+            wanted = running.held.bag.signal
+            if wanted is None or running.signalled or running.ending:
+                continue
+            due = wanted.due_at(running.began, ends)
+            if due <= now:
+                self._signal(running)
+            else:
+                next_due = min(next_due, due)
+        return next_due
+
+    @staticmethod
+    def _signal(running: Running) -> None:
+        wanted = running.held.bag.signal
+        assert wanted is not None, "its bag asks for none"
+        running.signalled = True
+        signal_group(running.child.pid, signal.Signals[wanted.name])
+
+    def time_out(self, limits: Mapping[int, float], now: float, kill_at: float) -> float:
+        """End the attempts that have run for longer than their leases or bags allow; when the next one has.
+
+        `limits`: seconds by bag, for leases that have no limit of their own.
+        """
+        late, next_due = [], float("inf")
+        for key, running in self._by_key.items():
+            limit = running.held.limit(limits)
+            if limit is None or running.ending:
+                continue
+            if running.began + limit <= now:
+                running.limit = limit
+                late.append(key)
+            else:
+                next_due = min(next_due, running.began + limit)
+        self.end(late, Ending.TIMED_OUT, kill_at)
+        return next_due
+
     def next_kill(self) -> float:
-        return min((running.kill_at for running in self._by_pid.values()), default=float("inf"))
+        dues = (min(running.kill_at, running.terminate_at) for running in self._by_pid.values())
+        return min(min(dues, default=float("inf")), self.warm.next_due())
 
     def kill_due(self, now: float) -> None:
+        self.warm.tend(now)
+        terminated = [running for running in self._by_pid.values() if running.terminate_at <= now]
+        for running in terminated:
+            running.terminate_at = float("inf")
+        self.end([running.held.key for running in terminated], Ending.ENDED, float("inf"))
         for pid, running in self._by_pid.items():
             if running.kill_at <= now:
                 signal_group(pid, signal.SIGKILL)
@@ -193,9 +309,37 @@ class Runner:
 
     def chores(self) -> None:
         """Sample the memory of running attempts, and look again at orphans without a known task."""
-        self._meter.sample(set(self._by_pid))
+        trees = self._meter.sample(set(self._by_pid))
+        for pid, tree in trees.items():
+            if self._exceeds_memory(pid, tree):
+                self._kill_for_memory(self._by_pid[pid], tree)
+        with_gpus = [pid for pid in trees if self._by_pid[pid].held.gpus]
+        self._gpu_meter.sample({pid: [each.pid for each in trees[pid]] for pid in with_gpus})
         if self._unattributed:
             self.sweep()
+
+    def _exceeds_memory(self, pid: int, tree: Iterable[Process]) -> bool:
+        """Whether an attempt holds more memory than it may. What its processes share is counted once."""
+        held = self._by_pid[pid].held
+        most = held.task.memory
+        if not held.bag.limit_memory or most is None or self._meter.seen(pid) <= most:
+            return False
+        return held_by(tree) > most
+
+    def _kill_for_memory(self, running: Running, tree: Iterable[Process]) -> None:
+        self._mark(running, Ending.OUT_OF_MEMORY, float("inf"))
+        for process in tree:
+            send(process, signal.SIGKILL)
+
+    def _ran_out_of_memory(self, status: int) -> bool:
+        """Whether the kernel has killed this attempt, or the only one that there was, for lack of memory.
+
+        A shell tells of a command that was killed by its exit code.
+        """
+        by_kill = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        by_shell = os.WIFEXITED(status) and os.WEXITSTATUS(status) == 128 + signal.SIGKILL
+        failed_alone = status != 0 and not self._by_pid
+        return (by_kill or by_shell or failed_alone) and self._oom.take()
 
     @staticmethod
     def _mark(running: Running, ending: Ending, kill_at: float) -> None:
@@ -211,20 +355,53 @@ class Runner:
         key = attempt_of(pid)
         return self._by_key.get(key) if key else None
 
+    def _answered(self, pid: int, answer: Answer) -> Result:
+        """A call has ended, and its process waits for the next one."""
+        running = self._by_pid.pop(pid)
+        key = running.held.key
+        del self._by_key[key]
+        self._openings.ended(running.held, spare=answer.alone)
+        sampled, on_gpus = self._meter.peak(pid, 0), self._gpu_meter.peak(pid)
+        if answer.refused or running.ending:
+            self.warm.end(pid, time.monotonic())
+        else:
+            self.warm.rest(pid, time.monotonic())
+        if answer.refused:
+            return Result(key, running.ending or Ending.NOT_STARTED, error=answer.error)
+        return Result(
+            key,
+            Ending.EXITED,
+            started=running.started,
+            wall=time.monotonic() - running.began,
+            cpu=answer.cpu,
+            peak_memory=max(sampled, answer.peak),
+            peak_gpu_memory=on_gpus,
+            exit_code=1 if answer.error else 0,
+            error=answer.error or None,
+            answer=answer.value,
+        )
+
     def _result(self, running: Running, status: int, usage: resource.struct_rusage) -> Result:
         pid = running.child.pid
         running.child.reaped()
         del self._by_key[running.held.key]
         signalled = os.WIFSIGNALED(status)
+        ending = running.ending or (Ending.SIGNALLED if signalled else Ending.EXITED)
+        if running.ending is None and self._ran_out_of_memory(status):
+            ending = Ending.OUT_OF_MEMORY
+        timed_out = running.ending is Ending.TIMED_OUT
         return Result(
             running.held.key,
-            running.ending or (Ending.SIGNALLED if signalled else Ending.EXITED),
+            ending,
             started=running.started,
             wall=time.monotonic() - running.began,
             cpu=usage.ru_utime + usage.ru_stime,
             peak_memory=self._meter.peak(pid, usage.ru_maxrss),
-            exit_code=None if signalled else os.WEXITSTATUS(status),
-            signal=os.WTERMSIG(status) if signalled else None,
+            peak_gpu_memory=self._gpu_meter.peak(pid),
+            # How a task ends that is out of time says nothing of it.
+            exit_code=None if signalled or timed_out else os.WEXITSTATUS(status),
+            signal=os.WTERMSIG(status) if signalled and not timed_out else None,
+            error=f"time-out after {format_duration(running.limit)}" if timed_out else None,
         )
 
 

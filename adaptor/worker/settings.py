@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The pilot's folder, for the log and for results that could not be sent."""
     env_before: Path | None = None
     """A file with the output of `env -0` before the site's prologue."""
+    gpu_type: str = ""
+    """Of all its GPUs; empty: not known."""
     reach_timeout: float = REACH_TIMEOUT
 
     @property
@@ -58,6 +60,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         node=_value(environment, "ADAPTOR_NODE", str),
         directory=_value(environment, "ADAPTOR_DIRECTORY", _absolute),
         env_before=_absolute(before) if before else None,
+        gpu_type=environment.get("ADAPTOR_GPU_TYPE", ""),
         reach_timeout=_value(environment, "ADAPTOR_REACH_TIMEOUT", float, lambda: REACH_TIMEOUT),
     )
 

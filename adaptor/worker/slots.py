@@ -6,11 +6,14 @@ limited number of times, so that it does not starve.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
 
 import msgspec
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
+from adaptor.resources import Room, TaskSize
+from adaptor.worker.binding import Binding
 
 LOOKAHEAD = 100
 """Leases at the head of the queue among which the worker looks for one that fits."""
@@ -21,16 +24,40 @@ class HeldTask(msgspec.Struct, frozen=True):
 
     lease: Lease
     bag: BagContext
+    gpus: tuple[int, ...] = ()
+    """While it runs: the GPUs that it holds, by their place among those of the worker."""
+    cpus: tuple[int, ...] = ()
+    """While it runs: the processors to which it is bound, by number; empty: it is not bound."""
 
     @property
     def key(self) -> AttemptKey:
         return self.lease.key
 
+    @property
+    def task(self) -> TaskSize:
+        """What it needs."""
+        return self.lease.task or self.bag.task
+
+    def limit(self, limits: Mapping[int, float]) -> float | None:
+        """Seconds after which it is ended; None: there is no limit. `limits`: by bag."""
+        return limits.get(self.key.bag) if self.lease.timeout is None else self.lease.timeout
+
 
 class Slots:
-    """The processors and the memory of a node, the tasks that run there, and the queue behind them."""
+    """The processors, memory and GPUs of a node, the tasks that run there, and the queue behind them."""
 
-    def __init__(self, processors: int, memory: int, deadline: float) -> None:
+    def __init__(
+        self,
+        processors: int,
+        memory: int,
+        deadline: float,
+        *,
+        gpus: int = 0,
+        gpu_type: str = "",
+        binding: Binding | None = None,
+    ) -> None:
+        """`binding`: hands out the processors; None: tasks are not bound."""
+        self.whole = Room(processors, memory, (1.0,) * gpus, gpu_type)
         self.processors = processors
         self.memory = memory
         self.deadline = deadline
@@ -41,6 +68,9 @@ class Slots:
         self._idle_memory = memory
         self._queued_processors = 0
         self._queued_memory = 0
+        self._binding = binding
+        self._gpu_shares: list[dict[AttemptKey, float]] = [{} for _ in range(gpus)]
+        """By GPU: the part that each running task holds."""
         self._passed = 0
         """How many leases have passed the head of the queue."""
 
@@ -53,22 +83,37 @@ class Slots:
     def free_memory(self) -> int:
         return max(0, self._idle_memory - self._queued_memory)
 
-    def can_ever_hold(self, bag: BagContext) -> bool:
-        return bag.cpus <= self.processors and (bag.memory or 0) <= self.memory
+    @property
+    def free_gpus(self) -> tuple[float, ...]:
+        """The part of each GPU that no lease held here will take."""
+        if not self._gpu_shares:
+            return ()
+        room = self._idle_gpus()
+        for held in self.queue.values():
+            if held.task.nodes > 1:
+                return (0.0,) * len(room.gpus)
+            if held.task.gpus and room.places(held.task):
+                room = room.without(held.task)
+        return room.gpus
+
+    def can_ever_hold(self, held: HeldTask) -> bool:
+        return self.whole.holds(held.task)
 
     def add(self, held: HeldTask) -> None:
         """Queue a lease that `can_ever_hold` accepts and that is not held yet."""
         self.queue[held.key] = held
-        self._queued_processors += held.bag.cpus
-        self._queued_memory += held.bag.memory or 0
+        processors, memory = self._part(held.task)
+        self._queued_processors += processors
+        self._queued_memory += memory
 
     def take(self, key: AttemptKey) -> HeldTask:
         """Remove a queued lease. Raises KeyError."""
         if key == next(iter(self.queue), None):
             self._passed = 0
         held = self.queue.pop(key)
-        self._queued_processors -= held.bag.cpus
-        self._queued_memory -= held.bag.memory or 0
+        processors, memory = self._part(held.task)
+        self._queued_processors -= processors
+        self._queued_memory -= memory
         return held
 
     def start_next(self, now: float) -> HeldTask | None:
@@ -77,7 +122,7 @@ class Slots:
             return None
         reach = 1 if self._passed >= self.processors else LOOKAHEAD
         for place, (key, held) in enumerate(islice(self.queue.items(), reach)):
-            if self._fits(held.bag) and self.in_time(held, now):
+            if self._fits(held.task) and self.in_time(held, now):
                 self._passed += 1 if place > 0 else 0
                 return self._start(key)
         return None
@@ -96,7 +141,7 @@ class Slots:
 
     def requeue(self, key: AttemptKey) -> None:
         """Put a lease whose start failed back to the head of the queue."""
-        held = self.running[key]
+        held = msgspec.structs.replace(self.running[key], gpus=(), cpus=())
         self.end(key)
         rest = self.clear()
         for each in (held, *rest):
@@ -104,16 +149,49 @@ class Slots:
 
     def end(self, key: AttemptKey) -> None:
         """A running attempt has ended: free what it used."""
-        bag = self.running.pop(key).bag
-        self._idle_processors += bag.cpus
-        self._idle_memory += bag.memory or 0
+        held = self.running.pop(key)
+        processors, memory = self._part(held.task)
+        self._idle_processors += processors
+        self._idle_memory += memory
+        for place in held.gpus:
+            del self._gpu_shares[place][key]
+        if self._binding is not None and held.cpus:
+            self._binding.give_back(held.cpus)
 
-    def _fits(self, bag: BagContext) -> bool:
-        return bag.cpus <= self._idle_processors and (bag.memory or 0) <= self._idle_memory
+    def _fits(self, task: TaskSize) -> bool:
+        processors, memory = self._part(task)
+        if processors > self._idle_processors or memory > self._idle_memory:
+            return False
+        return not task.gpus or self._idle_gpus().places(task) is not None
+
+    def _part(self, task: TaskSize) -> tuple[int, int]:
+        """Processors and bytes that a task takes here: all, if it takes several nodes."""
+        if task.nodes > 1:
+            return self.processors, self.memory
+        return task.processors, task.memory or 0
+
+    def _idle_gpus(self) -> Room:
+        """Without processors and memory."""
+        shares = tuple(1.0 - sum(shares.values()) for shares in self._gpu_shares)
+        return Room(gpus=shares, gpu_type=self.whole.gpu_type)
 
     def _start(self, key: AttemptKey) -> HeldTask:
         held = self.take(key)
+        processors, memory = self._part(held.task)
+        self._idle_processors -= processors
+        self._idle_memory -= memory
+        if self._gpu_shares:
+            held = self._with_gpus(held)
+        if self._binding is not None and held.bag.bind and held.task.nodes == 1:
+            held = msgspec.structs.replace(held, cpus=self._binding.take(processors))
         self.running[key] = held
-        self._idle_processors -= held.bag.cpus
-        self._idle_memory -= held.bag.memory or 0
         return held
+
+    def _with_gpus(self, held: HeldTask) -> HeldTask:
+        task = held.task
+        places = list(range(len(self._gpu_shares)))
+        if task.nodes == 1:
+            places = (self._idle_gpus().places(task) or []) if task.gpus else []
+        for place in places:
+            self._gpu_shares[place][held.key] = task.gpu_share
+        return msgspec.structs.replace(held, gpus=tuple(places))

@@ -12,7 +12,9 @@ import pytest
 from adaptor.bag_spec import AtLeast1, BagSpec, Option
 from adaptor.bagfile.options import OPTIONS, BagOption, options_of, parse_option
 from adaptor.cli.daily.submit import submit
+from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.protocol import control
+from adaptor.resources import TaskGpus
 
 DOCS = Path(__file__).parents[2] / "docs" / "bags.md"
 
@@ -70,6 +72,16 @@ def test_an_option_whose_type_says_too_little_needs_a_kind() -> None:
     ("key", "text", "value"),
     [
         ("mem", "2K", ("memory", 2048)),
+        ("gpus", "2", ("gpus", TaskGpus(2))),
+        ("gpus", "0.5", ("gpus", TaskGpus(0.5))),
+        ("gpus", ".25", ("gpus", TaskGpus(0.25))),
+        ("gpus", "a100:1", ("gpus", TaskGpus(1, "a100"))),
+        ("gpus", "1g.10gb:2", ("gpus", TaskGpus(2, "1g.10gb"))),
+        ("gpus", "0", ("gpus", None)),
+        ("nodes", "2", ("nodes", 2)),
+        ("bind", "no", ("bind", "no")),
+        ("on-oom", "2x", ("on_oom", 2.0)),
+        ("on_oom", "1.5", ("on_oom", 1.5)),
         ("max-lost", "0", ("max_lost", 0)),
         ("max_lost", "5", ("max_lost", 5)),
         ("site", "a, b", ("sites", ("a", "b"))),
@@ -77,13 +89,69 @@ def test_an_option_whose_type_says_too_little_needs_a_kind() -> None:
         ("deadline", "1h", ("deadline", 4600.0)),
         ("budget", "2.5", ("budget", 2.5)),
         ("prefer", "cheap", ("prefer", "cheap")),
+        ("time", "10m", ("time", 600.0)),
+        ("timeout", "1h 30m", ("timeout", TimeLimit(seconds=5400.0))),
+        ("timeout", "300%", ("timeout", TimeLimit(part=3.0))),
+        ("max-fails", "10", ("max_fails", MostFails(tasks=10))),
+        ("max_fails", "2.5 %", ("max_fails", MostFails(share=0.025))),
+        ("max-running", "50", ("max_running", 50)),
+        ("priority", "-3", ("priority", -3)),
+        ("requeue-on", "75, 85", ("requeue_on", (75, 85))),
+        ("signal", "USR1@120", ("signal", EarlySignal("SIGUSR1", 120.0))),
+        ("signal", "sigterm@2m", ("signal", EarlySignal("SIGTERM", 120.0))),
     ],
 )
 def test_a_value_by_its_key(key: str, text: str, value: tuple[str, object]) -> None:
     assert parse_option(key, text, now=1000.0) == value
 
 
-@pytest.mark.parametrize("change", [{"cpus": 0}, {"retries": -1}, {"prefer": "dear"}, {"allocation": "x"}])
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("time", "0", "above 0"),
+        ("timeout", "50%", "write 100% or more"),
+        ("timeout", "soon", "not a duration"),
+        ("max-fails", "0", "1 or more"),
+        ("max-fails", "0%", "more than 0%"),
+        ("max-fails", "101%", "at most 100%"),
+        ("max-running", "0", "1 or more"),
+        ("priority", "high", "not an integer"),
+        ("requeue-on", "0", "1 or more"),
+        ("requeue-on", "75,127", "cannot run a command"),
+        ("requeue-on", "256", "more than 255"),
+        ("signal", "USR1", "how long before the end"),
+        ("signal", "KILL@10", "not one of the signals"),
+        ("signal", "USR1@soon", "not a duration"),
+    ],
+)
+def test_what_is_no_guard_rail(key: str, text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=f"^{key}: .*{words}"):
+        parse_option(key, text, now=0.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a100", "a100:", ":1", "-1", "1.5", "0.7", "0.001", "1e3", "a b:1", "7:1", "99999"]
+)
+def test_what_is_no_number_of_gpus(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^gpus: .* write .*0\.5"):
+        parse_option("gpus", text, now=0.0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cpus": 0},
+        {"nodes": 0},
+        {"gpus": {"count": 0.7}},
+        {"gpus": {"count": -1}},
+        {"retries": -1},
+        {"requeue_on": [256]},
+        {"max_fails": {"share": 2.0}},
+        {"max_running": 0},
+        {"prefer": "dear"},
+        {"allocation": "x"},
+    ],
+)
 def test_the_daemon_refuses_what_the_declaration_excludes(change: dict[str, object]) -> None:
     spec = BagSpec(name="b", cwd="/", output="/o", environment={})
     bag = control.BagInput(spec=msgspec.structs.replace(spec, **change), tasks=[])

@@ -13,16 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.bagfile.json_lines import parse_json_lines
-from adaptor.bagfile.parse import BagFile, decode, parse_shell_lines, read_bag
+from adaptor.bagfile.lookalikes import script_part
+from adaptor.bagfile.parse import BagFile, decode, parse_bag, parse_shell_lines, read_data
 from adaptor.errors import BagFileError
 from adaptor.protocol.control import TaskInput
+from adaptor.resources import OwnNeeds
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "bags"
 
 NOW = 1_000_000.0
 
 one_line = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), min_size=1)
-task_lines = one_line.map(str.strip).filter(lambda line: line != "" and not line.startswith("#"))
+task_lines = one_line.map(str.strip).filter(
+    lambda line: line != "" and not line.startswith("#") and script_part(line) is None
+)
+
+
+def read_bag(path: str, now: float, json_lines: bool = False) -> BagFile:
+    return parse_bag(read_data(path), path, now, json_lines)
 
 
 @given(st.lists(task_lines, min_size=1))
@@ -114,6 +122,46 @@ commands = st.one_of(
 )
 
 
+def test_json_lines_say_what_one_task_needs() -> None:
+    rows = [
+        '{"command": "a", "cpus": 4, "mem": "2G", "gpus": "a100:1", "nodes": 2, "time": "1h 30m"}',
+        '{"command": "b", "mem": 4294967296, "gpus": 0.5, "time": 90}',
+        "",
+        '{"command": "c", "gpus": 0}',
+        '{"command": "d"}',
+    ]
+    found = [(task.needs, task.line) for task in parse_json_lines("\n".join(rows), "f")]
+    assert found == [
+        (OwnNeeds(cpus=4, memory=2 << 30, gpus=1.0, gpu_type="a100", nodes=2, time=5400.0), 1),
+        (OwnNeeds(memory=4 << 30, gpus=0.5, time=90.0), 2),
+        (OwnNeeds(gpus=0.0), 4),
+        (None, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("needs", "message"),
+    [
+        ('"cpus": 0', "Expected `int` >= 1"),
+        ('"cpus": true', "Expected `int"),
+        ('"mem": "much"', "mem: 'much' is not a size"),
+        ('"mem": 0', "mem: "),
+        ('"gpus": 0.7', "gpus: 0.7 of a GPU is no share"),
+        ('"gpus": -1', ">= 0"),
+        ('"gpus": 1e300', "gpus: "),
+        ('"time": "soon"', "time: 'soon' is not a duration"),
+        ('"time": 0', "time: must be above 0"),
+        ('"time": 1e300', "time: "),
+        ('"memory": "1G"', "unknown key 'memory'"),
+    ],
+)
+def test_needs_that_nobody_can_mean_name_their_line_and_key(needs: str, message: str) -> None:
+    with pytest.raises(BagFileError) as caught:
+        parse_json_lines(f'{{"command": "true"}}\n{{"command": "true", {needs}}}', "tasks.jsonl")
+    assert str(caught.value).startswith("tasks.jsonl:2: ")
+    assert message in str(caught.value)
+
+
 @given(st.lists(st.tuples(commands, objects)))
 def test_json_lines_round_trip(rows: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
     text = "\n\n".join(json.dumps(command | rest) for command, rest in rows)
@@ -124,6 +172,18 @@ def test_json_lines_round_trip(rows: list[tuple[dict[str, Any], dict[str, Any]]]
         for command, rest in rows
     ]
     assert parse_json_lines(text, "f") == expected
+
+
+def test_tasks_name_those_after_which_they_run() -> None:
+    text = '{"command": "a", "id": "x"}\n{"command": "b", "after": ["x", 0], "after_any": ["x"]}'
+    assert parse_json_lines(text, "f") == [
+        TaskInput("a", id="x"),
+        TaskInput("b", after=["x", 0], after_any=["x"]),
+    ]
+    more = '{"command": "a", "id": "y", "after": ["x", 7]}'
+    assert parse_json_lines(more, "f", more=True) == [TaskInput("a", id="y", after=["x", 7])]
+    with pytest.raises(BagFileError, match=r"^f:2: id: 'y' is that of another task"):
+        parse_json_lines(f"{more}\n{more}", "f", more=True)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +209,11 @@ def test_json_lines_round_trip(rows: list[tuple[dict[str, Any], dict[str, Any]]]
         ('{"command": "a"', "truncated"),
         ('["a"]', "Expected `object`"),
         ("echo hello", "malformed"),
+        ('{"command": "a", "id": ""}', "id: must not be empty"),
+        ('{"command": "a", "after": ["x"]}', "after: no task has the id 'x'"),
+        ('{"command": "a", "after_any": [2]}', "after_any: there is no task 2"),
+        ('{"command": "a", "id": "b", "after": ["b"]}', "these tasks wait for each other: 'b' after 'b'"),
+        ('{"command": "a", "after": "b"}', "$.after"),
     ],
 )
 def test_a_bad_object_is_told_with_its_line(line: str, problem: str) -> None:

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from adaptor.bagfile.json_lines import parse_json_lines
 from adaptor.bagfile.options import OPTIONS, parse_option
-from adaptor.bagfile.parameters import parse_parameter
+from adaptor.bagfile.parameters import Axis, parse_parameter
 from adaptor.bagfile.parse import decode, parse_shell_lines
+from adaptor.bagfile.scripts.script import Submission, script_bag
 from adaptor.bagfile.template import expand
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
@@ -25,6 +26,11 @@ JSON = [
 ]
 VALUES = ["1", "4G", "1h 30m", "2026-11-22T08:00", "a,b", "fast", "mixed", "0.5", "out/x"]
 PARAMETERS = ["frame=1:100", "x=0.1:0.5:0.1", "scene=a,b,c", "n=001:010", "n=10:1:-1"]
+SCRIPTS = [
+    "#!/bin/sh\n#SBATCH -J 'a b' --array=1-9:2%3 -o x_%A_%3a.txt # note\n#SBATCH --mem=4G -c 2 -t 1-2:3\nls",
+    "#!/bin/sh\n#PBS -N a -J 1-9:2 -l select=1:ncpus=4:mem=8gb,walltime=1:00:00\n#PBS -v A=1,B=2 -j oe\nls",
+    "#!/bin/sh\n#SBATCH --gres=gpu:a100:2 --export=A=1\n#ADAPTOR retries=2\n#SBATCH --signal=B:USR1@9\n",
+]
 TEMPLATES = ["render {x} -f {y}", "echo {{}} {x}{y}", "'{x}' {y}"]
 
 
@@ -56,4 +62,11 @@ def test_any_parameter(text: str) -> None:
 @fuzz
 @given(damaged(TEMPLATES), st.lists(damaged(["a", "b c"]), min_size=1, max_size=3))
 def test_any_template(template: str, values: list[str]) -> None:
-    survives(expand, template, {"x": values, "y": ["1", "2"]})
+    survives(expand, template, [Axis(("x",), [(value,) for value in values]), Axis(("y",), [("1",), ("2",)])])
+
+
+@fuzz
+@given(damaged(SCRIPTS))
+def test_any_script(text: str) -> None:
+    given = Submission(folder="/here", user="u", host="h", home="/home/u", environment={})
+    survives(script_bag, text.encode(errors="surrogatepass"), "job.sh", "job.sh", given)

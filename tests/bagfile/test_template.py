@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.bagfile.parameters import parse_parameter
+from adaptor.bagfile.parameters import Axis, parse_parameter
 from adaptor.bagfile.template import expand
 from adaptor.errors import UsageError
 
@@ -18,10 +18,14 @@ values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 names = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 
 
+def axes(parameters: dict[str, list[str]]) -> list[Axis]:
+    return [Axis((name,), [(value,) for value in values]) for name, values in parameters.items()]
+
+
 @given(st.dictionaries(names, st.lists(values, min_size=1, max_size=4), min_size=1, max_size=3))
 def test_a_shell_reads_the_values_back_in_every_combination(parameters: dict[str, list[str]]) -> None:
     template = " ".join(f"{{{name}}}" for name in parameters)
-    tasks = expand(template, parameters)
+    tasks = expand(template, axes(parameters))
     assert len(tasks) == math.prod(map(len, parameters.values()))
     read = [shlex.split(str(task.command)) for task in tasks]
     last = list(parameters.values())[-1]
@@ -32,13 +36,13 @@ def test_a_shell_reads_the_values_back_in_every_combination(parameters: dict[str
 
 
 def test_a_field_may_stand_anywhere_and_more_than_once() -> None:
-    tasks = expand("echo {{{a}}} -o'x y'{a}.png", {"a": ["1", "b c"]})
+    tasks = expand("echo {{{a}}} -o'x y'{a}.png", axes({"a": ["1", "b c"]}))
     assert [task.command for task in tasks] == ["echo {1} -o'x y'1.png", "echo {'b c'} -o'x y''b c'.png"]
     assert [task.name for task in tasks] == ["a=1", "a=b c"]
 
 
 def test_a_template_without_parameters_is_one_task() -> None:
-    assert [task.command for task in expand("echo {{}}", {})] == ["echo {}"]
+    assert [task.command for task in expand("echo {{}}", [])] == ["echo {}"]
 
 
 @pytest.mark.parametrize(
@@ -60,12 +64,12 @@ def test_a_template_without_parameters_is_one_task() -> None:
 )
 def test_a_bad_template(template: str, parameters: dict[str, list[str]], problem: str) -> None:
     with pytest.raises(UsageError) as caught:
-        expand(template, parameters)
+        expand(template, axes(parameters))
     assert problem in str(caught.value)
 
 
 def test_quotes_around_plain_values_are_fine() -> None:
-    assert [task.command for task in expand("echo '{a}' \\' {a}", {"a": ["1"]})] == ["echo '1' \\' 1"]
+    assert [task.command for task in expand("echo '{a}' \\' {a}", axes({"a": ["1"]}))] == ["echo '1' \\' 1"]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ QUESTIONS = st.sampled_from(
     [
         control.GetBags("1-5"),
         control.Cancel([1, 2]),
+        control.Forget([1, 2]),
         control.SetBudget(1, 2.5),
         control.GetTasks(1, ["done"], 5, 100),
         control.Stop(pilots=True),

@@ -25,6 +25,7 @@ from adaptor.protocol.messages import (
     decode_to_worker,
     encode,
 )
+from adaptor.resources import TaskSize
 
 numbers = st.integers(0, 2**63 - 1)
 seconds = st.floats(0, 1e10)
@@ -44,8 +45,17 @@ results = st.lists(
         exit_code=st.none() | st.integers(0, 255),
         signal=st.none() | st.integers(1, 64),
         error=st.none() | words,
+        peak_gpu_memory=numbers,
     ),
     max_size=3,
+)
+sizes = st.builds(
+    TaskSize,
+    processors=numbers,
+    memory=st.none() | numbers,
+    gpus=st.floats(0, 100),
+    gpu_type=words,
+    nodes=numbers,
 )
 contexts = st.builds(
     BagContext,
@@ -53,8 +63,8 @@ contexts = st.builds(
     cwd=words,
     output=words,
     environment=environments,
-    cpus=numbers,
-    memory=st.none() | numbers,
+    task=sizes,
+    bind=st.booleans(),
 )
 leases = st.builds(
     Lease,
@@ -64,6 +74,8 @@ leases = st.builds(
     cwd=st.none() | words,
     environment=st.none() | environments,
     name=st.none() | words,
+    nodes=st.lists(words, max_size=3),
+    takes_part=st.booleans(),
 )
 from_worker: st.SearchStrategy[FromWorker] = st.one_of(
     st.builds(
@@ -74,6 +86,8 @@ from_worker: st.SearchStrategy[FromWorker] = st.one_of(
         version=words,
         processors=numbers,
         memory=numbers,
+        gpus=st.integers(0, 4096),
+        gpu_type=words,
         deadline=seconds,
         holding=key_lists,
         started=key_lists,
@@ -85,6 +99,7 @@ from_worker: st.SearchStrategy[FromWorker] = st.one_of(
         started=key_lists,
         free_processors=numbers,
         free_memory=numbers,
+        free_gpus=st.lists(st.floats(0, 1), max_size=3),
         queued=numbers,
         load=st.lists(st.tuples(keys, seconds), max_size=3),
     ),

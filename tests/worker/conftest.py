@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from adaptor.protocol.messages import BagContext
+from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment
+from adaptor.worker.parts import NodeFiles, Parts
 from adaptor.worker.runner import Runner
+from adaptor.worker.scripts.copies import Scripts
 from adaptor.worker.slots import Slots
 from adaptor.worker.tasks import Tasks
 from tests.worker.fake_daemon import Harness
@@ -26,11 +29,16 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 @pytest.fixture
 def bag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BagContext:
     monkeypatch.chdir(tmp_path)  # what is started changes the current folder
-    return BagContext(1, str(tmp_path), str(tmp_path / "out"), {"PATH": "/usr/bin:/bin"}, 1, None)
+    return BagContext(1, str(tmp_path), str(tmp_path / "out"), {"PATH": "/usr/bin:/bin"})
 
 
 @pytest.fixture
-def tasks(bag: BagContext) -> Tasks:
-    made = Tasks(Slots(2, 1000, time.time() + 1000), Runner(NodeEnvironment({}, None)))
+def tasks(bag: BagContext, tmp_path: Path) -> Tasks:
+    files = NodeFiles(Path(bag.output))
+    made = Tasks(
+        Slots(2, 1000, time.time() + 1000),
+        Runner(NodeEnvironment({}, None), Devices({}), files, Scripts(tmp_path, "n1", {}), 2),
+        Parts(files),
+    )
     made.know(bag)
     return made

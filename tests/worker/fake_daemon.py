@@ -164,8 +164,8 @@ class Harness:
         self.daemon = daemon or FakeDaemon(folder)
         self.workers: list[subprocess.Popen[bytes]] = []
 
-    def start(self, **variables: object) -> subprocess.Popen[bytes]:
-        """Start a worker; `variables` go over those of a usual backend (None: not set)."""
+    def environment(self, **variables: object) -> dict[str, str]:
+        """Of a worker; `variables` go over those of a usual backend (None: not set)."""
         values: dict[str, object] = {
             **os.environ,
             "ADAPTOR_ACCESS": self.daemon.access,
@@ -176,8 +176,11 @@ class Harness:
             "ADAPTOR_DIRECTORY": self.pilot,
             **variables,
         }
-        environment = {name: str(value) for name, value in values.items() if value is not None}
-        worker = subprocess.Popen([sys.executable, "-m", "adaptor.worker"], env=environment)
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+    def start(self, **variables: object) -> subprocess.Popen[bytes]:
+        """Start a worker in such an environment."""
+        worker = subprocess.Popen([sys.executable, "-m", "adaptor.worker"], env=self.environment(**variables))
         self.workers.append(worker)
         return worker
 
@@ -187,14 +190,14 @@ class Harness:
         self.daemon.until(lambda: self.daemon.reports)
         return worker
 
-    def bag(self, bag: int = 1, *, cpus: int = 1, memory: int | None = None, **change: Any) -> BagContext:
+    def bag(self, bag: int = 1, **change: Any) -> BagContext:
         values = {
             "cwd": str(self.cwd),
             "output": str(self.output),
             "environment": {"PATH": os.environ["PATH"]},
             **change,
         }
-        return BagContext(bag, cpus=cpus, memory=memory, **values)
+        return BagContext(bag, **values)
 
     def lease(self, *leases: Lease, bags: Iterable[BagContext] | None = None, **more: Any) -> None:
         self.daemon.send(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.protocol.messages import Ending, Lease, Orders, Welcome, encode
+from adaptor.resources import TaskSize
 from tests.worker.fake_daemon import Harness, key, task
 
 QUICK = Welcome(heartbeat=0.2, idle_timeout=60, grace_time=2, patience=60)
@@ -149,7 +150,10 @@ def test_give_back_spares_what_runs(harness: Harness) -> None:
 
 def test_a_slot_is_as_many_processors_as_the_bag_says(harness: Harness) -> None:
     harness.started(ADAPTOR_PROCESSORS=4, ADAPTOR_MEMORY=1000)
-    bags = [harness.bag(1, cpus=2, memory=100), harness.bag(2, cpus=1, memory=600)]
+    bags = [
+        harness.bag(1, task=TaskSize(processors=2, memory=100)),
+        harness.bag(2, task=TaskSize(memory=600)),
+    ]
     wide = [task(n, "sleep 300") for n in range(2)]
     small = [Lease(key(n, bag=2), "sleep 300", 0.0) for n in range(2)]
     harness.lease(wide[0], *small, wide[1], bags=bags)
@@ -162,7 +166,7 @@ def test_a_slot_is_as_many_processors_as_the_bag_says(harness: Harness) -> None:
 
 def test_what_never_fits_and_what_is_unknown_goes_back(harness: Harness) -> None:
     harness.started(ADAPTOR_MEMORY=1000)
-    bags = [harness.bag(1, cpus=3), harness.bag(2, memory=1001)]
+    bags = [harness.bag(1, task=TaskSize(processors=3)), harness.bag(2, task=TaskSize(memory=1001))]
     harness.lease(
         task(1, "true"), Lease(key(1, bag=2), "true", 0), Lease(key(1, bag=3), "true", 0), bags=bags
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.protocol.messages import Ending, Lease
+from adaptor.resources import TaskSize
 from tests.worker.fake_daemon import Harness, key, task
 
 
@@ -123,19 +124,19 @@ def test_what_cannot_be_executed_says_why(harness: Harness) -> None:
     headless = make_script(harness.cwd / "headless", "echo x", 0o755)
     lost = make_script(harness.cwd / "lost", "#!/no/such/interpreter\n", 0o755)
     cases = {
-        1: (["no-such-program"], "no-such-program: no such program on the task's PATH"),
-        2: ([str(data)], f"{data}: cannot be executed: not executable"),
-        3: ([str(headless)], f"{headless}: cannot be executed: not a program"),
-        4: ([str(lost)], f"{lost}: cannot be executed: no such file"),
-        5: ([], "the task's command is empty"),
-        6: (["/bin/echo", "a\0b"], "/bin/echo: its arguments or its environment: "),
-        7: (["/bin/true", "x" * 200_000], "/bin/true: cannot be executed: its arguments"),
-        8: (["a\0b"], "not a program's name"),
+        1: (["no-such-program"], "no-such-program: no such program on the task's PATH", 127),
+        2: ([str(data)], f"{data}: cannot be executed: not executable", 126),
+        3: ([str(headless)], f"{headless}: cannot be executed: not a program", 126),
+        4: ([str(lost)], f"{lost}: cannot be executed: no such file", 127),
+        5: ([], "the task's command is empty", None),
+        6: (["/bin/echo", "a\0b"], "/bin/echo: its arguments or its environment: ", None),
+        7: (["/bin/true", "x" * 200_000], "/bin/true: cannot be executed: its arguments", 126),
+        8: (["a\0b"], "not a program's name", None),
     }
-    harness.lease(*(task(n, command) for n, (command, _) in cases.items()))
-    for n, (_, words) in cases.items():
+    harness.lease(*(task(n, command) for n, (command, _, _) in cases.items()))
+    for n, (_, words, code) in cases.items():
         result = harness.result(key(n))
-        assert (result.ending, result.started, result.exit_code) == (Ending.NOT_STARTED, 0, None)
+        assert (result.ending, result.started, result.exit_code) == (Ending.NOT_STARTED, 0, code)
         assert words in (result.error or "")
     assert list(harness.output.iterdir()) == []
 
@@ -169,7 +170,9 @@ def test_tasks_run_in_their_folder_with_their_environment(harness: Harness) -> N
     )
     other = harness.folder / "other"
     other.mkdir()
-    bag = harness.bag(environment={"REMOVED": "1", "MINE": "bag", "PATH": "/usr/bin:/bin"}, cpus=2)
+    bag = harness.bag(
+        environment={"REMOVED": "1", "MINE": "bag", "PATH": "/usr/bin:/bin"}, task=TaskSize(processors=2)
+    )
     harness.lease(
         task(1, "env; pwd", cwd=str(other), environment={"OWN": "1", "MINE": "task"}),
         task(2, ["/bin/pwd"]),

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
+from adaptor.resources import TaskSize
 from adaptor.worker.environment import NodeEnvironment, differences, of_task, parse_env0
 
 
 def bag(environment: dict[str, str]) -> BagContext:
-    return BagContext(1, "/work", "/out", environment, 3, None)
+    return BagContext(1, "/work", "/out", environment, TaskSize(processors=3))
 
 
 def test_a_prologue_lays_its_changes_over_the_bag() -> None:

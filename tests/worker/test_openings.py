@@ -89,7 +89,7 @@ def test_it_goes_back_uncharged_when_it_is_no_longer_wanted(
     two_bags: Tasks, bag: BagContext, hang: Hang, leaving: bool
 ) -> None:
     if leaving:
-        two_bags.end_all(time.monotonic())
+        two_bags.end_all(time.monotonic(), time.monotonic())
     else:
         two_bags.abort([HUNG], time.monotonic())
     (result,) = (each for each in two_bags.outbox.results() if each.key == HUNG)

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from adaptor.outputs.finding import Outputs, open_place
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
 from adaptor.safe_open import open_output
 from adaptor.worker.output import OutputFolder
@@ -209,3 +210,49 @@ def test_a_spare_file_becomes_the_next_attempts(bag: BagContext) -> None:
     folder.ended(AttemptKey(1, 2, 1), spare=True)
     folder.tidy()
     assert list(Path(bag.output).iterdir()) == []
+
+
+def ended(folder: OutputFolder, bag: BagContext, task: int) -> None:
+    """One attempt from its start to its end; odd ones write nothing."""
+    key = AttemptKey(1, task, 1)
+    files = folder.open(HeldTask(Lease(key, "true", 0.0), bag))
+    if task % 2 == 0:
+        os.write(files.out, f"out {task}".encode())
+    files.close()
+    folder.ended(key, spare=True)
+
+
+def test_packed_outputs_are_few_files(bag: BagContext) -> None:
+    packed = msgspec.structs.replace(bag, output_files="packed")
+    folder = OutputFolder(packed)
+    for task in range(100):
+        ended(folder, packed, task)
+    assert len(list(Path(bag.output).iterdir())) < 40
+    folder.tidy()
+    assert len(list(Path(bag.output).iterdir())) == 2
+    assert not folder.has_spare
+    found = Outputs(bag.output)
+    place = found.find(98, 1, "stdout")
+    assert place is not None
+    with open_place(place) as file:
+        assert file.read(place.size or 0) == b"out 98"
+
+
+def test_what_a_process_may_still_write_to_is_not_packed(bag: BagContext) -> None:
+    packed = msgspec.structs.replace(bag, output_files="packed")
+    folder = OutputFolder(packed)
+    files = folder.open(HeldTask(Lease(KEY, "true", 0.0), packed))
+    os.write(files.out, b"text")
+    folder.ended(KEY, spare=False)
+    folder.tidy()
+    os.write(files.out, b" and more")
+    files.close()
+    assert [each.read_text() for each in Path(bag.output).iterdir()] == ["text and more"]
+
+
+def test_without_output_files_nothing_is_made(bag: BagContext) -> None:
+    none = msgspec.structs.replace(bag, output_files="none")
+    folder = OutputFolder(none)
+    ended(folder, none, 0)
+    folder.tidy()
+    assert not Path(bag.output).exists()

@@ -6,13 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.protocol.messages import AttemptKey, BagContext, Lease
+from adaptor.resources import TaskSize
+from adaptor.worker.binding import Binding
 from adaptor.worker.slots import HeldTask, Slots
 
 MEMORY = 1000
 
 
 def held(task: int, cpus: int = 1, memory: int | None = None, needs: float = 0.0) -> HeldTask:
-    return HeldTask(Lease(AttemptKey(1, task, 1), "true", needs), BagContext(1, "/", "/", {}, cpus, memory))
+    size = TaskSize(processors=cpus, memory=memory)
+    return HeldTask(Lease(AttemptKey(1, task, 1), "true", needs), BagContext(1, "/", "/", {}, size))
 
 
 def slots(processors: int = 4, deadline: float = 100.0) -> Slots:
@@ -43,9 +46,9 @@ def test_memory_counts_as_processors_do() -> None:
         made.add(held(n, memory=400))
     assert start_all(made) == [0, 1]
     assert (made.free_processors, made.free_memory) == (1, 0)
-    assert made.can_ever_hold(held(0, memory=MEMORY).bag)
-    assert not made.can_ever_hold(held(0, memory=MEMORY + 1).bag)
-    assert not made.can_ever_hold(held(0, cpus=5).bag)
+    assert made.can_ever_hold(held(0, memory=MEMORY))
+    assert not made.can_ever_hold(held(0, memory=MEMORY + 1))
+    assert not made.can_ever_hold(held(0, cpus=5))
 
 
 def test_smaller_ones_pass_a_wide_head_but_not_for_ever() -> None:
@@ -119,9 +122,9 @@ def test_what_is_free_and_what_is_used_always_add_up(actions: list[object], now:
             assert all(100.0 - now < each.lease.needs for each in made.too_late(now))
         elif action == "clear":
             made.clear()
-        used = sum(each.bag.cpus for each in made.running.values())
-        memory = sum(each.bag.memory or 0 for each in made.running.values())
-        queued = sum(each.bag.cpus for each in made.queue.values())
+        used = sum(each.bag.task.processors for each in made.running.values())
+        memory = sum(each.bag.task.memory or 0 for each in made.running.values())
+        queued = sum(each.bag.task.processors for each in made.queue.values())
         assert used <= 4
         assert memory <= MEMORY
         assert made.free_processors == max(0, 4 - used - queued)
@@ -138,3 +141,88 @@ def test_every_lease_runs_in_the_end(shapes: list[tuple[int, int | None]]) -> No
         made.end(next(iter(made.running)))
         seen += start_all(made)
     assert sorted(seen) == list(range(len(shapes)))
+
+
+class Ledger:
+    """Which task holds how much of which GPU."""
+
+    def __init__(self) -> None:
+        self.of: dict[AttemptKey, tuple[TaskSize, tuple[int, ...]]] = {}
+
+    def check(self, gpus: int) -> None:
+        for gpu in range(gpus):
+            sizes = [size for size, places in self.of.values() if gpu in places]
+            whole = [size for size in sizes if size.gpus >= 1 or size.nodes > 1]
+            assert len(sizes) == 1 or not whole, "a whole GPU is nobody else's"
+            for size in sizes:
+                alike = [each for each in sizes if each.tasks_per_gpu == size.tasks_per_gpu]
+                assert len(alike) <= size.tasks_per_gpu
+            assert sum(size.gpu_share for size in sizes) <= 1 + 1e-6
+
+
+GPU_SIZES = st.builds(
+    TaskSize,
+    processors=st.integers(1, 2),
+    gpus=st.sampled_from([0, 1, 2, 3, 0.5, 0.34, 1 / 3, 0.3, 0.25, 0.1]),
+    gpu_type=st.sampled_from(["", "a100"]),
+    nodes=st.sampled_from([1, 1, 1, 2]),
+)
+
+
+@given(
+    st.integers(0, 4),
+    st.lists(
+        GPU_SIZES | st.tuples(st.sampled_from(["start", "end", "requeue", "take"]), st.integers(0, 99)),
+        max_size=80,
+    ),
+)
+def test_no_gpu_is_ever_held_by_more_than_may_share_it(
+    gpus: int, actions: list[TaskSize | tuple[str, int]]
+) -> None:
+    made = Slots(8, MEMORY, 1e9, gpus=gpus, gpu_type="a100" if gpus % 2 else "")
+    ledger = Ledger()
+    for number, action in enumerate(actions):
+        if isinstance(action, TaskSize):
+            lease = Lease(AttemptKey(1, number, 1), "true", 0.0)
+            leased = HeldTask(lease, BagContext(1, "/", "/", {}, action))
+            if made.can_ever_hold(leased):
+                made.add(leased)
+            continue
+        what, which = action
+        if what == "start" and (held := made.start_next(0.0)):
+            task = held.bag.task
+            ledger.of[held.key] = (task, held.gpus)
+            assert len(held.gpus) == (gpus if task.nodes > 1 else task.whole_gpus)
+        elif what in ("end", "requeue") and made.running:
+            key = list(made.running)[which % len(made.running)]
+            (made.end if what == "end" else made.requeue)(key)
+            del ledger.of[key]
+        elif what == "take" and made.queue:
+            made.take(list(made.queue)[which % len(made.queue)])
+        ledger.check(gpus)
+        assert all(-1e-9 <= free <= 1 for free in made.free_gpus)
+    while made.queue or made.running:
+        while made.start_next(0.0):
+            pass
+        made.end(next(iter(made.running)))
+    assert made.free_gpus == (1.0,) * gpus
+
+
+def test_what_waits_in_the_queue_has_its_gpus_already() -> None:
+    made = Slots(4, MEMORY, 100.0, gpus=2)
+    for number, size in enumerate((TaskSize(gpus=1), TaskSize(gpus=0.5))):
+        made.add(HeldTask(Lease(AttemptKey(1, number, 1), "true", 0.0), BagContext(1, "/", "/", {}, size)))
+    assert sorted(made.free_gpus) == [0.0, 0.5]
+
+
+def test_each_running_task_has_its_own_processors() -> None:
+    made = Slots(3, MEMORY, 100.0, binding=Binding(3, [((0,),), ((1,),), ((2,),)]))
+    for number, bind in enumerate((True, False, True)):
+        bag = BagContext(1, "/", "/", {}, bind=bind)
+        made.add(HeldTask(Lease(AttemptKey(1, number, 1), "true", 0.0), bag))
+    held = [each for _ in range(3) if (each := made.start_next(0.0))]
+    assert [each.cpus for each in held] == [(0,), (), (1,)]
+    made.requeue(held[0].key)
+    again = made.start_next(0.0)
+    assert again is not None
+    assert again.cpus == (0,)

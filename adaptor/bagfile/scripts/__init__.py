@@ -1,0 +1,1 @@
+"""Batch scripts as sbatch(1) and qsub(1) read them."""

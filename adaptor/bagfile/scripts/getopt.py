@@ -1,0 +1,126 @@
+"""Words as options, by the rules of getopt_long(3): `-J name`, `-Jname`, `--job-name=name`, `--job name`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from adaptor.bagfile.scripts.directives import Word
+from adaptor.did_you_mean import did_you_mean
+
+Takes = Literal["value", "perhaps", "nothing"]
+"""Whether an option has a value; `perhaps`: only behind `=`."""
+
+
+_LONGEST = 500
+"""Characters of a message."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """One option that a command knows."""
+
+    name: str
+    letter: str = ""
+    takes: Takes = "value"
+
+
+class Given(msgspec.Struct, frozen=True):
+    """One option of a script."""
+
+    name: str
+    value: str
+    line: int
+    shown: str
+    """As it was written."""
+
+
+class OptionError(ValueError):
+    """An option cannot be read; `line` says where."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(problem if len(problem) <= _LONGEST else f"{problem[:_LONGEST]}…")
+        self.line = line
+
+
+class Table:
+    """The options of a command. With `long=False` it has letters only, as qsub has."""
+
+    def __init__(self, command: str, known: Sequence[Known], *, long: bool = True) -> None:
+        self._command = command
+        self._long: Mapping[str, Known] = {each.name: each for each in known} if long else {}
+        self._letters = {each.letter: each for each in known if each.letter}
+
+    def read(self, words: Sequence[Word], ignored: Callable[[str], bool]) -> list[Given]:
+        """The options without the ignored ones, which need not be known. Raises OptionError."""
+        given: list[Given] = []
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            name, equals, _ = word.text.removeprefix("--").partition("=")
+            if word.text.startswith("--") and not self._knows(name) and ignored(name):
+                while rest and not equals and rest[0].line == word.line and rest[0].text[:1] != "-":
+                    rest.pop(0)
+            elif word.text.startswith("--") and self._long:
+                given.append(self._read_long(word, rest))
+            elif word.text.startswith("-") and len(word.text) > 1:
+                given += self._read_letters(word, rest)
+            else:
+                raise OptionError(
+                    word.line,
+                    f"'{word.text}' is no option of {self._command}; quote a value that has spaces",
+                )
+        return [each for each in given if not ignored(each.name)]
+
+    def _knows(self, name: str) -> bool:
+        return any(key.startswith(name) for key in self._long)
+
+    def _read_long(self, word: Word, rest: list[Word]) -> Given:
+        name, equals, value = word.text[2:].partition("=")
+        known = self._by_name(name, word.line)
+        if equals:
+            if known.takes == "nothing":
+                raise OptionError(word.line, f"--{known.name} takes no value")
+            return Given(known.name, value, word.line, word.text)
+        if known.takes == "value":
+            value = self._next(f"--{known.name}", word, rest)
+            return Given(known.name, value, word.line, f"{word.text} {value}")
+        return Given(known.name, "", word.line, word.text)
+
+    def _by_name(self, name: str, line: int) -> Known:
+        """An option by its name or the beginning of it that no other has."""
+        if name in self._long:
+            return self._long[name]
+        begun = [each for key, each in self._long.items() if name and key.startswith(name)]
+        if len(begun) == 1:
+            return begun[0]
+        if begun:
+            raise OptionError(line, f"--{name} may be any of --{', --'.join(sorted(e.name for e in begun))}")
+        hint = did_you_mean(name, self._long, f"see {self._command}(1)", shown="--{}")
+        raise OptionError(
+            line, f"{self._command} has no option --{name} ({hint}); --ignore {name} submits it without"
+        )
+
+    def _read_letters(self, word: Word, rest: list[Word]) -> list[Given]:
+        given = []
+        text = word.text[1:]
+        while text:
+            letter, text = text[0], text[1:]
+            known = self._letters.get(letter)
+            if known is None:
+                raise OptionError(word.line, f"{self._command} has no option -{letter}")
+            if known.takes == "nothing":
+                given.append(Given(known.name, "", word.line, f"-{letter}"))
+                continue
+            if known.takes == "value" and not text:
+                text = self._next(f"-{letter}", word, rest)
+            given.append(Given(known.name, text, word.line, f"-{letter} {text}".rstrip()))
+            break
+        return given
+
+    @staticmethod
+    def _next(shown: str, word: Word, rest: list[Word]) -> str:
+        if not rest:
+            raise OptionError(word.line, f"{shown} needs a value")
+        return rest.pop(0).text

@@ -1,0 +1,327 @@
+"""A batch script → the tasks of a bag: one for each element of its array."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from adaptor.bagfile.options import KEYS, add_options, parse_option
+from adaptor.bagfile.scripts import patterns
+from adaptor.bagfile.scripts.array_spec import ArraySpec, parse_array
+from adaptor.bagfile.scripts.asked import Asked, Wish, refuse
+from adaptor.bagfile.scripts.directives import directives, words_of
+from adaptor.bagfile.scripts.getopt import Given, OptionError, Table
+from adaptor.bagfile.scripts.qsub import TABLE as QSUB
+from adaptor.bagfile.scripts.qsub import read_qsub
+from adaptor.bagfile.scripts.sbatch import TABLE as SBATCH
+from adaptor.bagfile.scripts.sbatch import read_sbatch
+from adaptor.batch_script import INDEX, BatchScript, Dialect
+from adaptor.errors import BagFileError, UsageError
+from adaptor.protocol.control import TaskInput
+
+LARGEST = 1024**2
+"""Bytes of a script; sbatch takes 4 MiB."""
+_USUAL = {"retries": 0, "replicas": 0}
+"""As under sbatch an element runs once, and never twice at the same time."""
+_OPEN = {"slurm": ("#SBATCH", SBATCH, read_sbatch), "pbs": ("#PBS", QSUB, read_qsub)}
+_SRUN = re.compile(r"\s*(?:time\s+)?srun\b")
+_MEGABYTE = 1024**2
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line adds to a script, and where it was given."""
+
+    folder: str
+    """In which it was submitted, absolute."""
+    user: str
+    host: str
+    home: str
+    environment: Mapping[str, str]
+    """Of the shell, as far as it is passed on."""
+    arguments: Sequence[str] = ()
+    array: str | None = None
+    ignore: Collection[str] = ()
+    """Names of options; a name stands for all that begin with it and a dash, too."""
+    options: Mapping[str, Any] = {}
+    """Of the bag, by field: they win."""
+    now: float = 0.0
+    """Epoch seconds, for options that take a time from now."""
+    usual: Dialect = "slurm"
+    """Of a script that has lines of neither."""
+
+
+class ScriptBag(msgspec.Struct, frozen=True):
+    """A script as a bag."""
+
+    tasks: list[TaskInput]
+    options: dict[str, Any]
+    """By field of `BagSpec`."""
+    environment: dict[str, str]
+    """Of all tasks."""
+    cwd: str
+    """Absolute, or below the folder of the submission."""
+    wishes: list[Wish]
+    """What a site of the configuration has to answer."""
+
+
+def script_bag(data: bytes, source: str, name: str, submission: Submission) -> ScriptBag:
+    """The bag of a script.
+
+    Args:
+        source: for messages.
+        name: of its file.
+
+    Raises:
+        BagFileError: it cannot be submitted as it is; the message names the line and the way out.
+        UsageError: `--array` is no array.
+    """
+    _check(data, source)
+    text = data.decode(errors="replace")
+    dialect = _dialect(text, submission.usual)
+    mark, table, read = _OPEN[dialect]
+    try:
+        given = _given(text, mark, table, submission.ignore)
+        asked = read(given)
+        own = _own_options(text, submission.now)
+        if submission.array is not None:
+            asked.array = _chosen_array(submission.array)
+        implied = _read(asked, submission.now)
+    except OptionError as error:
+        raise BagFileError(f"{source}:{error.line}: {error}") from None
+    options = {"name": name, **_USUAL, **implied, **own, **submission.options}
+    _check_processes(asked, text, source)
+    return _Maker(data, dialect, asked, options, submission).bag()
+
+
+def _dialect(text: str, usual: Dialect) -> Dialect:
+    if directives(text, "#SBATCH"):
+        return "slurm"
+    return "pbs" if directives(text, "#PBS") else usual
+
+
+def _chosen_array(text: str) -> ArraySpec:
+    try:
+        return parse_array(text)
+    except ValueError as error:
+        raise UsageError(f"--array: {error}") from None
+
+
+def _check(data: bytes, source: str) -> None:
+    if len(data) > LARGEST:
+        raise BagFileError(f"{source}: a script of more than 1 MiB; keep data in files of their own")
+    if b"\0" in data:
+        raise BagFileError(f"{source}: contains a NUL byte; for a program write: adaptor submit -- {source}")
+    if b"\r\n" in data:
+        raise BagFileError(
+            f"{source}: has line ends of DOS, which no interpreter takes; convert it: dos2unix {source}"
+        )
+
+
+def _given(text: str, mark: str, table: Table, ignore: Collection[str]) -> list[Given]:
+    words = []
+    for line, rest in directives(text, mark):
+        try:
+            words += words_of(rest, line)
+        except ValueError as error:
+            raise OptionError(line, str(error)) from None
+    return table.read(words, lambda name: _ignored(name, ignore))
+
+
+def _ignored(name: str, ignore: Collection[str]) -> bool:
+    return any(name == other or name.startswith(f"{other}-") for other in ignore)
+
+
+def _own_options(text: str, now: float) -> dict[str, Any]:
+    """Those of `#ADAPTOR` lines."""
+    options: dict[str, Any] = {}
+    for line, rest in directives(text, "#ADAPTOR"):
+        try:
+            add_options(options, rest, now)
+        except ValueError as error:
+            raise OptionError(line, str(error)) from None
+    return options
+
+
+def _read(asked: Asked, now: float) -> dict[str, Any]:
+    """The options that the script's own imply. Raises OptionError."""
+    options = dict(asked.options)
+    written = dict(asked.written)
+    if "timeout" in written:
+        # Until some have ended: what jobs of their own would ask for.
+        written["time"], asked.writers["time"] = written["timeout"], asked.writers["timeout"]
+    if asked.array is not None and asked.array.at_most is not None:
+        written["max-running"] = str(asked.array.at_most)
+    for key, text in written.items():
+        if key in KEYS:
+            try:
+                field, value = parse_option(key, text, now)
+            except ValueError as error:
+                raise refuse(asked.writers[key], str(error)) from None
+            options[field] = value
+    return {**options, **_sizes(asked, options)}
+
+
+def _sizes(asked: Asked, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The processors and the memory of an element, as far as they are asked for."""
+    sizes: dict[str, Any] = {}
+    processors = (asked.processes or 1) * (asked.cpus or 1)
+    if asked.processes is not None or asked.cpus is not None:
+        sizes["cpus"] = processors
+    elif asked.mpiprocs is not None:
+        sizes["cpus"] = asked.mpiprocs
+    gpus = options["gpus"].count if options.get("gpus") else 1
+    if asked.cpus_per_gpu is not None:
+        sizes["cpus"] = max(processors, int(asked.cpus_per_gpu * gpus))
+    if asked.memory_per_cpu is not None:
+        sizes["memory"] = asked.memory_per_cpu * processors
+    if asked.memory_per_gpu is not None:
+        sizes["memory"] = int(asked.memory_per_gpu * gpus)
+    return sizes
+
+
+def _check_processes(asked: Asked, text: str, source: str) -> None:
+    """Several processes are several processors of one node; only `srun` would start them elsewhere."""
+    if (asked.processes or 1) == 1:
+        return
+    for number, line in enumerate(text.split("\n"), start=1):
+        if _SRUN.match(line):
+            raise BagFileError(
+                f"{source}:{number}: srun would start {asked.processes} processes, and can start one in a"
+                " task; write mpiexec, or --ntasks=1"
+            )
+
+
+class _Maker:
+    def __init__(
+        self,
+        data: bytes,
+        dialect: Dialect,
+        asked: Asked,
+        options: dict[str, Any],
+        submission: Submission,
+    ) -> None:
+        self._data = data
+        self._dialect = dialect
+        self._asked = asked
+        self._options = options
+        self._submission = submission
+        self._name: str = options["name"]
+
+    def bag(self) -> ScriptBag:
+        environment, exported = self._exported()
+        variables = {**exported, **self._variables(), **self._asked.variables}
+        output, error = self._files()
+        options = {key: value for key, value in self._options.items() if key not in ("output", "cwd")}
+        options["script"] = BatchScript(
+            body=self._data,
+            dialect=self._dialect,
+            array=self._asked.array is not None,
+            output=output,
+            error=error,
+            append=self._asked.append,
+            variables=variables,
+            processes=self._asked.mpiprocs or 1,
+        )
+        options["output"] = patterns.constant_folder(output)
+        return ScriptBag(self._tasks(), options, environment, self._cwd(), self._asked.wishes)
+
+    def _cwd(self) -> str:
+        """PBS starts a job in the home folder."""
+        named: str | None = self._options.get("cwd")
+        usual = self._submission.home if self._dialect == "pbs" else self._submission.folder
+        return named or self._asked.cwd or usual
+
+    def _files(self) -> tuple[str, str]:
+        """The patterns for standard output and error; error is empty where they are the same."""
+        asked, given = self._asked, self._submission
+        chosen: str = self._options.get("output") or asked.output
+        array = asked.array is not None
+        if self._dialect == "pbs":
+            where = (self._name, given.user, given.folder)
+            output = patterns.of_pbs(chosen, *where, array=array, suffix="o")
+            error = patterns.of_pbs(asked.error, *where, array=array, suffix="e")
+            if asked.join == "eo" and not self._options.get("output"):
+                return error, ""
+            joined = asked.join in ("oe", "eo") or (self._options.get("output") and not asked.error)
+            return output, "" if joined else error
+        folder = patterns.below(given.folder, self._cwd())
+        where = (self._name, given.user, folder)
+        output = patterns.of_slurm(chosen or ("slurm-%A_%a.out" if array else "slurm-%j.out"), *where)
+        return output, patterns.of_slurm(asked.error, *where) if asked.error else ""
+
+    def _exported(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The environment that is passed on, and single variables beside it, by `--export`."""
+        environment = dict(self._submission.environment)
+        words = [word.strip() for word in self._asked.export.split(",") if word.strip()]
+        everything = any(word.upper() in ("ALL", "NIL") for word in words) or not words
+        chosen = {}
+        for word in words:
+            name, equals, value = word.partition("=")
+            if equals:
+                chosen[name] = value
+            elif name in environment:
+                chosen[name] = environment[name]
+        return (environment, chosen) if everything else ({}, chosen)
+
+    def _variables(self) -> dict[str, str]:
+        """What is known now of the variables of all elements."""
+        given = self._submission
+        if self._dialect == "pbs":
+            told = {
+                "PBS_JOBNAME": self._name,
+                "PBS_O_HOME": given.home,
+                "PBS_O_HOST": given.host,
+                "PBS_O_LOGNAME": given.user,
+                "PBS_O_WORKDIR": given.folder,
+            }
+            for name in ("LANG", "MAIL", "PATH", "SHELL"):
+                if name in given.environment:
+                    told[f"PBS_O_{name}"] = given.environment[name]
+            return told
+        told = {
+            "SLURM_JOB_NAME": self._name,
+            "SLURM_SUBMIT_DIR": given.folder,
+            "SLURM_SUBMIT_HOST": given.host,
+            "SLURM_TASKS_PER_NODE": str(self._asked.processes or 1),
+        }
+        told.update(self._of_sizes())
+        if self._asked.export != "ALL":
+            told["SLURM_EXPORT_ENV"] = self._asked.export
+        if self._asked.array is not None:
+            indices = self._asked.array.indices
+            told["SLURM_ARRAY_TASK_COUNT"] = str(len(indices))
+            told["SLURM_ARRAY_TASK_MAX"] = str(indices[-1])
+            told["SLURM_ARRAY_TASK_MIN"] = str(indices[0])
+            told["SLURM_ARRAY_TASK_STEP"] = str(self._asked.array.step)
+        return told
+
+    def _of_sizes(self) -> dict[str, str]:
+        """Slurm tells a size only where it was asked for."""
+        told, asked = {}, self._asked
+        if "cpus" in self._submission.options:
+            told["SLURM_CPUS_PER_TASK"] = str(self._submission.options["cpus"])
+        elif asked.cpus is not None:
+            told["SLURM_CPUS_PER_TASK"] = str(asked.cpus)
+        if asked.processes is not None:
+            told["SLURM_NTASKS"] = told["SLURM_NPROCS"] = str(asked.processes)
+        if asked.cpus_per_gpu is not None:
+            told["SLURM_CPUS_PER_GPU"] = str(asked.cpus_per_gpu)
+        if asked.memory_per_cpu is not None and "memory" not in self._submission.options:
+            told["SLURM_MEM_PER_CPU"] = str(asked.memory_per_cpu // _MEGABYTE)
+        elif self._options.get("memory"):
+            told["SLURM_MEM_PER_NODE"] = str(self._options["memory"] // _MEGABYTE)
+        return told
+
+    def _tasks(self) -> list[TaskInput]:
+        command = [self._name, *self._submission.arguments]
+        array = self._asked.array
+        if array is None:
+            return [TaskInput(command)]
+        names = (self._asked.array_variable,) if self._asked.array_variable else INDEX[self._dialect]
+        return [
+            TaskInput(command, f"{self._name} {index}", None, {name: str(index) for name in names})
+            for index in array.indices
+        ]

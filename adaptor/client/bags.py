@@ -1,0 +1,242 @@
+"""Open bags for programs: open, append, follow, cancel, close, over restarts of the daemon.
+
+    with Client() as client:
+        spec = BagSpec(name="sweep", cwd="/home/me", output="/home/me/out-{bag}", environment={})
+        bag = client.open_bag(spec)
+        numbers = client.append(bag, [TaskInput(["./simulate", "1"]), TaskInput(["./simulate", "2"])])
+        client.close_bag(bag)
+        for events in client.follow(bag):
+            for task in events.tasks:
+                print(task.task, task.state, task.exit_code)
+
+Each call is repeated until the daemon has answered it, and what it does is done once: a restart or a crash of
+the daemon in between is not noticed, except by the time that it takes.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from adaptor import views
+from adaptor.bag_spec import BagSpec
+from adaptor.client.asking import ANSWER_TIMEOUT, Connection, NoAnswerError, expected
+from adaptor.errors import AdaptorError, NoDaemonError
+from adaptor.protocol import control
+from adaptor.protocol.control import LONGEST_POLL, BagInput, TaskInput
+from adaptor.protocol.state_directory import state_directory
+from adaptor.resources import OwnNeeds
+
+PATIENCE = 60.0
+"""Seconds to wait for a daemon that has answered before."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+BATCH = 5_000
+"""Tasks in one message, at most; a daemon that writes them keeps nobody else waiting for long."""
+
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+
+
+class ClientClosedError(AdaptorError):
+    """The client was closed, perhaps by another thread, while it was asking."""
+
+
+class Client:
+    """A client of the daemon of one state directory. Threads may share it: each has its own connection."""
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        patience: float = PATIENCE,
+        start: Callable[[], object] | None = None,
+    ) -> None:
+        """Connects with the first call.
+
+        Args:
+            directory: the state directory; None: as the command line finds it.
+            patience: seconds for which a daemon may be away before a call fails.
+            start: called where no daemon runs, to start one; None: none is started.
+        """
+        self.directory = state_directory() if directory is None else directory
+        self._patience = patience
+        self._start = start
+        self._here = threading.local()
+        self._closed = threading.Event()
+        self._was_there = False
+        """Whether a daemon was ever there: then one that is away is waited for."""
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave; the bags go on, and open ones stay open. Calls of other threads end with ClientClosedError
+        within a second of their next answer or outage."""
+        self._closed.set()
+        connection: Connection | None = getattr(self._here, "connection", None)
+        if connection is not None:
+            connection.close()
+            del self._here.connection
+
+    # --- bags ----------------------------------------------------------------------------------
+
+    def open_bag(self, spec: BagSpec, tasks: Sequence[TaskInput] = (), budget: float | None = None) -> int:
+        """Open a bag, with its first tasks; its number.
+
+        `{bag}` in the spec's `output` becomes the number.
+
+        Raises:
+            UsageError: no site could ever run it.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        at_once = len(tasks) if _linked(tasks) else BATCH
+        given = BagInput(spec=spec, budget=budget, tasks=list(tasks[:at_once]))
+        bag = self.ask(control.Submit(given, open=True, key=new_key()), control.Submitted).bag
+        self.append(bag, tasks[at_once:])
+        return bag
+
+    def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
+        """Append tasks to an open bag; their numbers. With the return they are written down for good.
+
+        In `after` and `after_any` a task names others of this append by `id`, and those that the bag has
+        already by `id` or by number.
+
+        Raises:
+            UsageError: there is no such bag, it is closed, a task names one that cannot be, or its needs
+                contradict each other.
+            NoDaemonError, NoAnswerError: no daemon answers; the tasks may be appended or not.
+        """
+        answers = self.appending(bag, tasks)
+        return [answer.first + number for answer in answers for number in range(answer.tasks)]
+
+    def appending(self, bag: int, tasks: Sequence[TaskInput]) -> Iterator[control.Appended]:
+        """Append tasks as `append` does, some at a time: what the daemon says of each part of them."""
+        at_once = len(tasks) if _linked(tasks) else BATCH
+        for begin in range(0, len(tasks), at_once or 1):
+            some = list(tasks[begin : begin + at_once])
+            yield self.ask(control.Append(bag, new_key(), some), control.Appended)
+
+    def close_bag(self, bag: int) -> None:
+        """Append no more: the bag ends with its last task. Nothing happens to a bag that is closed already.
+
+        Raises:
+            UsageError: there is no such bag.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        self.ask(control.Close([bag]), control.Closed)
+
+    def cancel(self, bag: int, tasks: Sequence[int] | None = None, *, unstarted: bool = False) -> int:
+        """Cancel unfinished tasks; the number of those that are cancelled by it.
+
+        Args:
+            tasks: None for all of them, and then the bag takes no more.
+            unstarted: only those that have not started.
+
+        Raises:
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        numbers = None if tasks is None else list(tasks)
+        return self.ask(control.Cancel([bag], numbers, unstarted), control.Changed).tasks
+
+    def retry(self, bag: int, tasks: Sequence[int] | None = None, needs: OwnNeeds | None = None) -> int:
+        """Run failed and cancelled tasks (None: all of them) again; the number of those that are put back.
+
+        `needs`: what replaces theirs; None in it: as before.
+
+        Raises:
+            UsageError: there is no such bag, or no node could ever hold a task with these needs; then none
+                is put back.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        numbers = None if tasks is None else list(tasks)
+        return self.ask(control.Retry([bag], numbers, needs), control.Changed).tasks
+
+    # --- events --------------------------------------------------------------------------------
+
+    def events(
+        self, since: Mapping[int, int], wait: float = LONGEST_POLL, most: int = 1000
+    ) -> list[views.BagEvents]:
+        """What has changed in bags since these events (0: from the first on), one entry for each bag.
+
+        Returns at once where something has, or where all these bags have ended; else after `wait` seconds
+        with empty lists. `BagEvents.last` is where the next question goes on; it holds over restarts.
+
+        Raises:
+            UsageError: there is no such bag.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        question = control.GetEvents(dict(since), min(wait, LONGEST_POLL), most)
+        return self.ask(question, control.Events, question.wait + ANSWER_TIMEOUT).bags
+
+    def follow(self, bag: int, since: int = 0) -> Iterator[views.BagEvents]:
+        """The events of a bag as they come, until it has ended.
+
+        Raises:
+            UsageError: there is no such bag.
+            NoDaemonError, NoAnswerError: no daemon answers.
+        """
+        while True:
+            (told,) = self.events({bag: since})
+            since = told.last
+            yield told
+            if told.ended and not told.more:
+                return
+
+    # --- questions -----------------------------------------------------------------------------
+
+    def ask(self, question: control.Question, kind: type[_Kind], timeout: float = ANSWER_TIMEOUT) -> _Kind:
+        """The daemon's answer to a question that may be repeated, which must be of the kind named.
+
+        Raises:
+            UsageError: the question is at fault.
+            NoDaemonError, NoAnswerError: no daemon answers.
+            ClientClosedError: the client was closed.
+            AdaptorError: the daemon could not serve it.
+        """
+        until: float | None = None
+        pause = _FIRST_PAUSE
+        while True:
+            if self._closed.is_set():
+                raise ClientClosedError("the client was closed")
+            try:
+                answer = self._connection().ask(question, timeout)
+                self._was_there = True
+                return expected(answer, kind)
+            except (NoDaemonError, NoAnswerError) as error:
+                until = time.monotonic() + self._patience if until is None else until
+                self._was_there = self._was_there or isinstance(error, NoAnswerError)
+                if isinstance(error, NoDaemonError) and self._start is not None:
+                    self._start()
+                elif isinstance(error, NoDaemonError) and not self._was_there:
+                    raise
+                if time.monotonic() >= until:
+                    raise
+            self._closed.wait(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._here, "connection", None)
+        if connection is None:
+            connection = self._here.connection = Connection(self.directory)
+        return connection
+
+
+def _linked(tasks: Sequence[TaskInput]) -> bool:
+    """Whether the tasks name each other, so that they must be sent together."""
+    return any(task.after or task.after_any for task in tasks)
+
+
+def new_key() -> str:
+    """A key that nobody else has, for one append or one new bag."""
+    return secrets.token_hex(16)

@@ -1,0 +1,1 @@
+"""Python's way in: `adaptor.Executor`, and through it joblib, Dask and submitit."""

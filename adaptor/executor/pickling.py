@@ -1,0 +1,106 @@
+"""A call becomes a task, and the answer of a task becomes a value or an exception."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from adaptor.endings import ending
+from adaptor.executor import call_files
+from adaptor.executor.errors import CallError, RemoteTraceback
+from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INLINE, INPUT_FILE, TEXT, VALUE
+from adaptor.protocol.control import TaskInput
+from adaptor.views import TaskEvent
+
+LARGE = 64 * 1024
+"""Bytes of a pickled call from which on it goes by a file instead of over the link."""
+_LONGEST_NAME = 200
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What a call came to."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+"""A function, its arguments and its keyword arguments."""
+
+
+def task_of(name: str, call: Call, folder: Path) -> TaskInput:
+    """The task that makes a call; functions and classes of `__main__` go by value.
+
+    `name`: what people see of it.
+
+    Raises:
+        Exception: what pickling raised; OSError: the file of a large call cannot be written.
+    """
+    import cloudpickle
+
+    data = cloudpickle.dumps(call, pickle.HIGHEST_PROTOCOL)
+    if len(data) < LARGE:
+        return TaskInput(name, call=INLINE + data)
+    file = f"{secrets.token_hex(8)}.call"
+    call_files.write(folder, file, data)
+    return TaskInput(name, call=INPUT_FILE + file.encode())
+
+
+def file_of(task: TaskInput) -> str:
+    """The file that a call is in; empty: it is in the task itself."""
+    call = task.call or b""
+    return call[1:].decode() if call[:1] == INPUT_FILE else ""
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What people see in place of a command."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{module}.{name}()"[:_LONGEST_NAME] if module else f"{name}()"[:_LONGEST_NAME]
+
+
+def outcome_of(bag: int, event: TaskEvent, folder: Path) -> Outcome:
+    """What a task came to that is done or has failed. Never raises."""
+    where = f"bag {bag}, task {event.task}"
+    if not event.answer:
+        why = event.error or ending(event.exit_code, event.signal)
+        return Outcome(error=CallError(f"{where}: the call has no result: {why}"))
+    try:
+        return _unpickled(event.answer, folder)
+    except OSError as error:
+        text = f"{where}: {error.filename or folder}: the result cannot be read: {error.strerror}"
+        return Outcome(error=CallError(text))
+    except Exception as error:
+        made = CallError(f"{where}: the result cannot be unpickled: {type(error).__name__}: {error}")
+        made.__cause__ = error
+        return Outcome(error=made)
+
+
+def drop(answer: bytes | None, folder: Path) -> None:
+    """Nobody wants this answer."""
+    if answer and answer[:1].isupper():
+        call_files.remove(folder, answer[1:].decode())
+
+
+def _unpickled(answer: bytes, folder: Path) -> Outcome:
+    kind, rest = answer[:1], answer[1:]
+    content = pickle.loads(call_files.take(folder, rest.decode()) if kind.isupper() else rest)  # noqa: S301
+    match kind.lower():
+        case kind if kind == VALUE:
+            return Outcome(content)
+        case kind if kind in (ERROR, ERROR_OF_CHILDREN):
+            return Outcome(error=content)
+        case kind if kind == TEXT:
+            _, line, trace = content
+            error = CallError(line)
+            error.__cause__ = RemoteTraceback(trace)
+            return Outcome(error=error)
+    raise ValueError(f"an answer of the kind {kind!r}: the daemon or the worker has another version")

@@ -1,0 +1,208 @@
+"""One open bag of calls: a thread that sends them, and one that brings their results to the futures."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+from adaptor.client.bags import Client
+from adaptor.errors import AdaptorError
+from adaptor.executor import call_files
+from adaptor.executor.futures import CallFuture
+from adaptor.executor.pickling import drop, file_of, outcome_of
+from adaptor.protocol.control import TaskInput
+from adaptor.views import TaskEvent
+
+_MOST, _MOST_BYTES = 1_000, 8 * 1024 * 1024
+"""Calls in one message, at most."""
+_LOOK = 1.0
+"""Seconds between two looks whether the program has come to its end."""
+
+
+class Session:
+    """It ends once no call can join it and all have results."""
+
+    def __init__(self, connect: Callable[[], Client], bag: int, folder: Path) -> None:
+        """`connect` makes a client; `folder`: where the files of long calls and results are."""
+        self.bag = bag
+        self.folder = folder
+        self._connect = connect
+        self._news = threading.Condition()
+        self._unsent: deque[tuple[CallFuture, TaskInput]] = deque()
+        self._on_the_way: list[CallFuture] = []
+        """Those in the message that the daemon has not answered yet."""
+        self._sent: dict[int, tuple[CallFuture, str]] = {}
+        """By task: its future, and the file of its call."""
+        self._early: dict[int, TaskEvent] = {}
+        """Ends of tasks that came before the answer that gave the tasks their numbers."""
+        self._closing = False
+        self._broken: BaseException | None = None
+        self._threads = [
+            threading.Thread(target=run, name=f"adaptor {name} {bag}", daemon=False)
+            for name, run in (("sends", self._send_all), ("receives", self._receive_all))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    # --- for the threads of its user ------------------------------------------------------------
+
+    def submit(self, future: CallFuture, task: TaskInput) -> None:
+        """Raises BrokenExecutor, or RuntimeError: it takes no more."""
+        with self._news:
+            if self._broken is not None:
+                raise BrokenExecutor(str(self._broken)) from self._broken
+            if self._closing:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._unsent.append((future, task))
+            self._news.notify_all()
+
+    def cancel(self, future: CallFuture) -> bool:
+        """Cancel a call unless it has started; returns whether it is cancelled now."""
+        numbers = self._withdraw([future])
+        if numbers and not self._cancel_waiting(numbers):
+            return future.cancelled()
+        future.be_cancelled()
+        return True
+
+    def cancel_all(self, futures: Iterable[CallFuture]) -> None:
+        """The same for many; their futures will tell what came of it."""
+        many = [future for future in futures if not future.done()]
+        numbers = self._withdraw(many)
+        for future in many:
+            if future.withdrawn:
+                future.be_cancelled()
+        if numbers:
+            self._cancel_waiting(numbers)
+
+    def close(self, *, cancel: bool = False) -> None:
+        """Take no more calls; `cancel`: and cancel those that have not started."""
+        with self._news:
+            futures = self._open_futures()
+        if cancel:
+            self.cancel_all(futures)
+        with self._news:
+            self._closing = True
+            self._news.notify_all()
+
+    def wait(self) -> None:
+        """Until all calls have ended."""
+        for thread in self._threads:
+            thread.join()
+
+    def _open_futures(self) -> list[CallFuture]:
+        """All without a result; the caller holds the lock."""
+        return [future for future, _ in (*self._unsent, *self._sent.values())] + self._on_the_way
+
+    def _withdraw(self, futures: Sequence[CallFuture]) -> list[int]:
+        """Keep those from being sent that are not sent yet; returns the tasks of the others."""
+        with self._news:
+            for future in futures:
+                future.withdrawn = not future.sending
+            sent = [future for future in futures if future.sending]
+            self._news.wait_for(lambda: self._broken or all(each.task is not None for each in sent))
+        return [future.task for future in sent if future.task is not None]
+
+    def _cancel_waiting(self, tasks: list[int]) -> int:
+        """The number of tasks that are cancelled by it."""
+        with self._connect() as client:
+            return client.cancel(self.bag, tasks, unstarted=True)
+
+    # --- sending --------------------------------------------------------------------------------
+
+    def _send_all(self) -> None:
+        try:
+            with self._connect() as client:
+                while batch := self._next_batch():
+                    self._number(batch, client.append(self.bag, [task for _, task in batch]))
+                    del batch  # the next one may be long in coming
+                client.close_bag(self.bag)
+        except AdaptorError as error:
+            self._break(error)
+
+    def _next_batch(self) -> list[tuple[CallFuture, TaskInput]]:
+        """What has come together by now, once there is something; empty: nothing more will come."""
+        with self._news:
+            while True:
+                batch = self._take()
+                if batch or self._closing:
+                    return batch
+                self._news.wait(_LOOK)
+                if not threading.main_thread().is_alive():  # the program ends when its calls have ended
+                    self._closing = True
+
+    def _take(self) -> list[tuple[CallFuture, TaskInput]]:
+        batch: list[tuple[CallFuture, TaskInput]] = []
+        room = _MOST_BYTES
+        while self._unsent and len(batch) < _MOST and room > 0:
+            future, task = self._unsent.popleft()
+            if not future.withdrawn:
+                future.sending = True
+                batch.append((future, task))
+                room -= len(task.call or b"")
+            elif file := file_of(task):
+                call_files.remove(self.folder, file)
+        self._on_the_way = [future for future, _ in batch]
+        return batch
+
+    def _number(self, batch: list[tuple[CallFuture, TaskInput]], numbers: list[int]) -> None:
+        early: list[TaskEvent] = []
+        with self._news:
+            self._on_the_way = []
+            for (future, task), number in zip(batch, numbers, strict=True):
+                future.task = number
+                self._sent[number] = (future, file_of(task))
+                if number in self._early:
+                    early.append(self._early.pop(number))
+            self._news.notify_all()
+        self._settle_all(early)
+
+    # --- receiving ------------------------------------------------------------------------------
+
+    def _receive_all(self) -> None:
+        try:
+            with self._connect() as client:
+                for told in client.follow(self.bag):
+                    self._settle_all(told.tasks)
+            call_files.remove_folder(self.folder)
+        except AdaptorError as error:
+            self._break(error)
+
+    def _settle_all(self, events: Iterable[TaskEvent]) -> None:
+        for event in events:
+            if event.state in ("done", "failed", "cancelled"):
+                self._settle(event)
+
+    def _settle(self, event: TaskEvent) -> None:
+        with self._news:
+            future, file = self._sent.pop(event.task, (None, ""))
+            if future is None:
+                self._early[event.task] = event
+                return
+        if file:
+            call_files.remove(self.folder, file)
+        if event.state == "cancelled":
+            future.be_cancelled()
+        elif not future.begin():
+            drop(event.answer, self.folder)
+        else:
+            outcome = outcome_of(self.bag, event, self.folder)
+            if outcome.error is not None:
+                future.set_exception(outcome.error)
+            else:
+                future.set_result(outcome.value)
+
+    def _break(self, error: BaseException) -> None:
+        """Nothing more can come: all futures say why."""
+        with self._news:
+            self._broken, self._closing = error, True
+            futures = self._open_futures()
+            self._on_the_way = []
+            self._unsent.clear()
+            self._sent.clear()
+            self._news.notify_all()
+        for future in futures:
+            if future.begin():
+                future.set_exception(BrokenExecutor(f"bag {self.bag}: {error}"))

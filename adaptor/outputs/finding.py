@@ -1,0 +1,115 @@
+"""Finds the outputs of tasks in a bag's output folder, in files of their own or in workers' archives.
+
+The folder is listed once; nothing asks for each file, which on a network file system takes long.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from adaptor.outputs.names import ARCHIVE, INDEX, PACK, Stream, output_name
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_LARGEST_INDEX = 1 << 30
+"""Bytes."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where an output lies."""
+
+    path: str
+    """Of its file, or of the archive that holds it."""
+    start: int = 0
+    size: int | None = None
+    """Bytes; None: all of the file."""
+
+
+class Outputs:
+    """The outputs of one bag. The folder is listed when the first one is looked for, and by `refresh`."""
+
+    def __init__(self, folder: str, *, packed: bool = True) -> None:
+        """`packed`: whether there may be archives."""
+        self._folder = folder
+        self._may_be_packed = packed
+        self._files: set[str] | None = None
+        self._packed: dict[str, Place] = {}
+
+    def refresh(self) -> None:
+        try:
+            names = os.listdir(self._folder)  # noqa: PTH208 (there may be 100,000)
+        except OSError:
+            names = []
+        # The files first: what is packed meanwhile is in an index by the time it is no file any more.
+        self._files = set(names)
+        self._packed = {}
+        for name in names:
+            if name.startswith(PACK) and name.endswith(INDEX):
+                self._packed.update(_members(Path(self._folder, name)))
+
+    def find(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> Place | None:
+        """None: the attempt has written nothing, or nothing of it is left.
+
+        `named`: where it writes, if a batch script says so.
+        """
+        if named is not None:
+            return Place(named) if named != os.devnull and os.path.lexists(named) else None
+        if self._files is None:
+            self.refresh()
+        name = output_name(task, attempt, stream)
+        packed = self._packed.get(name)
+        if packed is not None:
+            return packed
+        return self._own(name) if name in (self._files or ()) else None
+
+    def find_one(self, task: int, attempt: int, stream: Stream, named: str | None = None) -> Place | None:
+        """As `find`, for one or a few: no folder is listed where the output is a file of its own."""
+        if named is not None:
+            return self.find(task, attempt, stream, named)
+        own = self._own(output_name(task, attempt, stream))
+        if os.path.lexists(own.path):
+            return own
+        return self.find(task, attempt, stream) if self._may_be_packed else None
+
+    def _own(self, name: str) -> Place:
+        return Place(os.path.join(self._folder, name))  # noqa: PTH118 (there may be 100,000)
+
+
+def open_place(place: Place, *, ours: bool = False) -> BinaryIO:
+    """At its first byte. A fifo that somebody has put in its place is not waited for.
+
+    Args:
+        ours: whether it must be a file of this user's, and no link.
+
+    Raises:
+        OSError: it is not there, cannot be read, or is no plain file.
+    """
+    handle = os.open(place.path, _READ | os.O_NOFOLLOW if ours else _READ)
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or (ours and status.st_uid != os.geteuid()):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "no plain file")
+    file = os.fdopen(handle, "rb")
+    file.seek(place.start)
+    return file
+
+
+def _members(index: Path) -> dict[str, Place]:
+    """What an archive holds, by name; a last line that is cut off does not count."""
+    try:
+        with open_place(Place(str(index))) as file:
+            lines = file.read(_LARGEST_INDEX).split(b"\n")[:-1]
+    except OSError:
+        return {}
+    archive = str(index.with_name(index.name.removesuffix(INDEX) + ARCHIVE))
+    found = {}
+    for line in lines:
+        words = line.decode("ascii", "replace").split(" ")
+        if len(words) == 3 and words[0].isdecimal() and words[1].isdecimal():
+            found[words[2]] = Place(archive, int(words[0]), int(words[1]))
+    return found

@@ -1,0 +1,115 @@
+"""Which processors of its own each task gets, where several run on a node, and how it is bound to them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+Unit = tuple[int, ...]
+"""The numbers of the kernel's processors that stand for one processor of the pilot."""
+Core = tuple[Unit, ...]
+
+
+class Binding:
+    """The processors that the scheduler gave this worker, handed out task by task.
+
+    None are handed out where the worker may use others than those of its pilot, or fewer: another pilot would
+    hand out the same.
+    """
+
+    def __init__(self, processors: int, cores: Sequence[Core] | None = None) -> None:
+        """`cores`: in their order; None: those of this machine that this process may use."""
+        self._processors = processors
+        self._given = cores
+        self._held: dict[int, Unit] = {}
+        """By number of the kernel: the unit that a task holds."""
+
+    @cached_property
+    def _cores(self) -> Sequence[Core]:
+        """The kernel is asked when the first task starts."""
+        if self._given is not None:
+            return self._given
+        return units_of(cores_of(sorted(_affinity())), self._processors)
+
+    def take(self, processors: int) -> tuple[int, ...]:
+        """The numbers of the processors for one more task; empty: it is not bound.
+
+        Whole cores first, then a part of the core that has the least left.
+        """
+        if not self._cores:
+            return ()
+        chosen: list[Unit] = []
+        for core in self._cores:
+            free = self._free(core)
+            if len(free) == len(core) <= processors - len(chosen):
+                chosen += free
+        chosen += self._rest(processors - len(chosen), chosen)
+        self._held.update((number, unit) for unit in chosen for number in unit)
+        return tuple(sorted(number for unit in chosen for number in unit))
+
+    def give_back(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            del self._held[number]
+
+    def _rest(self, count: int, chosen: Sequence[Unit]) -> list[Unit]:
+        found: list[Unit] = []
+        frees = [[unit for unit in self._free(core) if unit not in chosen] for core in self._cores]
+        frees.sort(key=lambda free: (len(free) < count, len(free)))
+        for free in frees:
+            found += free[: count - len(found)]
+        return found
+
+    def _free(self, core: Core) -> list[Unit]:
+        return [unit for unit in core if unit[0] not in self._held]
+
+
+def units_of(cores: Sequence[tuple[int, ...]], processors: int) -> tuple[Core, ...]:
+    """What stands for each processor of a pilot: a thread, or a core; empty: neither adds up to them."""
+    if sum(map(len, cores)) == processors:
+        return tuple(tuple((number,) for number in core) for core in cores)
+    if len(cores) == processors:
+        return tuple((core,) for core in cores)
+    return ()
+
+
+def cores_of(numbers: Sequence[int]) -> list[tuple[int, ...]]:
+    """These processors by the core of which they are threads, in the order of the numbers: that of NUMA."""
+    cores: dict[str, list[int]] = {}
+    for number in numbers:
+        cores.setdefault(_siblings(number), []).append(number)
+    return [tuple(core) for core in cores.values()]
+
+
+def _siblings(number: int) -> str:
+    """What names the core of a processor; its own number where the kernel does not say."""
+    path = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
+    try:
+        return path.read_text(encoding="ascii").strip() or str(number)
+    except (OSError, ValueError):
+        return str(number)
+
+
+def _affinity() -> set[int]:
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+
+
+@contextlib.contextmanager
+def bound(numbers: Sequence[int]) -> Iterator[None]:
+    """What this thread starts meanwhile is bound to these processors; empty: to those of the thread itself.
+
+    A processor that was taken away from the worker meanwhile leaves the task unbound.
+    """
+    if not numbers:
+        yield
+        return
+    before = _affinity()
+    try:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, numbers)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, before)

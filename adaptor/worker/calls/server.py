@@ -1,0 +1,284 @@
+"""Runs calls, one after the other, in a process of the user's own Python; ends when its worker is gone.
+
+A worker sends this source to the process (`warm`), so it imports nothing of the adaptor. The folder, standard
+output and standard error of each call come as open files. Nobody but this process unpickles a call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib.util
+import json
+import os
+import pickle
+import resource
+import socket
+import stat
+import struct
+import sys
+import time
+import traceback
+from typing import Any
+
+CALL = struct.Struct("!II")
+"""Before each message to this process: the lengths of its JSON and of the payload."""
+ANSWER = struct.Struct("!?IIdQ?")
+"""Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone."""
+INLINE, FILE = b"v", b"V"
+"""First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
+VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
+"""First byte of an answer, as `adaptor.protocol.calls` says."""
+_LONGEST_ERROR = 500
+_SHORT = 0.005
+"""Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
+
+
+class Refused(Exception):
+    """This process can run no call."""
+
+
+def serve(connection: socket.socket) -> None:
+    """Run calls until the connection ends."""
+    received = _receive(connection)
+    if received is None:
+        return
+    terms = received[0]
+    try:
+        _prepare(terms)
+    except Refused as refusal:
+        _send(connection, b"", error=str(refusal), refused=True)
+        return
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    own, memory = os.getpid(), Memory()
+    told: dict[str, str] = {}
+    while (received := _receive(connection)) is not None:
+        call, payload, files = received
+        _enter(files)
+        for name in told:
+            os.environ.pop(name, None)
+        told = call["environment"]
+        os.environ.update(told)
+        memory.begin()
+        before = _cpu()
+        answer, error = _run(payload, call, terms["inline"])
+        if os.getpid() != own:  # the call has forked, and this is the child
+            os._exit(0)
+        cpu = max(0.0, _cpu() - before)
+        _leave(null)
+        _send(connection, answer, error=error, cpu=cpu, peak=memory.peak(), alone=not _has_children())
+
+
+def _prepare(terms: dict[str, Any]) -> None:
+    """Raises Refused."""
+    version = ".".join(map(str, sys.version_info[:2]))
+    host = os.uname().nodename
+    if version != terms["version"]:
+        raise Refused(
+            f"{sys.executable} is Python {version} on {host} and was {terms['version']} where the calls were"
+            " made; give the Executor a python= that is the same on all nodes"
+        )
+    sys.path[:] = terms["path"]
+    missing = [name for name in ("cloudpickle", "tblib") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Refused(
+            f"{sys.executable} on {host} has no {' and no '.join(missing)}:"
+            " python -m pip install 'request-adaptor[executor]'"
+        )
+
+
+def _receive(connection: socket.socket) -> tuple[dict[str, Any], bytes, list[int]] | None:
+    try:
+        head, files, _, _ = socket.recv_fds(connection, CALL.size, 3)
+        if not head:
+            return None
+        head += _exactly(connection, CALL.size - len(head))
+        told, size = CALL.unpack(head)
+        return json.loads(_exactly(connection, told)), _exactly(connection, size), files
+    except (EOFError, ConnectionError):
+        return None
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        part = connection.recv(size - len(parts))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)
+
+
+def _send(
+    connection: socket.socket,
+    answer: bytes,
+    *,
+    error: str = "",
+    refused: bool = False,
+    cpu: float = 0.0,
+    peak: int = 0,
+    alone: bool = False,
+) -> None:
+    text = error.encode(errors="replace")
+    with contextlib.suppress(ConnectionError):
+        head = ANSWER.pack(refused, len(text), len(answer), cpu, peak, alone)
+        connection.sendall(head + text + answer)
+
+
+def _enter(files: list[int]) -> None:
+    """Take over the folder and the output files of a call."""
+    folder, out, err = files
+    os.fchdir(folder)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    for handle in files:
+        os.close(handle)
+
+
+def _leave(null: int) -> None:
+    """What is written after the call belongs to none."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+
+
+def _run(payload: bytes, call: dict[str, Any], inline: int) -> tuple[bytes, str]:
+    """The answer, and the error in one line; empty: there was none."""
+    children = _cpu(resource.RUSAGE_CHILDREN)
+    error = ""
+    try:
+        function, args, kwargs = pickle.loads(_read(payload, call["output"]))  # noqa: S301
+        kind, data = VALUE, _dumps(function(*args, **kwargs))
+    except BaseException as raised:
+        raised.__traceback__ = raised.__traceback__ and raised.__traceback__.tb_next
+        error = _one_line(raised)
+        kind, data = _pickled_error(raised)
+        if kind == ERROR and _cpu(resource.RUSAGE_CHILDREN) != children:
+            kind = ERROR_OF_CHILDREN
+    if len(data) <= inline:
+        return kind + data, error
+    try:
+        _write(call["output"], call["name"], data)
+    except OSError as failed:
+        text = f"{call['output']}/{call['name']}: the result cannot be written: {failed.strerror}"
+        return TEXT + pickle.dumps(("OSError", text, "")), text
+    return kind.upper() + call["name"].encode(), error
+
+
+def _read(payload: bytes, folder: str) -> bytes:
+    if payload[:1] == INLINE:
+        return payload[1:]
+    path = os.path.join(folder, payload[1:].decode())  # noqa: PTH118
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(handle, "rb") as file:  # noqa: PTH123 (a descriptor)
+        status = os.fstat(handle)
+        if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
+            raise PermissionError(errno.EPERM, "not a file of this user's", path)
+        return file.read()
+
+
+def _write(folder: str, name: str, data: bytes) -> None:
+    """A private file that is whole or not there."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        temporary = f".{name}.{os.getpid()}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=opened)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with open(os.open(temporary, flags, 0o600, dir_fd=opened), "wb") as file:  # noqa: PTH123
+            file.write(data)
+        os.rename(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
+    finally:
+        os.close(opened)
+
+
+def _dumps(value: Any) -> bytes:
+    """Functions and classes of `__main__` by value, which only cloudpickle can."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(value))
+
+
+def _pickled_error(error: BaseException) -> tuple[bytes, bytes]:
+    """The kind of the answer and its pickle, which can be read again."""
+    try:
+        from tblib import pickling_support
+
+        pickling_support.install(error)
+        data = _dumps(error)
+        if isinstance(pickle.loads(data), BaseException):  # noqa: S301 (its own)
+            return ERROR, data
+    except Exception:  # noqa: S110 (some exceptions can be pickled and not be read again)
+        pass
+    lines = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return TEXT, pickle.dumps((type(error).__name__, _one_line(error), lines))
+
+
+def _one_line(error: BaseException) -> str:
+    try:
+        text = str(error).partition("\n")[0]
+    except Exception:
+        text = ""
+    name = type(error).__name__
+    return (f"{name}: {text}" if text else name)[:_LONGEST_ERROR]
+
+
+def _cpu(*whose: int) -> float:
+    used = [resource.getrusage(each) for each in whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+class Memory:
+    """The peak of the resident memory of each call; short calls in a row share one."""
+
+    def __init__(self) -> None:
+        self._reset = self._began = float("-inf")
+        self._peak = 0
+
+    def begin(self) -> None:
+        """A call begins."""
+        self._began = time.monotonic()
+        if self._began - self._reset > _SHORT:
+            self._reset = self._began
+            _reset_peak()
+            self._peak = 0
+
+    def peak(self) -> int:
+        """Bytes, of the call that has ended."""
+        if not self._peak or time.monotonic() - self._began > _SHORT:
+            self._peak = _peak()
+            self._reset = float("-inf")
+        return self._peak
+
+
+def _reset_peak() -> None:
+    """From now on the kernel's peak of the resident memory is that of the next call (proc(5))."""
+    with contextlib.suppress(OSError):
+        handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
+        try:
+            os.write(handle, b"5")
+        finally:
+            os.close(handle)
+
+
+def _peak() -> int:
+    """Bytes."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _has_children() -> bool:
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True

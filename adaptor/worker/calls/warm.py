@@ -1,0 +1,171 @@
+"""A Python process of the user's that runs calls, as its worker sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pkgutil
+import socket
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.bag_spec import Interpreter
+from adaptor.worker.calls.server import ANSWER, CALL
+from adaptor.worker.execution import Child, start_python
+from adaptor.worker.output import TaskFiles
+from adaptor.worker.slots import HeldTask
+from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
+
+INLINE = 64 * 1024
+"""Bytes of a pickled result that go over the link; a larger one is written into the output folder."""
+_BUFFER = 256 * 1024
+"""Bytes of the socket: a call has to fit, since the worker waits for nobody."""
+_BOOT = """\
+import os, socket
+def take(size):
+    data = b""
+    while len(data) < size:
+        data += os.read(0, size - len(data)) or os._exit(1)
+    return data
+source = take(int(take(8)))
+names = {"__name__": "adaptor_calls"}
+connection = socket.socket(fileno=os.dup(0))
+exec(compile(source, "<adaptor calls>", "exec"), names)
+names["serve"](connection)
+"""
+_OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
+"""Variables that the process does not begin with: what it leaves running belongs to no one task."""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a process is started for, and what it keeps."""
+
+    bag: int
+    cpus: tuple[int, ...]
+    gpus: tuple[int, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """How a call ended."""
+
+    refused: bool
+    """Whether the process can run no call; `error` says why."""
+    error: str
+    value: bytes
+    cpu: float
+    """Seconds, children included."""
+    peak: int
+    """Bytes of resident memory of the process itself."""
+    alone: bool
+    """Whether the call has left no process."""
+
+
+class WarmProcess:
+    """One process; it runs one call at a time."""
+
+    def __init__(self, place: Place, child: Child, connection: socket.socket) -> None:
+        self.place = place
+        self.child = child
+        self.connection = connection
+        self.cut_off = False
+        """Whether its connection has ended."""
+        self._got = bytearray()
+
+    def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles) -> None:
+        """Have a call run. Raises CannotStartError."""
+        key = held.key
+        call = {
+            "environment": {
+                name: value
+                for name, value in environment.items()
+                if name.startswith("ADAPTOR_") or name in (held.lease.environment or {})
+            },
+            "output": held.bag.output,
+            "name": f"{key.task}.{key.attempt}.result",
+        }
+        try:
+            self._send(call, held.lease.call or b"", [files.cwd, files.out, files.err])
+        except OSError as error:
+            raise CannotStartError(f"its Python process does not take the call: {error.strerror}") from error
+
+    def answer(self) -> Answer | None:
+        """The answer, once it is there as a whole."""
+        with contextlib.suppress(BlockingIOError):
+            while not (self.cut_off or self._is_whole()):
+                try:
+                    part = self.connection.recv(_BUFFER)
+                except ConnectionError:
+                    part = b""
+                self.cut_off = not part
+                self._got += part
+        if not self._is_whole():
+            return None
+        refused, error, value, cpu, peak, alone = ANSWER.unpack_from(self._got)
+        middle, end = ANSWER.size + error, ANSWER.size + error + value
+        text = self._got[ANSWER.size : middle].decode(errors="replace")
+        found = Answer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone)
+        del self._got[:end]
+        return found
+
+    def _is_whole(self) -> bool:
+        if len(self._got) < ANSWER.size:
+            return False
+        _, error, value, *_ = ANSWER.unpack_from(self._got)
+        return bool(len(self._got) >= ANSWER.size + error + value)
+
+    def end(self) -> None:
+        """The process ends by itself when it notices."""
+        self.connection.close()
+
+    def _send(self, told: Mapping[str, object], payload: bytes, files: list[int]) -> None:
+        text = json.dumps(told).encode()
+        head = CALL.pack(len(text), len(payload))
+        size = len(head) + len(text) + len(payload)
+        if socket.send_fds(self.connection, [head, text, payload], files) < size:
+            raise BlockingIOError(None, "it is too long")
+
+    @classmethod
+    def start(
+        cls, held: HeldTask, interpreter: Interpreter, environment: Mapping[str, str], files: TaskFiles
+    ) -> WarmProcess:
+        """Start a process; what it says before its first call goes to that call's output.
+
+        Raises:
+            CannotStartError: the interpreter cannot be executed.
+            ShortageError: the caller may try again later.
+        """
+        ours, theirs = _pair()
+        own = {name: value for name, value in environment.items() if name not in _OF_ONE_CALL}
+        try:
+            with theirs:
+                words = [*interpreter.command, "-c", _BOOT]
+                child = start_python(held, words, own, files, theirs.fileno())
+            made = cls(Place(held.key.bag, held.cpus, held.gpus), child, ours)
+            made._begin(interpreter)
+        except BaseException:
+            ours.close()
+            raise
+        return made
+
+    def _begin(self, interpreter: Interpreter) -> None:
+        source = pkgutil.get_data(__package__, "server.py") or b""
+        told = {"version": interpreter.version, "path": list(interpreter.path), "inline": INLINE}
+        with contextlib.suppress(ConnectionError):  # it has ended already, which its end will say
+            self.connection.sendall(f"{len(source):8}".encode() + source)
+            self._send(told, b"", [])
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets: the worker's, which never blocks, and the process's. Raises ShortageError."""
+    try:
+        ours, theirs = socket.socketpair()
+    except OSError as error:
+        if error.errno in SHORTAGES:
+            raise ShortageError(os.strerror(error.errno or 0)) from error
+        raise
+    for end in (ours, theirs):
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
+    ours.setblocking(False)
+    return ours, theirs

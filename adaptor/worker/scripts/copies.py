@@ -1,0 +1,103 @@
+"""The copies of batch scripts on this node, and what their tasks find in their environment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from adaptor.atomic_file import write_atomically
+from adaptor.batch_script import element_of
+from adaptor.protocol.messages import BagContext, Lease
+from adaptor.worker.output import OutputFolder
+from adaptor.worker.scripts.output import ScriptOutput
+from adaptor.worker.scripts.variables import of_pbs, of_slurm
+from adaptor.worker.start_errors import CannotStartError
+
+_EXECUTABLE = 0o700
+_SRUN = "srun.sh"
+_OF_PILOT = (
+    "SLURM_CLUSTER_NAME",
+    "SLURM_JOB_ACCOUNT",
+    "SLURM_JOB_PARTITION",
+    "SLURM_JOB_QOS",
+    "SLURM_TOPOLOGY_ADDR",
+    "SLURM_TOPOLOGY_ADDR_PATTERN",
+    "PBS_O_QUEUE",
+    "PBS_QUEUE",
+)
+"""Variables of the worker that are true of an element too."""
+
+
+class Scripts:
+    """In a folder of this node's own among the files of the pilot, open to nobody else."""
+
+    def __init__(self, folder: Path, node: str, worker: Mapping[str, str]) -> None:
+        """`worker`: the worker's own environment."""
+        self._folder = folder / f"scripts-{node.replace('/', '_')}"
+        self._node = node
+        self._of_pilot = {name: worker[name] for name in _OF_PILOT if name in worker}
+        self._copies: dict[int, Path] = {}
+
+    def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:
+        """What opens the files of a bag's attempts."""
+        return OutputFolder(bag) if bag.script is None else ScriptOutput(bag.script, self._node)
+
+    def copy(self, bag: BagContext) -> str | None:
+        """The file that the tasks of a bag run; None: it has no script. Raises CannotStartError."""
+        if bag.script is None:
+            return None
+        path = self._copies.get(bag.bag)
+        if path is None:
+            path = self._folder / str(bag.bag) / f"{bag.script.dialect}_script"
+            self._write(path, bag.script.body)
+            if bag.script.dialect == "slurm":
+                self._write(self._folder / "bin" / "srun", Path(__file__).with_name(_SRUN).read_bytes())
+            else:
+                self._write(path.with_name("nodes"), f"{self._node}\n".encode() * bag.script.processes)
+            self._copies[bag.bag] = path
+        return str(path)
+
+    def environment(self, given: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
+        """What a task of a script finds; of any other bag what was given."""
+        script = bag.script
+        if script is None:
+            return dict(given)
+        element = element_of(script, lease.key.bag, lease.key.task, lease.environment)
+        path = str(self._folder)
+        told = {**given, **self._of_pilot}
+        if script.dialect == "pbs":
+            told.update(of_pbs(element, bag.task.processors))
+            told["PBS_NODEFILE"] = f"{path}/{bag.bag}/nodes"
+        told.update(script.variables)
+        if script.dialect == "slurm":
+            told.update(of_slurm(element, self._node, bag.task.processors))
+            told["PATH"] = f"{path}/bin:{given.get('PATH', os.defpath)}"
+            # A login shell sets PATH anew, and modules put folders in front; a function stays.
+            told["BASH_FUNC_srun%%"] = f'() {{ {shlex.quote(f"{path}/bin/srun")} "$@"; }}'
+            if lease.key.attempt > 1:
+                told["SLURM_RESTART_COUNT"] = str(lease.key.attempt - 1)
+            if "CUDA_VISIBLE_DEVICES" in given and given.get("ADAPTOR_GPUS"):
+                told["SLURM_JOB_GPUS"] = given["ADAPTOR_GPUS"]
+        return {**told, **(lease.environment or {})}
+
+    def forget(self, bag: int) -> None:
+        path = self._copies.pop(bag, None)
+        if path is not None:
+            shutil.rmtree(path.parent, ignore_errors=True)
+
+    def remove(self) -> None:
+        """All of them; the worker leaves."""
+        if self._copies:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @staticmethod
+    def _write(path: Path, data: bytes) -> None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
+            write_atomically(path, data, temporary=temporary, mode=_EXECUTABLE, sync=False)
+        except OSError as error:
+            raise CannotStartError(f"{path}: the script cannot be copied: {error.strerror}") from error

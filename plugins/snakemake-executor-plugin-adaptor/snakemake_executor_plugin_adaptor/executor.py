@@ -1,0 +1,167 @@
+"""Snakemake's side: jobs that are ready are appended to bags, whose events say how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
+
+from adaptor.bag_spec import BagSpec
+from adaptor.cli.daemon_process import ensure_daemon
+from adaptor.cli.daily.environment import captured
+from adaptor.client.bags import Client
+from adaptor.errors import AdaptorError, UsageError
+from adaptor.protocol.control import TaskInput
+from adaptor.views import TaskEvent
+from snakemake_executor_plugin_adaptor.bags import BagKey, key_of, spec_of
+from snakemake_executor_plugin_adaptor.endings import how_it_ended, log_files
+
+POLL = 2.0
+"""Seconds that one question for events waits; a new bag is not heard of before the next."""
+IDLE = 0.2
+"""Seconds between looks for jobs, while none runs."""
+
+Place = tuple[int, int]
+"""A bag and a task in it."""
+
+
+class Executor(RemoteExecutor):
+    def __post_init__(self) -> None:
+        if self.workflow.remote_execution_settings.immediate_submit:
+            raise WorkflowError(
+                "the executor 'adaptor' has no --immediate-submit: its bags need a Snakemake that runs"
+            )
+        settings = self.workflow.executor_settings
+        here = Path.cwd()
+        self._common = BagSpec(
+            name=settings.name or here.name,
+            sites=tuple(name.strip() for name in settings.site.split(",")) if settings.site else (),
+            canary="no",  # Snakemake stops at failures, or goes on with --keep-going
+            retries=0,  # --retries is Snakemake's
+            replicas=0,  # two attempts would write the same files
+            cwd=str(here),
+            output=str(here / ".snakemake" / "adaptor" / "{bag}"),
+            environment=captured({**os.environ, **self.envvars()})[0],
+        )
+        self._keep_logs = settings.keep_logs
+        self._client = Client(start=lambda: ensure_daemon(None))
+        self._bags: dict[BagKey, int] = {}
+        self._heard: dict[int, int] = {}
+        """By bag, the last event that was heard of."""
+        self._ended: dict[Place, TaskEvent] = {}
+        """Of jobs whose end is not reported yet."""
+        self._lock = threading.Lock()
+
+    # --- jobs that are ready -------------------------------------------------------------------
+
+    def run_job(self, job: JobExecutorInterface) -> None:
+        self._append(key_of(job), [job])
+
+    def run_jobs(self, jobs: list[JobExecutorInterface]) -> None:
+        by_bag: dict[BagKey, list[JobExecutorInterface]] = defaultdict(list)
+        for job in jobs:
+            self.run_job_pre(job)
+            by_bag[key_of(job)].append(job)
+        for key, some in by_bag.items():
+            self._append(key, some)
+
+    def _append(self, key: BagKey, jobs: list[JobExecutorInterface]) -> None:
+        tasks = [TaskInput(self.format_job_exec(job), name=self.get_jobname(job)) for job in jobs]
+        try:
+            bag = self._bag(key)
+            numbers = self._client.append(bag, tasks)
+        except (UsageError, ValueError) as error:
+            for job in jobs:
+                self.report_job_error(SubmittedJobInfo(job), msg=f"the adaptor refuses the job: {error} ")
+            return
+        except AdaptorError as error:
+            raise WorkflowError(f"adaptor: {error}") from error
+        for job, number in zip(jobs, numbers, strict=True):
+            info = SubmittedJobInfo(job, external_jobid=f"{bag}/{number}", aux={"place": (bag, number)})
+            self.report_job_submission(info)
+
+    def _bag(self, key: BagKey) -> int:
+        """The open bag of such jobs, which is opened with the first of them.
+
+        Raises:
+            UsageError: no site could ever run such a job.
+            ValueError: its resources are none that a task can have.
+        """
+        if key not in self._bags:
+            bag = self._client.open_bag(spec_of(key, self._common))
+            with self._lock:
+                self._bags[key], self._heard[bag] = bag, 0
+            self.logger.info(f"Jobs of {key.rule} are tasks of bag {bag}: adaptor watch {bag}")
+        return self._bags[key]
+
+    # --- their ends ----------------------------------------------------------------------------
+
+    async def check_active_jobs(
+        self, active_jobs: list[SubmittedJobInfo]
+    ) -> AsyncGenerator[SubmittedJobInfo, None]:
+        if active_jobs:
+            try:
+                await asyncio.to_thread(self._hear, {_place(job)[0] for job in active_jobs})
+            except AdaptorError as error:
+                raise WorkflowError(f"adaptor: {error}") from error
+        self.next_seconds_between_status_checks = 0 if active_jobs else IDLE
+        for job in active_jobs:
+            event = self._ended.pop(_place(job), None)
+            if event is None:
+                yield job
+            else:
+                self._report(job, event)
+
+    def _hear(self, bags: Iterable[int]) -> None:
+        """Wait for events of bags. A job may have ended before Snakemake is told that it was submitted."""
+        with self._lock:
+            since = {bag: self._heard[bag] for bag in bags}
+        for told in self._client.events(since, wait=POLL):
+            for event in told.tasks:
+                self._ended[told.bag, event.task] = event
+            with self._lock:
+                self._heard[told.bag] = told.last
+
+    def _report(self, job: SubmittedJobInfo, event: TaskEvent) -> None:
+        logs = log_files(self._common.output, _place(job), event.attempt)
+        if event.state != "done":
+            self.report_job_error(job, msg=f"{how_it_ended(event)}. ", aux_logs=[str(file) for file in logs])
+            return
+        if not self._keep_logs:
+            for file in logs:
+                file.unlink(missing_ok=True)
+        self.report_job_success(job)
+
+    # --- the end of the workflow ---------------------------------------------------------------
+
+    def cancel_jobs(self, active_jobs: list[SubmittedJobInfo]) -> None:  # noqa: ARG002
+        """All jobs: Snakemake cancels whole workflows, and its list lacks those that are being looked at."""
+        for bag in self._bags.values():
+            try:
+                self._client.cancel(bag)
+            except AdaptorError as error:
+                self.logger.warning(
+                    f"the jobs of bag {bag} may go on: {error}; end them: adaptor cancel {bag}"
+                )
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        for bag in self._bags.values():
+            try:
+                self._client.close_bag(bag)
+            except AdaptorError as error:
+                self.logger.warning(f"bag {bag} stays open: {error}; close it: adaptor close {bag}")
+        self._client.close()
+
+
+def _place(job: SubmittedJobInfo) -> Place:
+    place: Place = (job.aux or {})["place"]
+    return place

@@ -1,0 +1,177 @@
+"""A script as a bag: its elements, options, variables and files."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor.batch_script import BatchScript
+from adaptor.errors import BagFileError, UsageError
+from adaptor.resources import TaskGpus
+from tests.bagfile.scripts.submissions import bag_of
+
+
+def script_of(*lines: str, **values: object) -> BatchScript:
+    script = bag_of(*lines, **values).options["script"]
+    assert isinstance(script, BatchScript)
+    return script
+
+
+def test_an_array_is_a_task_for_each_element() -> None:
+    bag = bag_of("#SBATCH --array=1-9:4%2 -J sim", arguments=["a", "b c"])
+    assert [task.environment for task in bag.tasks] == [{"SLURM_ARRAY_TASK_ID": each} for each in "159"]
+    assert {tuple(task.command) for task in bag.tasks} == {("sim", "a", "b c")}
+    assert bag.options["name"] == "sim"
+    script = bag.options["script"]
+    assert script.array
+    assert script.body.startswith(b"#!/bin/bash\n#SBATCH --array")
+    told = {name: value for name, value in script.variables.items() if name.startswith("SLURM_ARRAY")}
+    assert told == {
+        "SLURM_ARRAY_TASK_COUNT": "3",
+        "SLURM_ARRAY_TASK_MAX": "9",
+        "SLURM_ARRAY_TASK_MIN": "1",
+        "SLURM_ARRAY_TASK_STEP": "4",
+    }
+
+
+def test_a_script_without_an_array_is_one_task_that_runs_once() -> None:
+    bag = bag_of()
+    assert [(task.command, task.environment) for task in bag.tasks] == [(["job.sh"], None)]
+    assert (bag.options["retries"], bag.options["replicas"], bag.cwd) == (0, 0, "/here")
+    assert bag.environment == {"PATH": "/bin", "COLOUR": "blue"}
+    assert bag.options["script"].variables["SLURM_SUBMIT_DIR"] == "/here"
+
+
+def test_sizes() -> None:
+    options = bag_of("#SBATCH -n 2 -c3 --mem-per-cpu=100 --gres=gpu:a100:2").options
+    assert (options["cpus"], options["memory"]) == (6, 600 * 1024**2)
+    assert options["gpus"] == TaskGpus(2, "a100")
+    assert bag_of("#SBATCH --mem 4G").options["memory"] == 4 * 1024**3
+    per_gpu = bag_of("#SBATCH --gpus=2 --cpus-per-gpu=4 --mem-per-gpu=1G").options
+    assert (per_gpu["cpus"], per_gpu["memory"]) == (8, 2 * 1024**3)
+
+
+def test_the_command_line_wins_over_the_file() -> None:
+    lines = ("#SBATCH --cpus-per-task=2 --mem=1G --array=1-100", "#ADAPTOR retries=5 replicas=1")
+    bag = bag_of(*lines, array="7", options={"cpus": 4, "retries": 1, "name": "mine"})
+    assert len(bag.tasks) == 1
+    assert (bag.options["cpus"], bag.options["retries"], bag.options["replicas"]) == (4, 1, 1)
+    assert bag.options["script"].variables["SLURM_CPUS_PER_TASK"] == "4"
+    assert bag.options["script"].variables["SLURM_JOB_NAME"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "error"),
+    [
+        ("", "/here/slurm-%j.out", ""),
+        ("#SBATCH --array=1", "/here/slurm-%A_%a.out", ""),
+        ("#SBATCH -J 50% -o %x_%4a.%u -e /logs/%j", "/here/50%%_%4a.ada", "/logs/%j"),
+        ("#SBATCH -D below --output=../%N-%n-%%", "/here/%N-0-%%", ""),
+        ("#SBATCH -o 'a\\%j'", "/here/a%j", ""),
+        ("#SBATCH --output=/dev/null", "/dev/null", ""),
+        ("#PBS -N sim", "/here/sim.o%A", "/here/sim.e%A"),
+        ("#PBS -N sim -J 1-2 -j oe", "/here/sim.o%A.%a", ""),
+        ("#PBS -J 1-2 -o login1:/out/^array_index^ -e $PBS_JOBNAME", "/out/%a", "/here/job.sh"),
+    ],
+)
+def test_files(line: str, output: str, error: str) -> None:
+    script = script_of(line)
+    assert (script.output, script.error) == (output, error)
+
+
+def test_what_is_exported() -> None:
+    assert bag_of("#SBATCH --export=ALL,SIZE=2").environment["COLOUR"] == "blue"
+    chosen = bag_of("#SBATCH --export=COLOUR,SIZE=2,NONE_SUCH")
+    assert chosen.environment == {}
+    variables = chosen.options["script"].variables
+    assert (variables["COLOUR"], variables["SIZE"]) == ("blue", "2")
+    assert "PATH" not in variables
+    assert bag_of("#SBATCH --export=NONE").environment == {}
+
+
+def test_a_script_of_pbs() -> None:
+    bag = bag_of(
+        "#PBS -N sim -q batch -J 1-100:50",
+        "#PBS -l select=1:ncpus=4:mem=8gb:ngpus=1,walltime=48:0:0 -v A=1,B='x y' -V",
+    )
+    assert [task.environment for task in bag.tasks] == [{"PBS_ARRAY_INDEX": "1"}, {"PBS_ARRAY_INDEX": "51"}]
+    assert (bag.options["cpus"], bag.options["memory"], bag.options["gpus"]) == (4, 8 * 1024**3, TaskGpus(1))
+    assert bag.cwd == "/home/ada"
+    variables = bag.options["script"].variables
+    assert (variables["PBS_O_WORKDIR"], variables["A"], variables["B"]) == ("/here", "1", "x y")
+    assert [(wish.key, wish.given.value) for wish in bag.wishes] == [("partition", "batch")]
+    torque = bag_of("#PBS -t 0,3 -l nodes=1:ppn=8")
+    assert [task.environment for task in torque.tasks] == [{"PBS_ARRAYID": "0"}, {"PBS_ARRAYID": "3"}]
+    assert torque.options["cpus"] == 8
+
+
+@pytest.mark.parametrize(
+    ("lines", "output", "error"),
+    [
+        ("#PBS -N sim", "/here/sim.o%A", "/here/sim.e%A"),
+        ("#PBS -N sim -J 1-2 -j oe", "/here/sim.o%A.%a", ""),
+        ("#PBS -N sim -j eo", "/here/sim.e%A", ""),
+        ("#PBS -o logs/ -e e.txt", "/here/logs/%A.adaptor.OU", "/here/e.txt"),
+        ("#PBS -J 1-2 -o logs/ -e logs/", "/here/logs/%A[%a].adaptor.OU", "/here/logs/%A[%a].adaptor.ER"),
+    ],
+)
+def test_files_of_pbs(lines: str, output: str, error: str) -> None:
+    script = bag_of(lines).options["script"]
+    assert (script.output, script.error) == (output, error)
+
+
+def test_processes_of_a_chunk_share_its_processors() -> None:
+    bag = bag_of("#PBS -l select=1:ncpus=4:ompthreads=2:mpiprocs=2")
+    script = bag.options["script"]
+    assert (bag.options["cpus"], script.processes) == (4, 2)
+    assert (script.variables["OMP_NUM_THREADS"], script.variables["NCPUS"]) == ("2", "2")
+    assert bag_of("#PBS -l select=1:mpiprocs=8").options["cpus"] == 8
+
+
+def test_a_script_without_lines_of_either_is_of_the_kind_of_the_sites() -> None:
+    assert bag_of().options["script"].dialect == "slurm"
+    assert bag_of(usual="pbs").options["script"].dialect == "pbs"
+    assert bag_of("#SBATCH -c 2", usual="pbs").options["script"].dialect == "slurm"
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("#SBATCH --dependency=afterok:7", "job.sh:2: --dependency=afterok:7: a bag does not wait for jobs"),
+        ("#SBATCH -N 4", "-N 4: a script has one node; for several see"),
+        ("#SBATCH --mem=0", "--mem=0: all memory of a node"),
+        ("#SBATCH --exclusive", "--ignore exclusive submits it without"),
+        ("#SBATCH --gres=fpga:1", "only gpu is divided"),
+        ("#SBATCH --tim=5", "job.sh:2: --tim may be any of --time, --time-min"),
+        ("#SBATCH --arry=1-3", "sbatch has no option --arry (did you mean --array?)"),
+        ("#SBATCH --time 1 day", "'day' is no option of sbatch; quote a value that has spaces"),
+        ("#SBATCH -J 'open", "the quote ' has no end"),
+        ("#SBATCH --time", "--time needs a value"),
+        ("#SBATCH --array=9-1", "the range 9-1 is empty"),
+        ("#SBATCH --array=1-999999999", "more than 10,000,000 elements"),
+        ("#SBATCH --requeue=yes", "--requeue takes no value"),
+        ("#ADAPTOR cpu=2", "job.sh:2: unknown option 'cpu' (did you mean 'cpus'?)"),
+        ("#PBS -l select=2:ncpus=4", "a script has one node"),
+        ("#PBS -l software=abaqus", "the resource software is not known"),
+        ("#PBS -W depend=afterok:7", "--ignore W submits it without"),
+        ("#SBATCH -n 4\nsrun ./mpi", "job.sh:3: srun would start 4 processes"),
+        ("\r", "line ends of DOS"),
+        ("\0", "adaptor submit -- job.sh"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_with_its_line(line: str, problem: str) -> None:
+    with pytest.raises(BagFileError) as caught:
+        bag_of(line)
+    assert problem in str(caught.value)
+
+
+def test_what_is_ignored_counts_for_nothing() -> None:
+    line = "#SBATCH --mail-type=ALL --mail-user=me@x --exclusive --image docker:a b --array=1-2"
+    with pytest.raises(BagFileError):
+        bag_of(line)
+    bag = bag_of(line, ignore=["mail", "exclusive", "image"])
+    assert (len(bag.tasks), bag.wishes) == (2, [])
+
+
+def test_a_bad_array_of_the_command_line() -> None:
+    with pytest.raises(UsageError, match="--array: 'x' is no array"):
+        bag_of(array="x")

@@ -1,0 +1,155 @@
+"""A program's client: what it sends, and that an outage of the daemon neither loses nor doubles anything."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adaptor.bag_spec import BagSpec
+from adaptor.client import bags
+from adaptor.client.bags import Client, ClientClosedError
+from adaptor.errors import NoDaemonError, UsageError
+from adaptor.protocol import control
+from adaptor.protocol.control import TaskInput
+from adaptor.views import BagEvents, TaskEvent
+from tests.cli.fake_control import FakeControl
+from tests.cli.invoking import Serve
+
+SPEC = BagSpec(name="b", cwd="/", output="/out", environment={})
+TRUE = TaskInput(["true"])
+
+
+def appending() -> Callable[[control.Append], control.Appended]:
+    """Answers appends as a daemon does, one that counts each key once."""
+    known: dict[str, control.Appended] = {}
+
+    def answer(question: control.Append) -> control.Appended:
+        first = sum(each.tasks for each in known.values())
+        return known.setdefault(question.key, control.Appended(first, len(question.tasks)))
+
+    return answer
+
+
+def events(last: int, *tasks: int, ended: bool = False) -> control.Events:
+    told = BagEvents(
+        bag=7,
+        last=last,
+        more=False,
+        open=not ended,
+        ended=ended,
+        total=3,
+        done=last,
+        failed=0,
+        cancelled=0,
+        output="/out",
+        tasks=[TaskEvent(task, last, "done", 1, 0, None, None, 1.0, 1.0, "n") for task in tasks],
+    )
+    return control.Events([told])
+
+
+def test_a_bag_is_opened_filled_in_parts_and_closed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bags, "BATCH", 2)
+    server = serve(
+        {
+            control.Submit: control.Submitted(7),
+            control.Append: appending(),
+            control.Close: control.Closed([7]),
+            control.Cancel: control.Changed(1),
+        }
+    )
+    with Client() as client:
+        assert client.open_bag(SPEC, [TRUE] * 3) == 7
+        assert client.append(7, [TRUE] * 5) == [1, 2, 3, 4, 5]
+        assert client.append(7, []) == []
+        assert client.cancel(7, range(2)) == 1
+        client.close_bag(7)
+    (opened,) = server.asked(control.Submit)
+    assert (opened.open, len(opened.bag.tasks)) == (True, 2)
+    assert [len(each.tasks) for each in server.asked(control.Append)] == [1, 2, 2, 1]
+    assert len({each.key for each in server.asked(control.Append)} | {opened.key}) == 5
+    assert server.asked(control.Cancel) == [control.Cancel([7], [0, 1])]
+
+
+def test_an_append_that_got_no_answer_is_repeated_with_its_key(serve: Serve, state: Path) -> None:
+    del state
+    first = serve({control.Append: appending()})
+    with Client() as client:
+        assert client.append(7, [TRUE]) == [0]
+        lost: list[Any] = []
+
+        def die(question: control.Append) -> None:
+            lost.append(question)
+            first.leave()
+            threading.Timer(0.2, lambda: after.append(serve({control.Append: appending()}))).start()
+
+        after: list[FakeControl] = []
+        first.answers[control.Append] = die
+        assert client.append(7, [TRUE, TRUE]) == [0, 1]
+        assert [each.key for each in after[0].asked(control.Append)] == [lost[0].key]
+
+
+def test_a_daemon_that_was_never_there_is_an_error_at_once_or_is_started(serve: Serve) -> None:
+    with pytest.raises(NoDaemonError), Client() as client:
+        client.append(7, [TRUE])
+    with Client(start=lambda: serve({control.Append: appending()})) as client:
+        assert client.append(7, [TRUE]) == [0]
+
+
+def test_a_daemon_that_stays_away_is_an_error_in_the_end(serve: Serve) -> None:
+    server = serve({control.Append: appending()})
+    with Client(patience=0.3) as client:
+        client.append(7, [TRUE])
+        server.close()
+        with pytest.raises(NoDaemonError):
+            client.append(7, [TRUE])
+
+
+def test_a_daemon_that_leaves_during_the_first_question_is_waited_for(serve: Serve) -> None:
+    first = serve({})
+
+    def leave(_: control.GetEvents) -> None:
+        first.leave()
+        threading.Timer(0.3, lambda: serve({control.GetEvents: events(4, ended=True)})).start()
+
+    first.answers[control.GetEvents] = leave
+    with Client() as client:
+        assert [each.last for each in client.follow(7)] == [4]
+
+
+def test_what_the_daemon_refuses_is_not_repeated(serve: Serve) -> None:
+    server = serve({control.Append: control.Failure("bag 7 is closed", usage=True)})
+    with Client() as client, pytest.raises(UsageError, match="bag 7 is closed"):
+        client.append(7, [TRUE])
+    assert len(server.asked(control.Append)) == 1
+
+
+def test_a_bag_is_followed_by_its_events(serve: Serve) -> None:
+    stages = iter([events(2, 0, 1), events(2), events(3, 2), events(4, ended=True)])
+    server = serve({control.GetEvents: lambda _: next(stages)})
+    with Client() as client:
+        told = list(client.follow(7))
+    assert [[task.task for task in each.tasks] for each in told] == [[0, 1], [], [2], []]
+    assert [each.since for each in server.asked(control.GetEvents)] == [{7: 0}, {7: 2}, {7: 2}, {7: 3}]
+
+
+def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None:
+    server = serve({control.GetEvents: events(0)})
+    client = Client()
+    ended = threading.Event()
+
+    def follow() -> None:
+        with pytest.raises(ClientClosedError):
+            list(client.follow(7))
+        ended.set()
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    while not server.asked(control.GetEvents):
+        threading.Event().wait(0.01)
+    client.close()
+    thread.join(10)
+    assert ended.is_set()

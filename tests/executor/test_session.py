@@ -1,0 +1,206 @@
+"""A session over a bag in memory: what comes in an odd order, cancels, and a daemon that goes."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, wait
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from adaptor.client.bags import Client
+from adaptor.errors import NoDaemonError
+from adaptor.executor.futures import CallFuture
+from adaptor.executor.pickling import task_of
+from adaptor.executor.session import Session
+from adaptor.protocol.calls import VALUE
+from adaptor.protocol.control import TaskInput
+from adaptor.views import BagEvents, TaskEvent
+
+SOON = 20.0
+
+
+class FakeBag:
+    """Stands for the daemon. `may_append`, `may_end`: what it waits for before it answers."""
+
+    def __init__(self) -> None:
+        self.may_append, self.may_end = threading.Event(), threading.Event()
+        self.heard_end = threading.Event()
+        self.appended: list[TaskInput] = []
+        self.cancelled: set[int] = set()
+        self.started: set[int] = set()
+        self.gone = False
+        self._closed = threading.Event()
+        self._told = 0
+        self._news = threading.Condition()
+
+    def __enter__(self) -> FakeBag:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
+        if self.gone:
+            raise NoDaemonError("it has gone")
+        with self._news:
+            first = len(self.appended)
+            self.appended += tasks
+            self._news.notify_all()
+        assert self.may_append.wait(SOON)
+        return list(range(first, first + len(tasks)))
+
+    def cancel(self, bag: int, tasks: Sequence[int], *, unstarted: bool) -> int:
+        assert unstarted
+        fresh = set(tasks) - self.started - self.cancelled
+        self.cancelled |= fresh
+        return len(fresh)
+
+    def close_bag(self, bag: int) -> None:
+        with self._news:
+            self._closed.set()
+            self._news.notify_all()
+
+    def follow(self, bag: int) -> Iterator[BagEvents]:
+        while True:
+            with self._news:
+                done = self._news.wait_for(
+                    lambda: self._told < len(self.appended) or self._closed.is_set() or self.gone, SOON
+                )
+            assert done
+            if self._told < len(self.appended):
+                assert self.may_end.wait(SOON)
+            if self.gone:
+                raise NoDaemonError("it has gone")
+            tasks = [self._event(number) for number in range(self._told, len(self.appended))]
+            self._told = len(self.appended)
+            yield self._events(tasks)
+            self.heard_end.set()
+            if self._closed.is_set() and self._told == len(self.appended):
+                return
+
+    def go(self) -> None:
+        """The daemon ends and does not come back."""
+        with self._news:
+            self.gone = True
+            self._news.notify_all()
+
+    def _event(self, number: int) -> TaskEvent:
+        state = "cancelled" if number in self.cancelled else "done"
+        function, args, kwargs = pickle.loads((self.appended[number].call or b"")[1:])
+        answer = VALUE + pickle.dumps(function(*args, **kwargs))
+        return TaskEvent(number, number, state, 1, 0, None, None, 0.0, 0.0, None, answer)
+
+    def _events(self, tasks: list[TaskEvent]) -> BagEvents:
+        counts = {"done": 0, "failed": 0, "cancelled": 0, "total": 0, "last": 0, "bag": 1}
+        return BagEvents(**counts, more=False, open=True, ended=False, output="", tasks=tasks)
+
+
+@pytest.fixture
+def bag() -> FakeBag:
+    return FakeBag()
+
+
+@pytest.fixture
+def session(bag: FakeBag, tmp_path: Path) -> Iterator[Session]:
+    made = Session(lambda: cast(Client, bag), 1, tmp_path / "out")
+    yield made
+    bag.may_append.set()
+    bag.may_end.set()
+    made.close()
+    made.wait()
+
+
+def submit(session: Session, *call: Any) -> CallFuture:
+    future = CallFuture(session.cancel)
+    session.submit(future, task_of("f", (call[0], call[1:], {}), session.folder))
+    return future
+
+
+def test_an_end_that_is_told_before_the_number_counts(bag: FakeBag, session: Session) -> None:
+    future = submit(session, abs, -7)
+    bag.may_end.set()
+    assert bag.heard_end.wait(SOON)
+    assert not future.done()
+    bag.may_append.set()
+    assert future.result(SOON) == 7
+
+
+def test_each_future_gets_its_own_result(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    bag.may_end.set()
+    futures = [submit(session, divmod, n, 7) for n in range(500)]
+    assert [future.result(SOON) for future in futures] == [divmod(n, 7) for n in range(500)]
+
+
+def test_a_call_that_was_not_sent_is_never_sent(bag: FakeBag, session: Session) -> None:
+    first = submit(session, int)
+    while not bag.appended:  # it is on its way, and keeps the second one back
+        pass
+    second = submit(session, int)
+    assert second.cancel()
+    assert second.cancelled()
+    bag.may_append.set()
+    bag.may_end.set()
+    assert first.result(SOON) == 0
+    session.close()
+    session.wait()
+    assert len(bag.appended) == 1
+
+
+def test_only_what_has_not_started_is_cancelled(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    futures = [submit(session, int) for _ in range(3)]
+    while any(future.task is None for future in futures):
+        pass
+    bag.started.add(0)
+    assert [future.cancel() for future in futures] == [False, True, True]
+    assert futures[1].cancel()
+    bag.may_end.set()
+    assert futures[0].result(SOON) == 0
+    with pytest.raises(CancelledError):
+        futures[2].result(SOON)
+    assert wait(futures, SOON).not_done == set()
+
+
+def test_the_end_of_the_daemon_is_that_of_all_futures(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    future = submit(session, int)
+    bag.go()
+    bag.may_end.set()
+    with pytest.raises(BrokenExecutor, match="it has gone"):
+        future.result(SOON)
+    with pytest.raises((BrokenExecutor, RuntimeError)):
+        submit(session, int)
+
+
+@pytest.mark.parametrize("who", ["sender", "receiver"])
+def test_it_is_that_of_calls_on_their_way_too(bag: FakeBag, session: Session, who: str) -> None:
+    if who == "sender":
+        bag.gone = True  # whoever follows does not hear of it
+    future = submit(session, int)
+    if who == "receiver":
+        while not bag.appended:
+            pass
+        bag.go()
+        bag.may_end.set()
+    with pytest.raises(BrokenExecutor, match="it has gone"):
+        future.result(SOON)
+    bag.go()
+
+
+def test_close_with_cancel_leaves_what_has_started(bag: FakeBag, session: Session) -> None:
+    bag.may_append.set()
+    futures = [submit(session, int) for _ in range(5)]
+    while any(future.task is None for future in futures):
+        pass
+    bag.started.add(2)
+    session.close(cancel=True)
+    bag.may_end.set()
+    session.wait()
+    assert [future.cancelled() for future in futures] == [True, True, False, True, True]
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        submit(session, int)

@@ -1,0 +1,54 @@
+"""Outputs are found without a question for each file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adaptor.outputs.finding import Outputs, open_place
+
+
+def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
+    assert Outputs(str(tmp_path / "none")).find(0, 1, "stdout") is None
+
+
+def test_the_folder_is_listed_once(tmp_path: Path) -> None:
+    outputs = Outputs(str(tmp_path))
+    assert outputs.find(0, 1, "stdout") is None
+    (tmp_path / "0.out").write_text("late")
+    assert outputs.find(0, 1, "stdout") is None
+    outputs.refresh()
+    place = outputs.find(0, 1, "stdout")
+    assert place is not None
+    assert place.path == str(tmp_path / "0.out")
+
+
+@pytest.mark.parametrize("index", ["0 5", "x 5 0.out", "0 5 0.out extra", "0 5 0.out"])
+def test_a_line_of_an_index_that_is_cut_off_or_nonsense_does_not_count(tmp_path: Path, index: str) -> None:
+    (tmp_path / "packed-n1-1.index").write_text(index)
+    (tmp_path / "packed-n1-1.tar").write_text("hello")
+    assert Outputs(str(tmp_path)).find(0, 1, "stdout") is None
+
+
+def test_a_link_is_not_followed_where_the_file_must_be_ours(tmp_path: Path) -> None:
+    (tmp_path / "1.out").write_text("text")
+    (tmp_path / "0.out").symlink_to("1.out")
+    place = Outputs(str(tmp_path)).find(0, 1, "stdout")
+    assert place is not None
+    open_place(place).close()
+    with pytest.raises(OSError, match="symbolic links"):
+        open_place(place, ours=True)
+
+
+def test_for_one_output_of_a_bag_that_is_not_packed_no_folder_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(_folder: str) -> list[str]:
+        raise AssertionError("there may be 200,000 files")
+
+    (tmp_path / "0.err").write_text("text")
+    monkeypatch.setattr("adaptor.outputs.finding.os.listdir", listed)
+    outputs = Outputs(str(tmp_path), packed=False)
+    assert outputs.find_one(0, 1, "stderr") is not None
+    assert outputs.find_one(1, 1, "stderr") is None

@@ -1,0 +1,235 @@
+"""The real worker runs calls of Python functions in processes that stay warm."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from adaptor.bag_spec import Interpreter
+from adaptor.processes.identity import is_there, process_of
+from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INPUT_FILE, TEXT, VALUE
+from adaptor.protocol.messages import Ending, Lease, Orders, Result
+from tests.worker.fake_daemon import Harness, key
+
+VERSION = ".".join(map(str, sys.version_info[:2]))
+HERE = Interpreter((sys.executable,), VERSION, tuple(sys.path))
+
+
+class Calls:
+    """A bag of calls at a worker."""
+
+    def __init__(self, harness: Harness, bag: int) -> None:
+        self.harness, self.bag = harness, bag
+        self.output = harness.folder / f"out-{bag}"
+
+    def lease(self, *calls: tuple[Any, ...], interpreter: Interpreter = HERE, first: int = 1) -> None:
+        """Each is a function with its arguments, or a payload; the first of them is this task."""
+        leases = [
+            Lease(
+                key(number, bag=self.bag),
+                "a call",
+                0.0,
+                call=each if isinstance(each, bytes) else b"v" + cloudpickle.dumps((each[0], each[1:], {})),
+            )
+            for number, each in enumerate(calls, start=first)
+        ]
+        context = self.harness.bag(self.bag, interpreter=interpreter, output=str(self.output))
+        self.harness.lease(*leases, bags=[context])
+
+    def result(self, number: int) -> Result:
+        return self.harness.result(key(number, bag=self.bag))
+
+    def value(self, number: int) -> Any:
+        result = self.result(number)
+        assert (result.ending, result.exit_code) == (Ending.EXITED, 0), result
+        assert result.answer[:1] == VALUE
+        return pickle.loads(result.answer[1:])
+
+
+@pytest.fixture(scope="module")
+def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    made = Harness(tmp_path_factory.mktemp("worker"))
+    try:
+        made.started(ADAPTOR_PROCESSORS=1)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def calls(one_worker: Harness) -> Iterator[Calls]:
+    """A bag of its own for each test, at a worker of one processor that they share."""
+    bag = next(_bags)
+    yield Calls(one_worker, bag)
+    one_worker.daemon.send(Orders(ended_bags=[bag]))
+
+
+_bags = count(1)
+
+
+def test_calls_answer_and_their_output_is_kept_apart(calls: Calls) -> None:
+    def speak(n: int) -> int:
+        if n % 2:
+            print("says", n, flush=n % 4 == 1)
+        return n * n
+
+    calls.lease(*((speak, n) for n in range(12)), first=0)
+    assert [calls.value(n) for n in range(12)] == [n * n for n in range(12)]
+    found = {path.name: path.read_text() for path in calls.output.iterdir()}
+    assert found == {f"{n}.out": f"says {n}\n" for n in range(1, 12, 2)}
+
+
+def test_each_slot_keeps_its_process(harness: Harness) -> None:
+    harness.started()
+    calls = Calls(harness, 1)
+    calls.lease(*[(os.getpid,)] * 20)
+    assert len({calls.value(n) for n in range(1, 21)}) <= 2
+
+
+def test_a_call_sees_the_variables_and_the_folder_of_its_task(calls: Calls) -> None:
+    def seen() -> tuple[str, ...]:
+        names = ("ADAPTOR_BAG_ID", "ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT")
+        return (*(os.environ[name] for name in names), os.getcwd())
+
+    calls.lease((seen,), (seen,))
+    for number in (1, 2):
+        assert calls.value(number) == (str(calls.bag), str(number), "1", str(calls.harness.cwd))
+
+
+def test_an_exception_comes_back_with_its_traceback(calls: Calls) -> None:
+    def fails() -> None:
+        raise ValueError("seven")
+
+    calls.lease((fails,))
+    result = calls.result(1)
+    assert (result.ending, result.exit_code, result.error) == (Ending.EXITED, 1, "ValueError: seven")
+    assert result.answer[:1] == ERROR
+    error = pickle.loads(result.answer[1:])
+    assert isinstance(error, ValueError)
+    assert error.__traceback__ is not None
+    assert error.__traceback__.tb_frame.f_code.co_name == "fails"
+
+
+def test_the_exception_of_a_call_whose_children_ended_may_come_from_a_signal(calls: Calls) -> None:
+    calls.lease((partial(subprocess.run, ["false"], check=True),))
+    assert calls.result(1).answer[:1] == ERROR_OF_CHILDREN
+
+
+def test_an_exception_that_cannot_be_read_again_comes_as_text(calls: Calls) -> None:
+    class Odd(Exception):
+        def __init__(self, one: int, two: int) -> None:
+            super().__init__(f"{one} and {two}")
+            self.lock = __import__("threading").Lock()
+
+    def fails() -> None:
+        raise Odd(1, 2)
+
+    calls.lease((fails,))
+    answer = calls.result(1).answer
+    assert answer[:1] == TEXT
+    name, line, trace = pickle.loads(answer[1:])
+    assert (name, line) == ("Odd", "Odd: 1 and 2")
+    assert "in fails" in trace
+
+
+@pytest.mark.parametrize("size", [64 * 1024 - 100, 64 * 1024 + 100, 1_000_000])
+def test_large_results_and_inputs_go_by_private_files(calls: Calls, size: int) -> None:
+    calls.output.mkdir()
+    (calls.output / "x.call").write_bytes(cloudpickle.dumps((len, (b"x" * size,), {})))
+    calls.lease((bytes, size), INPUT_FILE + b"x.call")
+    assert calls.value(2) == size
+    answer = calls.result(1).answer
+    if size < 64 * 1024:
+        assert calls.value(1) == bytes(size)
+    else:
+        assert answer == VALUE.upper() + b"1.1.result"
+        path = calls.output / "1.1.result"
+        assert pickle.loads(path.read_bytes()) == bytes(size)
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_call_that_ends_its_process_fails_alone(calls: Calls) -> None:
+    calls.lease((os._exit, 3), (os.getpid,), (partial(os.kill, 0, signal.SIGKILL),), (close_all,), (int,))
+    result = calls.result(1)
+    assert (result.ending, result.exit_code, result.answer) == (Ending.EXITED, 3, b"")
+    assert calls.value(2)
+    assert calls.result(3).signal == signal.SIGKILL
+    assert calls.result(4).signal == signal.SIGKILL
+    assert calls.value(5) == 0
+
+
+def close_all() -> None:
+    """The call can never answer."""
+    os.closerange(3, 100)
+    time.sleep(1000)
+
+
+def test_an_aborted_call_ends_and_the_next_one_gets_a_new_process(calls: Calls) -> None:
+    calls.lease((time.sleep, 1000))
+    aborted = key(1, bag=calls.bag)
+    calls.harness.running(aborted)
+    calls.harness.daemon.send(Orders(abort=[aborted]))
+    assert calls.result(1).ending is Ending.ABORTED
+    calls.lease((int, "7"), first=2)
+    assert calls.value(2) == 7
+
+
+def test_another_python_is_refused_with_the_way_out(calls: Calls) -> None:
+    calls.lease((int,), interpreter=Interpreter((sys.executable,), "2.7"))
+    result = calls.result(1)
+    assert result.ending is Ending.NOT_STARTED
+    assert "is Python" in (result.error or "")
+    assert "was 2.7" in (result.error or "")
+    calls.lease((int,), interpreter=Interpreter(("/no/python",), "2.7"), first=2)
+    assert "/no/python" in (calls.result(2).error or "")
+
+
+def test_memory_and_processor_time_are_those_of_each_call(calls: Calls) -> None:
+    def use() -> int:
+        until = time.process_time() + 0.2
+        while time.process_time() < until:
+            pass
+        return len(b"x" * 300_000_000)
+
+    calls.lease((use,), (int,))
+    large, small = calls.result(1), calls.result(2)
+    assert large.cpu >= 0.2 > small.cpu
+    assert large.peak_memory > 300_000_000 > small.peak_memory > 1_000_000
+
+
+def test_what_a_call_leaves_running_lives_as_long_as_its_process(harness: Harness) -> None:
+    def leave() -> tuple[int, int]:
+        return os.getpid(), subprocess.Popen(["sleep", "1000"]).pid
+
+    harness.started()
+    calls = Calls(harness, 1)
+    calls.lease((leave,))
+    process, child = map(process_of, calls.value(1))
+    assert process is not None
+    assert child is not None
+    harness.lease(Lease(key(1, bag=2), "true", 0.0), bags=[harness.bag(2)])  # its end looks for orphans
+    harness.result(key(1, bag=2))
+    assert is_there(child)
+    harness.daemon.send(Orders(ended_bags=[1]))
+    harness.daemon.until(lambda: not is_there(process) and not is_there(child))
+
+
+def test_commands_take_the_room_of_idle_processes(calls: Calls) -> None:
+    calls.lease((os.getpid,))
+    process = process_of(calls.value(1))
+    assert process is not None
+    harness = calls.harness
+    harness.lease(Lease(key(1, bag=1000), "sleep 0.1", 0.0), bags=[harness.bag(1000)])
+    harness.result(key(1, bag=1000))
+    harness.daemon.until(lambda: not is_there(process))

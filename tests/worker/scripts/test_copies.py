@@ -1,0 +1,119 @@
+"""The real worker runs batch scripts: their copies, variables and files, and the srun in front of Slurm's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from adaptor.batch_script import BatchScript
+from adaptor.protocol.messages import Ending, Lease, Orders
+from tests.worker.fake_daemon import Harness, key, task
+
+
+def script(harness: Harness, *lines: str, **values: Any) -> BatchScript:
+    body = "".join(f"{line}\n" for line in ("#!/bin/bash", *lines)).encode()
+    given = {"output": f"{harness.output}/%x-%A_%3a-%N.out", **values}
+    given["output"] = given["output"].replace("%x", "sim")
+    return BatchScript(body=body, **given)
+
+
+def element(number: int, index: int, *arguments: str, name: str = "SLURM_ARRAY_TASK_ID") -> Lease:
+    return task(number, ["job.sh", *arguments], environment={name: str(index)})
+
+
+def folders(harness: Harness) -> list[Path]:
+    return [path for path in harness.folder.rglob("scripts-*") if path.is_dir()]
+
+
+def test_elements_run_a_private_copy(harness: Harness) -> None:
+    worker = harness.started(SLURM_JOB_ID="77", SLURM_JOB_PARTITION="batch")
+    lines = (
+        'echo "$0" "$@"',
+        "echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_JOB_ID $SLURM_JOB_PARTITION $COLOUR",
+        "stat -c %a $(dirname $0) $0",
+        "exit $SLURM_ARRAY_TASK_ID",
+    )
+    given = script(harness, *lines, array=True, variables={"COLOUR": "red"})
+    harness.lease(element(0, 3, "a b"), element(1, 4), bags=[harness.bag(script=given)])
+    assert [harness.result(key(number)).exit_code for number in (0, 1)] == [3, 4]
+    first = (harness.output / "sim-1_003-n1.out").read_text().splitlines()
+    assert first[0].endswith("/slurm_script a b")
+    assert first[1:] == ["1 3 100000001 batch red", "700", "700"]
+    second = (harness.output / "sim-1_004-n1.out").read_text().splitlines()
+    assert second[1] == "1 4 100000002 batch red"
+    harness.daemon.send(Orders(leave="the test is over"))
+    assert harness.exit_code(worker) == 0
+    assert not folders(harness)
+
+
+def test_a_copy_goes_with_its_bag(harness: Harness) -> None:
+    harness.started()
+    harness.lease(element(0, 0), bags=[harness.bag(script=script(harness))])
+    harness.result(key(0))
+    assert [path.name for folder in folders(harness) for path in folder.iterdir() if path.name == "1"]
+    harness.daemon.send(Orders(ended_bags=[1]))
+    harness.daemon.until(lambda: not [path for folder in folders(harness) for path in folder.glob("1")])
+
+
+def test_streams_may_share_a_file_that_is_kept(harness: Harness) -> None:
+    harness.started()
+    harness.output.mkdir(exist_ok=True)
+    path = harness.output / "log"
+    path.write_text("before\n")
+    given = script(harness, "echo out", "echo err >&2", output=str(path), append=True)
+    harness.lease(element(0, 0), bags=[harness.bag(script=given)])
+    harness.result(key(0))
+    assert path.read_text() == "before\nout\nerr\n"
+    quiet = script(
+        harness, "echo out; echo err >&2", output="/dev/null", error=f"{harness.output}/new/%a.err"
+    )
+    harness.lease(Lease(key(0, bag=2), ["x"], 0.0), bags=[harness.bag(2, script=quiet)])
+    harness.result(key(0, bag=2))
+    assert (harness.output / "new" / "4294967294.err").read_text() == "err\n"
+
+
+def test_an_output_that_is_somebody_elses_is_refused(harness: Harness, tmp_path: Path) -> None:
+    harness.started()
+    harness.output.mkdir(exist_ok=True)
+    (tmp_path / "precious").write_text("mine")
+    (harness.output / "log").symlink_to(tmp_path / "precious")
+    given = script(harness, "echo out", output=f"{harness.output}/log")
+    harness.lease(element(0, 0), bags=[harness.bag(script=given)])
+    result = harness.result(key(0))
+    assert result.ending is Ending.NOT_STARTED
+    assert "it is a link" in (result.error or "")
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_srun_starts_one_process_here(harness: Harness) -> None:
+    harness.started()
+    lines = (
+        "srun -n1 --cpus-per-task 1 -u bash -c 'echo $SLURM_PROCID $SLURM_NTASKS; exit 5'",
+        "echo $?",
+        "PATH=/usr/bin:/bin",
+        "srun --output=step echo kept",
+        "srun -n 4 hostname",
+        "srun --multi-prog x",
+        "srun -c 9 hostname",
+    )
+    given = script(harness, *lines, output=f"{harness.output}/out", error=f"{harness.output}/err")
+    os.makedirs(harness.output, exist_ok=True)
+    harness.lease(task(0, ["job.sh"], cwd=str(harness.output)), bags=[harness.bag(script=given)])
+    assert harness.result(key(0)).exit_code == 1
+    assert (harness.output / "out").read_text() == "0 1\n5\n"
+    assert (harness.output / "step").read_text() == "kept\n"
+    assert (harness.output / "err").read_text().splitlines() == [
+        "srun: error: --ntasks 4: not supported where the adaptor runs a script; one process here is",
+        "srun: error: --multi-prog: not supported where the adaptor runs a script; one process here is",
+        "srun: error: --cpus-per-task 9: the task has 1",
+    ]
+
+
+def test_an_element_of_pbs(harness: Harness) -> None:
+    harness.started()
+    lines = ("echo $PBS_JOBID $PBS_ARRAY_ID $PBS_ARRAY_INDEX $NCPUS; cat $PBS_NODEFILE",)
+    given = script(harness, *lines, dialect="pbs", array=True, output=f"{harness.output}/o%A.%a", processes=2)
+    harness.lease(element(0, 7, name="PBS_ARRAY_INDEX"), bags=[harness.bag(script=given)])
+    assert harness.result(key(0)).exit_code == 0
+    assert (harness.output / "o1.7").read_text() == "1[7].adaptor 1[].adaptor 7 1\nn1\nn1\n"

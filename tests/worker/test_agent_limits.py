@@ -1,0 +1,79 @@
+"""The real worker keeps the guard rails of a bag: time-outs, and the signal before the pilot's end."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from adaptor.guard_rails import EarlySignal
+from adaptor.protocol.messages import Ending, Leaving, Welcome
+from tests.living import is_alive
+from tests.worker.fake_daemon import Harness, key, task
+from tests.worker.processes_of_tests import read_pids
+
+CHECKPOINTING = "trap 'echo checkpoint >> {log}; exit 75' USR1; echo $$ > {pid}; while :; do sleep 0.05; done"
+
+
+def test_a_task_that_is_out_of_time_is_ended_with_all_its_processes(harness: Harness) -> None:
+    pids = harness.folder / "pid"
+    harness.started()
+    hung = f"(trap '' TERM; echo $$ >> {pids}; while :; do sleep 1; done) & echo $$ >> {pids}; wait"
+    harness.lease(task(1, hung), task(2, "echo quick"), bags=[harness.bag(timeout=1.5)])
+    found = read_pids(pids, 2)
+    result = harness.result(key(1))
+    assert (result.ending, result.error) == (Ending.TIMED_OUT, "time-out after 1.5s")
+    assert (result.exit_code, result.signal) == (None, None), "how it ended then says nothing of it"
+    harness.daemon.until(lambda: not any(is_alive(pid) for pid in found))
+    assert harness.result(key(2)).ending is Ending.EXITED
+
+
+def test_the_limit_of_a_lease_counts_in_place_of_that_of_its_bag(harness: Harness) -> None:
+    harness.started()
+    short, long = task(1, "sleep 300", timeout=0.5), task(2, "sleep 2", timeout=300.0)
+    harness.lease(short, long, bags=[harness.bag(timeout=1.0)])
+    assert harness.result(key(1)).error == "time-out after 0.5s"
+    assert harness.result(key(2)).ending is Ending.EXITED
+
+
+def test_a_limit_that_is_told_later_holds_for_what_runs(harness: Harness) -> None:
+    harness.started()
+    harness.lease(task(1, "sleep 300"))
+    harness.running(key(1))
+    harness.lease(timeouts={1: 0.5, 9: 0.1})
+    assert harness.result(key(1)).ending is Ending.TIMED_OUT
+
+
+def test_a_task_gets_its_signal_before_the_end_of_the_pilot(harness: Harness) -> None:
+    log, pids = harness.folder / "log", harness.folder / "pid"
+    script = harness.folder / "checkpointing"
+    script.write_text("#!/bin/sh\n" + CHECKPOINTING.format(log=log, pid=pids))
+    script.chmod(0o700)
+    bag = harness.bag(signal=EarlySignal("SIGUSR1", 7.0))
+    harness.started(ADAPTOR_PILOT_END=time.time() + 11)
+    harness.lease(task(1, f"cd / && {script}"), task(2, [str(script)]), bags=[bag])
+    for number in (1, 2):
+        result = harness.result(key(number))
+        assert (result.ending, result.exit_code) == (Ending.EXITED, 75), "its shell outlives the signal too"
+        assert result.started + result.wall < harness.daemon.hellos[0].deadline - 2
+    assert log.read_text() == "checkpoint\n" * 2
+
+
+def test_a_worker_that_must_leave_early_gives_the_signal_first(harness: Harness) -> None:
+    log, pids = harness.folder / "log", harness.folder / "pid"
+    harness.daemon.welcome = Welcome(heartbeat=0.2, idle_timeout=60.0, grace_time=5.0, patience=60.0)
+    worker = harness.started()
+    plain = f"trap 'exit 3' TERM; echo $$ > {pids}2; while :; do sleep 0.05; done"
+    harness.lease(
+        task(1, CHECKPOINTING.format(log=log, pid=pids)),
+        task(2, plain),
+        bags=[harness.bag(signal=EarlySignal("SIGUSR1", 120.0))],
+    )
+    (first,) = read_pids(pids, 1)
+    read_pids(harness.folder / "pid2", 1)
+    worker.send_signal(signal.SIGTERM)
+    assert harness.exit_code(worker) == 0
+    assert harness.daemon.goodbyes[-1].why is Leaving.SIGNAL
+    result = harness.daemon.results[key(1)]
+    assert (result.ending, result.exit_code) == (Ending.ENDED, 75)
+    assert harness.daemon.results[key(2)].exit_code == 3, "a shell without a trap outlives it, up to SIGTERM"
+    assert not is_alive(first)
