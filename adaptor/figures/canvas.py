@@ -42,7 +42,7 @@ def sheet(width: float, height: float) -> Figure:
     Raises:
         AdaptorError: matplotlib is not installed.
     """
-    require_extra("matplotlib")
+    require_extra("plots", "matplotlib")
     # Without pyplot nothing is kept for a window that nobody opens.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -49,13 +49,12 @@ def write_report(report: Report, folder: Path) -> None:
     """A CSV for each table, and `report.html`. Raises ReplayError: something cannot be written."""
     parts = [page.conclusion(report.conclusion)]
     parts += [page.picture(drawing.caption, drawing.svg) for drawing in report.drawings]
-    parts += [page.heading("How it was measured"), page.paragraph(report.setting)]
+    parts.append(page.panel([page.heading("How it was measured"), page.paragraph(report.setting)]))
     for each in report.exhibits:
         write_whole(folder / f"{each.name}.csv", as_csv(each.headings, each.rows))
-        parts += [page.heading(each.title), page.table(each.headings, each.rows), page.bullets(each.remarks)]
+        shown = [page.heading(each.title), page.table(each.headings, each.rows), page.bullets(each.remarks)]
+        parts.append(page.panel(shown))
     if report.remarks:
-        parts += [
-            page.heading("Where our figures differ from the paper's, and why"),
-            page.bullets(report.remarks),
-        ]
+        title = page.heading("Where our figures differ from the paper's, and why")
+        parts.append(page.panel([title, page.bullets(report.remarks)]))
     page.write_page(report.title, parts, folder / "report.html")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from adaptor.figures.canvas import below, common_legend, sheet
+from adaptor.figures.gantt_requests import USED, WASTED, draw_requests, height
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import GridRequest
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from adaptor.simulation.what_if import WhatIf
@@ -20,11 +20,7 @@ from adaptor.units import format_duration
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOCAL, _USED, _WASTED, _WAITS = "0.75", "#009e73", "#f0b47a", "#0072b2"
-_NAMED = 12
-"""Requests up to which each is labelled."""
-_MOST_LANES = 40
-"""Requests for which the strip below a chart grows."""
+_LOCAL = "0.75"
 _UNITS = ((300, 1, "seconds"), (3 * 3600, 60, "minutes"), (3 * 86400, 3600, "hours"))
 """Up to how many seconds in which unit; days beyond."""
 
@@ -45,7 +41,8 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
     """One chart per heuristic, from shortly before the bag's submission to the end of the longest.
 
     The cluster counts processors and does not name them, so the chart deals them out: local jobs from
-    the bottom, pilots from the top, in as many pieces as it takes. Below it stands a line for each request.
+    the bottom, pilots from the top, in as many pieces as it takes. Below it stands a line for each request:
+    when it was to run as planned, waited, ran (used and wasted), and was withdrawn.
 
     Raises:
         ReplayError: the file cannot be written.
@@ -54,7 +51,7 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
     span = max(each.result.turnaround for each in found)
     window = (begin - span // 10, begin + span + span // 20 + 1)
     second, unit = time_unit(window[1] - window[0])
-    strips = [0.5 + 0.18 * min(_MOST_LANES, len(each.result.requests)) for each in found]
+    strips = [height(each.result.requests) for each in found]
     heights = [height for strip in strips for height in (3.2, strip)]
     drawn = sheet(11, 1.2 + sum(heights))
     grid = drawn.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)
@@ -62,7 +59,7 @@ def draw_gantt(jobs: Jobs, processors: int, found: list[WhatIf], title: str, pat
     for each, chart, strip in zip(found, plots[::2], plots[1::2], strict=True):
         _draw_chart(chart, bars(jobs, processors, each, window), begin, second)
         chart.set(title=_told(each), ylabel="processors", ylim=(0, processors))
-        _draw_requests(strip, each.result.requests, begin, second)
+        draw_requests(strip, each.result.requests, begin, second)
         for axes in (chart, strip):
             axes.axvline(0, color="black", linewidth=0.8)
             axes.axvline(each.result.turnaround / second, color="black", linewidth=0.8, linestyle="--")
@@ -127,8 +124,8 @@ def _draw_chart(axes: Axes, dealt: tuple[list[Bar], list[Bar]], begin: int, seco
     """Of a pilot the lower part, as large as the share that is used, has another colour than the rest."""
     local, ours = dealt
     _draw_boxes(axes, ((bar, 0.0, 1.0) for bar in local), begin, second, _LOCAL, "local jobs")
-    _draw_boxes(axes, ((bar, 0.0, bar.used) for bar in ours), begin, second, _USED, "pilots: used")
-    _draw_boxes(axes, ((bar, bar.used, 1.0) for bar in ours), begin, second, _WASTED, "pilots: wasted")
+    _draw_boxes(axes, ((bar, 0.0, bar.used) for bar in ours), begin, second, USED, "pilots: used")
+    _draw_boxes(axes, ((bar, bar.used, 1.0) for bar in ours), begin, second, WASTED, "pilots: wasted")
 
 
 def _draw_boxes(
@@ -145,38 +142,3 @@ def _draw_boxes(
     ]
     boxes = PolyCollection(corners, facecolors=colour, edgecolors="white", linewidths=0.2, label=label)
     axes.add_collection(boxes, autolim=False)
-
-
-def _draw_requests(axes: Axes, requests: Sequence[GridRequest], begin: int, second: int) -> None:
-    """A line for each request: while it waits, and while it runs; a cross where it is withdrawn."""
-    ended = [(place, each, each.ended) for place, each in enumerate(requests) if each.ended is not None]
-    runs = [(place, each.started, end) for place, each, end in ended if each.started is not None]
-    gone = [(place, end) for place, each, end in ended if each.started is None]
-    waits = [
-        (place, each.submitted, end if each.started is None else each.started) for place, each, end in ended
-    ]
-    for lines, colour, width, label in (
-        (waits, _WAITS, 1.2, "request waits"),
-        (runs, _USED, 5.0, "request runs"),
-    ):
-        axes.hlines(
-            [place for place, _, _ in lines],
-            [(start - begin) / second for _, start, _ in lines],
-            [(end - begin) / second for _, _, end in lines],
-            colors=colour,
-            linewidth=width,
-            label=label,
-        )
-    axes.plot(
-        [(end - begin) / second for _, end in gone],
-        [place for place, _ in gone],
-        "x",
-        color=_WAITS,
-        label="request is withdrawn",
-    )
-    axes.set_ylim(len(requests) - 0.4, -0.6)
-    if len(requests) <= _NAMED:
-        names = [f"{each.p} × {format_duration(each.tr)}" for each in requests]
-        axes.set_yticks(range(len(requests)), names, fontsize="small")
-    else:
-        axes.set_ylabel("requests")

@@ -7,28 +7,9 @@ import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from adaptor.figures.style import stylesheet
 from adaptor.simulation.files import naming, write_whole
 
-_STYLE = """
-:root { color-scheme: light dark;
-  --text: #1b1b1b; --page: #fff; --line: #ccc; --box: #f1f5fa; --edge: #0072b2; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e4e4e4; --page: #16181c; --line: #444; --box: #20262e; --edge: #56b4e9; }
-}
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
-  color: var(--text); background: var(--page); }
-p, li { max-width: 52rem; }
-.conclusion { background: var(--box); border-left: .3rem solid var(--edge); padding: .5rem 1.2rem; }
-.scroll { overflow-x: auto; margin: 1rem 0; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
-  white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; }
-td.words { white-space: normal; min-width: 16rem; text-align: left; }
-th:first-child, td:first-child { text-align: left; }
-figure { margin: 1.5rem 0; overflow-x: auto; }
-img { width: 100%; min-width: 44rem; box-sizing: border-box; background: #fff; border-radius: .4rem; }
-"""
 _WORDS = 40
 """Characters from which on a cell is a sentence, which is to be wrapped."""
 
@@ -49,6 +30,11 @@ def bullets(texts: Iterable[str]) -> str:
 def conclusion(texts: Iterable[str]) -> str:
     """What the reader came for."""
     return f'<section class="conclusion">{heading("What was found")}{bullets(texts)}</section>'
+
+
+def panel(parts: Iterable[str]) -> str:
+    """What belongs together, in a box, as the parts of the live page are."""
+    return f'<section class="panel">{"".join(parts)}</section>'
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -78,7 +64,7 @@ def write_page(title: str, parts: Iterable[str], path: Path) -> None:
     """`parts` are what the functions above return. Raises ReplayError: it cannot be written."""
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style>"
+        f"<title>{html.escape(title)}</title><style>{stylesheet()}</style>"
     )
     body = "\n".join([heading(title, 1), *parts])
     text = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{body}\n</body></html>\n'

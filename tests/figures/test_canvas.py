@@ -51,5 +51,5 @@ def test_a_place_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 def test_without_matplotlib_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(AdaptorError, match=r"replay needs matplotlib.*request-adaptor\[replay\]"):
+    with pytest.raises(AdaptorError, match=r"drawing pictures needs matplotlib.*request-adaptor\[plots\]"):
         sheet(1, 1)

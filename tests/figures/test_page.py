@@ -58,7 +58,7 @@ def whole(tmp_path: Path) -> str:
 
 def test_the_conclusion_comes_first_then_the_figures_then_the_tables(whole: str) -> None:
     names = [path[-1] for path in Structure(whole).seen if path[:2] == ("html", "body")]
-    order = ["h1", "section.conclusion", "figure", "div.scroll"]
+    order = ["h1", "section.conclusion", "figure", "section.panel", "div.scroll"]
     assert [names.index(name) for name in order] == sorted(names.index(name) for name in order)
     assert "found 3 &lt; 4" in whole.partition("</section>")[0]
 
@@ -74,7 +74,7 @@ def test_every_table_scrolls_in_a_box_of_its_own_and_sentences_are_wrapped(whole
 
 def test_it_is_readable_in_the_dark_and_needs_nothing_from_outside(whole: str) -> None:
     assert "prefers-color-scheme: dark" in whole
-    assert "background: #fff" in whole.partition("img {")[2], "figures have dark lines"
+    assert "background: #fff" in whole.partition("\nfigure {")[2].partition("}")[0], "figures have dark lines"
     assert whole.count("data:image/svg+xml;base64,") == 1
     assert 'src="http' not in whole
 

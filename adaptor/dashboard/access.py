@@ -1,0 +1,165 @@
+"""Who may see the page: a token as Jupyter's, a strict cookie, known host names, and reading only.
+
+On a shared login node every user reaches 127.0.0.1, and a browser can be led to any address by a name of a
+stranger's. So a request needs the token or the cookie that its first visit set, and a host name that is
+expected here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import stat
+from collections.abc import Collection
+from http.cookies import SimpleCookie
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from adaptor.atomic_file import write_private
+from adaptor.errors import AdaptorError
+
+TOKEN_FILE = "dashboard-token"  # noqa: S105  # a name, not a secret
+_SHORTEST_TOKEN = 32
+ANY_HOST = "*"
+LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+def load_or_make_token(directory: Path) -> str:
+    """The token of a state directory, 256 bits in a 0600 file; made if missing.
+
+    Raises:
+        AdaptorError: the file is damaged, not ours, or open to others.
+    """
+    path = directory / TOKEN_FILE
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        token = secrets.token_urlsafe(32)
+        write_private(path, token.encode())
+        return token
+    except OSError as error:
+        raise AdaptorError(f"{path}: cannot be read: {error.strerror}; remove it") from error
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(file.fileno())
+        if (
+            not stat.S_ISREG(status.st_mode)
+            or status.st_uid != os.geteuid()
+            or stat.S_IMODE(status.st_mode) & 0o077
+        ):
+            raise AdaptorError(f"{path}: must be a file of yours that nobody else can read; remove it")
+        token = file.read(1000).decode("ascii", "replace").strip()
+    if len(token) < _SHORTEST_TOKEN or not token.replace("-", "").replace("_", "").isalnum():
+        raise AdaptorError(f"{path}: damaged; remove it, and a new token is made")
+    return token
+
+
+class Guard:
+    """Lets requests through that read, name an expected host, and know the token."""
+
+    def __init__(self, app: ASGIApp, token: str | None, hosts: Collection[str], base: str = "") -> None:
+        """Args:
+        token: None: the socket's file is the only lock.
+        hosts: names beside those of the loopback under which browsers may ask; lower case; `*`: any.
+        base: `/a/path` before all paths, where a proxy does not take it off; empty: none.
+        """
+        self._app = app
+        self._token = token
+        self._hosts = LOCAL_NAMES | set(hosts)
+        self._base = base
+        key = hashlib.sha256(f"cookie {token}".encode()).hexdigest()
+        self._cookie, self._value = f"adaptor-{key[:8]}", key[8:]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        scope = self._without_base(scope)
+        headers = Headers(scope=scope)
+        answer = self._refusal(scope, headers)
+        await (answer or self._app)(scope, receive, _with_headers(send))
+
+    def _without_base(self, scope: Scope) -> Scope:
+        path = scope["path"]
+        if not self._base or not path.startswith((self._base + "/", self._base + "?")):
+            return scope if path != self._base or not self._base else {**scope, "path": "/"}
+        return {**scope, "path": path[len(self._base) :]}
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """What is answered instead of the page; None: the page."""
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("this page is only read", 405, {"Allow": "GET, HEAD"})
+        host = _host_name(headers.get("host", ""))
+        if host not in self._hosts and ANY_HOST not in self._hosts:
+            known = PlainTextResponse(
+                f"{host!r} is no name of this page; start it with --host {host} if it is meant", 421
+            )
+            return known if host else PlainTextResponse("a request without a host name", 400)
+        if self._token is None or self._knows(headers):
+            return None
+        given = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0]
+        if not _same(given, self._token):
+            return PlainTextResponse(
+                "this page needs its token: open the address that `adaptor dashboard` has printed", 401
+            )
+        return self._welcome()
+
+    def _knows(self, headers: Headers) -> bool:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() in ("bearer", "token") and _same(token.strip(), self._token or ""):
+            return True
+        jar: SimpleCookie = SimpleCookie()
+        try:
+            jar.load(headers.get("cookie", ""))
+        except Exception:  # a cookie of another page that Python does not understand
+            return False
+        return self._cookie in jar and _same(jar[self._cookie].value, self._value)
+
+    def _welcome(self) -> Response:
+        """The cookie, and the way to the page without the token in its address.
+
+        The cookie names no path: the browser takes that of the page, whatever a proxy puts before it.
+        """
+        answer = RedirectResponse("./", 303)
+        answer.set_cookie(self._cookie, self._value, path=None, httponly=True, samesite="strict")
+        return answer
+
+
+def _host_name(host: str) -> str:
+    """Without the port, in lower case."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode(), other.encode())
+
+
+def _with_headers(send: Send) -> Send:
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return wrapped

@@ -1,0 +1,80 @@
+"""What is dear to ask for: attempts in pilots, and the tasks of bags in sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor import views
+from adaptor.dashboard.page import BagDetails, Failure
+from adaptor.dashboard.source import Ask
+from adaptor.endings import ending
+from adaptor.outputs.finding import Outputs
+from adaptor.outputs.tails import tail
+from adaptor.page_views import FailureView, LearnedRuntime
+from adaptor.protocol import control
+
+_MOST_SPANS = 1500
+_MOST_BINS, _FEWEST_BINS, _MOST_PARTS = 200, 30, 6000
+_AT_A_TIME = 8
+"""Pilots in one question."""
+
+
+class Activity(msgspec.Struct, frozen=True):
+    activity: control.Activity
+    details: list[BagDetails]
+
+    def with_learned(
+        self, learned: Sequence[LearnedRuntime], pilots: Sequence[views.PilotRecord]
+    ) -> list[BagDetails]:
+        """The details beside what is known now of their bags."""
+        bags = {known.bag for known in learned}
+        requests = [pilot for pilot in pilots if not pilot.node]
+        # Of several bags, a pilot does not tell for which of them it was asked.
+        newest = max(requests, key=lambda pilot: pilot.id, default=None) if len(bags) == 1 else None
+        return [
+            msgspec.structs.replace(
+                each,
+                learned=[known for known in learned if known.bag == each.bag],
+                walltime=newest.tr if newest is not None and each.bag in bags else None,
+            )
+            for each in self.details
+        ]
+
+
+def read_activity(ask: Ask, pilots: Sequence[int], most: int = _MOST_SPANS) -> control.Activity:
+    """What ran in these pilots, a few of them at a time, so that the daemon never stands still for long."""
+    spans, busy = [], []
+    bins = max(_FEWEST_BINS, min(_MOST_BINS, _MOST_PARTS // max(1, len(pilots))))
+    for at in range(0, len(pilots), _AT_A_TIME):
+        few = list(pilots[at : at + _AT_A_TIME])
+        told = ask(control.GetActivity(few, most * len(few) // len(pilots), bins), control.Activity)
+        spans += told.spans
+        busy += told.busy
+    return control.Activity(spans, busy)
+
+
+def read_details(ask: Ask, bag: views.BagView) -> BagDetails:
+    sums = ask(control.GetTaskSums(bag.id), control.TaskSums).sums
+    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+    return BagDetails(
+        bag=bag.id,
+        runtimes=sums.runtimes,
+        progress=sums.progress,
+        failures=[_failure(outputs, each) for each in sums.failures],
+        other_failures=sums.other_failures,
+        learned=[],
+        walltime=None,
+    )
+
+
+def _failure(outputs: Outputs, seen: FailureView) -> Failure:
+    return Failure(
+        words=ending(seen.exit_code, seen.signal, seen.error),
+        count=seen.count,
+        task=seen.task,
+        node=seen.node,
+        ended=seen.ended,
+        stderr=tail(outputs.find_one(seen.task, seen.attempt, "stderr", seen.stderr)),
+    )

@@ -1,0 +1,70 @@
+"""The page as HTML: with links to its files for the server, or with everything inside as one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from importlib import resources
+
+from adaptor.dashboard.page import Page, joined, sections
+from adaptor.figures.style import stylesheet
+
+_STYLES = ("uplot.css", "page.css")
+_SCRIPTS = (
+    "uplot.js",
+    "words.js",
+    "canvas.js",
+    "queue.js",
+    "strips.js",
+    "charts.js",
+    "sections.js",
+    "page.js",
+)
+COMMON_STYLE = "style.css"
+"""Of the experiments' pages too; it stands in `adaptor.figures`."""
+ASSETS = frozenset({*_STYLES, *_SCRIPTS, COMMON_STYLE, "icon.svg"})
+
+
+def asset(name: str) -> str:
+    if name == COMMON_STYLE:
+        return stylesheet()
+    return (resources.files("adaptor.dashboard") / "static" / name).read_text(encoding="utf-8")
+
+
+def live_document() -> str:
+    """The page that asks its server; all addresses are relative, for proxies put paths before them."""
+    links = "".join(f'<link rel="stylesheet" href="static/{name}">' for name in (COMMON_STYLE, *_STYLES))
+    scripts = "".join(f'<script src="static/{name}" defer></script>' for name in _SCRIPTS)
+    icon = '<link rel="icon" href="static/icon.svg" type="image/svg+xml">'
+    return _document("Request Adaptor", f"{icon}{links}{scripts}", "")
+
+
+def static_document(page: Page) -> str:
+    """One file with the page's data inside, which asks nobody."""
+    style = "\n".join(asset(name) for name in (COMMON_STYLE, *_STYLES))
+    code = "\n".join(asset(name) for name in _SCRIPTS)
+    policy = (
+        f"default-src 'none'; script-src {_digest(code)}; style-src {_digest(style)}; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+    head = (
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}"><style>{style}</style>'
+    )
+    # In JSON, "<" only stands inside texts, where its escape means the same: no text ends the element.
+    data = joined(sections(page)).decode().replace("<", "\\u003c")
+    body = f'<script type="application/json" id="data">{data}</script><script>{code}</script>'
+    return _document(page.head.title, head, body)
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _document(title: str, head: str, end: str) -> str:
+    skeleton = asset("skeleton.html")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title>{head}</head>\n<body>\n{skeleton}\n{end}</body></html>\n"
+    )

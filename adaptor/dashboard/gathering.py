@@ -1,0 +1,208 @@
+"""Gathers the page: a handful of capped questions, the dear ones rarely; the journal while nobody answers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import msgspec
+
+from adaptor import views
+from adaptor.dashboard.details import Activity, read_activity, read_details
+from adaptor.dashboard.page import BagRow, Head, Page
+from adaptor.dashboard.pictures import PastUse, site_pictures, strips
+from adaptor.dashboard.source import Ask, SilentError, Source
+from adaptor.errors import AdaptorError
+from adaptor.page_views import QueuePicture
+from adaptor.protocol import control
+
+RECENT = 3600.0
+"""Seconds for which pilots that have ended are shown."""
+_WHY = 40
+_RESTART = 10.0
+"""Seconds that a daemon has for its restart before the journal is read."""
+_DETAILED = 4
+"""Bags whose tasks are shown in sums."""
+_PILOTS = 200
+_SHARE = 0.05
+"""The most of the daemon's time that the dear questions may take, and that all others may."""
+
+
+class Gatherer:
+    def __init__(
+        self, source: Source, clock: Callable[[], float], stopwatch: Callable[[], float], title: str
+    ) -> None:
+        """Args:
+        clock: epoch seconds.
+        stopwatch: seconds that never go back.
+        title: of the page.
+        """
+        self._source = source
+        self._clock = clock
+        self._dear = _Rarely(stopwatch)
+        self._title = title
+        self._past = PastUse()
+        self._stopwatch = stopwatch
+        self.pause = 0.0
+        """Seconds until the page may be gathered again without taking too much of the daemon's time."""
+        self._last: Page | None = None
+        self._heard: float | None = None
+        self._read = False
+        """Whether the last page has what the journal had after the daemon's end."""
+        self._one = threading.Lock()
+
+    def gather(self) -> Page:
+        """The page as it is now; waits for another one that is just gathered."""
+        return self._gathered(dear=True)
+
+    def gather_soon(self) -> Page:
+        """The page without what is dear to ask for, unless that is known."""
+        return self._gathered(dear=False)
+
+    def _gathered(self, *, dear: bool) -> Page:
+        with self._one:
+            self._dear.open = dear
+            began, spent = self._stopwatch(), self._dear.spent
+            self._last = self._gather()
+            self.pause = (self._stopwatch() - began - (self._dear.spent - spent)) / _SHARE
+            return self._last
+
+    def _gather(self) -> Page:
+        try:
+            page = self._live()
+            self._heard, self._read = page.head.now, False
+            return page
+        except SilentError as silence:
+            return self._kept(silence)
+        except AdaptorError as error:
+            return self._unchanged(str(error))
+
+    def _live(self) -> Page:
+        ask = self._source.live
+        daemon = ask(control.GetDaemon(), control.Daemon).daemon
+        seen = ask(control.GetPicture(), control.Picture)
+        sites = ask(control.GetSites(), control.Sites).sites
+        head = Head(now=self._clock(), live=True, title=self._title, daemon=daemon)
+        return self._page(ask, head, sites, seen)
+
+    def _kept(self, silence: SilentError) -> Page:
+        """The journal as the daemon left it: read once in a silence, for nobody writes it then.
+
+        Whoever reads it keeps a daemon from opening it, so one that is started again at once goes first.
+        """
+        last = self._last
+        if last is not None and self._read:
+            return msgspec.structs.replace(last, head=self._silent(last))
+        if silence.lives:
+            return self._unchanged(str(silence))
+        if last is not None and self._heard is not None and self._clock() < self._heard + _RESTART:
+            return self._unchanged("")
+        try:
+            nothing = control.Picture([], [], [])
+            self._dear.forget()
+            self._dear.open = True  # the journal keeps nobody waiting
+            page = self._page(self._source.kept, self._silent(last), last.sites if last else [], nothing)
+        except AdaptorError as error:
+            return self._unchanged(str(error))
+        self._read = True
+        head = self._silent(last)
+        return msgspec.structs.replace(page, head=head, queues=last.queues if last else [])
+
+    def _silent(self, last: Page | None) -> Head:
+        daemon = last.head.daemon if last else None
+        return Head(
+            now=self._clock(),
+            live=False,
+            journal=self._read,
+            silent_since=self._heard,
+            title=self._title,
+            daemon=daemon,
+        )  # fmt: skip
+
+    def _unchanged(self, problem: str) -> Page:
+        head = msgspec.structs.replace(self._silent(self._last), problem=problem)
+        if self._last is not None:
+            return msgspec.structs.replace(self._last, head=head)
+        nothing = views.CreditsView(sites=[], bags=[], prices=[])
+        return Page(
+            head=head, sites=[], bags=[], queues=[], pilots=[], strips=[], details=[], why=[], credits=nothing
+        )  # fmt: skip
+
+    def _page(self, ask: Ask, head: Head, sites: list[views.SiteView], seen: control.Picture) -> Page:
+        bags = ask(control.GetLatestBags(), control.Bags).bags
+        pilots = ask(control.GetPilots(ended=True, since=head.now - RECENT), control.Pilots).pilots[-_PILOTS:]
+        selector = ",".join(str(bag.id) for bag in bags)
+        credits = _credits(ask, selector)
+        why = ask(control.GetWhy(limit=_WHY), control.Why).lines
+        detailed = _detailed(bags)
+        found = self._dear.get(lambda: _dear(ask, detailed, pilots))
+        return Page(
+            head=head,
+            sites=sites,
+            bags=_rows(bags, credits),
+            queues=site_pictures(self._noted(seen.queues), self._past, pilots, sites, head.now),
+            pilots=pilots,
+            strips=strips(found.activity, seen.running, pilots),
+            details=found.with_learned(seen.learned, pilots),
+            why=why,
+            credits=credits,
+        )
+
+    def _noted(self, queues: list[QueuePicture]) -> list[QueuePicture]:
+        for queue in queues:
+            self._past.note(queue)
+        return queues
+
+
+def _dear(ask: Ask, bags: list[views.BagView], pilots: list[views.PilotRecord]) -> Activity:
+    started = [pilot.id for pilot in pilots if pilot.started is not None]
+    return Activity(read_activity(ask, started), [read_details(ask, bag) for bag in bags])
+
+
+def _rows(bags: list[views.BagView], credits: views.CreditsView) -> list[BagRow]:
+    """The newest first."""
+    lines = {line.bag: line for line in credits.bags}
+    return [BagRow(bag=bag, credits=lines.get(bag.id)) for bag in reversed(bags)]
+
+
+def _credits(ask: Ask, selector: str) -> views.CreditsView:
+    if not selector:
+        return views.CreditsView(sites=[], bags=[], prices=[])
+    found = ask(control.GetCredits(selector), control.Credits).credits
+    return found if found.in_use else views.CreditsView(sites=[], bags=[], prices=[], in_use=False)
+
+
+def _detailed(bags: list[views.BagView]) -> list[views.BagView]:
+    """Those that run, the newest first; then the last ones that have ended."""
+    newest = sorted(bags, key=lambda bag: (bag.ended is None, bag.id), reverse=True)
+    return newest[:_DETAILED]
+
+
+_NOTHING = Activity(control.Activity([], []), [])
+
+
+class _Rarely:
+    """Asks anew only when that takes no more than a twentieth of the time since the last answer."""
+
+    def __init__(self, stopwatch: Callable[[], float]) -> None:
+        self._stopwatch = stopwatch
+        self._known: Activity | None = None
+        self._due = 0.0
+        self.spent = 0.0
+        """Seconds for all answers so far."""
+        self.open = True
+        """Whether anything is asked at all."""
+
+    def forget(self) -> None:
+        self._known = None
+
+    def get(self, ask: Callable[[], Activity]) -> Activity:
+        if not self.open:
+            return self._known or _NOTHING
+        began = self._stopwatch()
+        if self._known is None or began >= self._due:
+            self._known = ask()
+            ended = self._stopwatch()
+            self._due = ended + (ended - began) / _SHARE
+            self.spent += ended - began
+        return self._known

@@ -1,0 +1,117 @@
+"""Where the page listens: a socket file of this user's, or a port; and the server that runs there."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from adaptor.errors import AdaptorError
+from adaptor.protocol.state_directory import private_directory
+
+SOCKET_FILE = "dashboard.sock"
+_LONGEST = 107
+"""Bytes of a socket's name that Linux takes."""
+
+
+def socket_path(directory: Path, runtime: str | None) -> Path:
+    """In the state directory, which is private; where its name is too long, in `$XDG_RUNTIME_DIR`.
+
+    Raises:
+        AdaptorError: neither will do.
+    """
+    path = directory / SOCKET_FILE
+    if len(os.fsencode(path)) <= _LONGEST:
+        return path
+    if runtime:
+        other = private_directory(Path(runtime)) / f"adaptor-{SOCKET_FILE}"
+        if len(os.fsencode(other)) <= _LONGEST:
+            return other
+    raise AdaptorError(f"{path}: too long for a socket's name; name a shorter one (--socket FILE), or --port")
+
+
+def bind_socket(path: Path) -> socket.socket:
+    """A listening Unix socket of mode 0600.
+
+    The folder has to be private: systems differ in whether the mode of a socket's file keeps others out.
+
+    Raises:
+        AdaptorError: the folder is open to others, or another page listens there, or it cannot be made.
+    """
+    private_directory(path.parent)
+    if len(os.fsencode(path)) > _LONGEST:
+        raise AdaptorError(f"{path}: too long for a socket's name ({_LONGEST} bytes)")
+    _clear(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise AdaptorError(f"{path}: cannot listen: {error.strerror}") from error
+    finally:
+        os.umask(before)
+    return listener
+
+
+def _clear(path: Path) -> None:
+    """Remove the socket of a page that has died."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(status.st_mode):
+        raise AdaptorError(f"{path}: is there already, and is no socket")
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with probe:
+        probe.settimeout(2.0)
+        try:
+            probe.connect(str(path))
+        except OSError:
+            path.unlink(missing_ok=True)
+            return
+    raise AdaptorError(f"{path}: a dashboard runs here already; end it, or name another --socket")
+
+
+def bind_port(address: str, port: int) -> socket.socket:
+    """Port 0: any free one. Raises AdaptorError: the address is not ours, or the port is taken."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise AdaptorError(
+            f"{address} port {port}: cannot listen: {error.strerror}; --port 0 takes a free one"
+        ) from error
+    return listener
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+def run(application: ASGIApp, listener: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM, of which the caller sees KeyboardInterrupt or SystemExit."""
+    signal.signal(signal.SIGTERM, _leave)  # uvicorn shuts down first, and then raises the signal again
+    config = uvicorn.Config(
+        application,
+        access_log=False,  # it would hold the token of a first visit
+        log_level="warning",
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        ws="none",
+        http="h11",
+        proxy_headers=False,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,130 @@
+"""The numbers behind the metrics, gathered so that a scrape stays cheap: ended pilots are counted once."""
+
+from __future__ import annotations
+
+import bisect
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from adaptor import views
+from adaptor.dashboard.source import Ask, SilentError, Source
+from adaptor.model import IN_SYSTEM
+from adaptor.page_views import QueuePicture
+from adaptor.protocol import control
+
+LATENESS = (-3600.0, -600.0, -60.0, 0.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 86400.0)
+"""Upper bounds of the histogram of real less predicted starts, seconds."""
+_ENDED_BAGS = 10
+_IN_SYSTEM = {state.value for state in IN_SYSTEM}
+
+
+class Lateness(msgspec.Struct):
+    """How much later than predicted pilots of a site started."""
+
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * (len(LATENESS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect.bisect_left(LATENESS, seconds)] += 1
+        self.total += seconds
+
+
+class EndedPilots:
+    """Sums over all pilots that have ended, by site; asked for only as far as they are new."""
+
+    def __init__(self) -> None:
+        self.by_state: dict[tuple[str, str], int] = defaultdict(int)
+        self.used: dict[str, float] = defaultdict(float)
+        self.wasted: dict[str, float] = defaultdict(float)
+        self.lateness: dict[str, Lateness] = defaultdict(Lateness)
+        self.since = 0.0
+        """From when on ended pilots are to be asked for, epoch seconds."""
+        self._counted: dict[int, float] = {}
+
+    def add(self, pilots: Iterable[views.PilotRecord], now: float) -> None:
+        """`pilots` are those in the system, and those that ended since `since`; `now` is of the question."""
+        since = now
+        for pilot in pilots:
+            if pilot.state in _IN_SYSTEM:
+                since = min(since, pilot.submitted)  # it ends later than that, however late that is learned
+            elif pilot.id not in self._counted:
+                self._count(pilot)
+        self.since = since
+        self._counted = {id: ended for id, ended in self._counted.items() if ended >= since}
+
+    def _count(self, pilot: views.PilotRecord) -> None:
+        self._counted[pilot.id] = pilot.ended if pilot.ended is not None else pilot.submitted
+        self.by_state[pilot.site, pilot.state] += 1
+        self.used[pilot.site] += pilot.used
+        self.wasted[pilot.site] += pilot.wasted
+        if pilot.started is not None and pilot.predicted_start is not None and not pilot.node:
+            self.lateness[pilot.site].add(pilot.started - pilot.predicted_start)
+
+
+class Numbers(msgspec.Struct, frozen=True, kw_only=True):
+    live: bool
+    """Whether the daemon answered."""
+    bags: list[views.BagView]
+    record: views.ForecastRecordView | None
+    pilots: list[views.PilotRecord]
+    """Those in the system."""
+    sites: list[views.SiteView]
+    queues: list[QueuePicture]
+    credits: views.CreditsView
+    forecasts: dict[int, views.FirstForecastView]
+    """The first forecasts of the last bags that have ended."""
+
+
+class NumbersReader:
+    def __init__(self, source: Source, clock: Callable[[], float]) -> None:
+        """`clock`: epoch seconds."""
+        self._source = source
+        self._clock = clock
+        self._one = threading.Lock()
+        self._forecasts: dict[int, views.FirstForecastView | None] = {}
+        self.ended = EndedPilots()
+
+    def read(self) -> Numbers:
+        """The daemon's numbers, or the journal's where none runs.
+
+        Raises:
+            AdaptorError: neither answers.
+        """
+        with self._one:
+            try:
+                return self._read(self._source.live, live=True)
+            except SilentError as silence:
+                if silence.lives:
+                    raise
+                return self._read(self._source.kept, live=False)
+
+    def _read(self, ask: Ask, *, live: bool) -> Numbers:
+        now = self._clock()
+        bags = ask(control.GetLatestBags(running=10_000, ended=_ENDED_BAGS), control.Bags).bags
+        pilots = ask(control.GetPilots(ended=True, since=self.ended.since), control.Pilots).pilots
+        self.ended.add(pilots, now)
+        selector = ",".join(str(bag.id) for bag in bags)
+        nothing = views.CreditsView(sites=[], bags=[], prices=[])
+        ended = [bag.id for bag in bags if bag.ended is not None]
+        return Numbers(
+            live=live,
+            bags=bags,
+            record=ask(control.GetBags("last", record=True), control.Bags).record,
+            pilots=[pilot for pilot in pilots if pilot.state in _IN_SYSTEM],
+            sites=ask(control.GetSites(), control.Sites).sites if live else [],
+            queues=ask(control.GetPicture(), control.Picture).queues if live else [],
+            credits=ask(control.GetCredits(selector), control.Credits).credits if selector else nothing,
+            forecasts={bag: first for bag in ended if (first := self._forecast(ask, bag)) is not None},
+        )
+
+    def _forecast(self, ask: Ask, bag: int) -> views.FirstForecastView | None:
+        """Of a bag that has ended, and so is asked for once."""
+        if bag not in self._forecasts:
+            report = ask(control.GetReport(bag), control.Report).report
+            if report.bag.ended is None:  # put back by `retry` since
+                return None
+            self._forecasts[bag] = report.first_forecast
+        return self._forecasts[bag]

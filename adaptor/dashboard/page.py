@@ -1,0 +1,123 @@
+"""What the page is told, as frozen types: JSON by sections, of which only those that changed are sent.
+
+Times are epoch seconds, durations seconds, areas processor-seconds. Field names are read by static/*.js.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from adaptor import page_views, views
+from adaptor.page_views import AttemptUse
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """How fresh the page is."""
+
+    now: float
+    live: bool
+    """Whether the daemon has just told all this."""
+    journal: bool = False
+    """Whether the journal did, after the daemon's end."""
+    silent_since: float | None = None
+    """When the daemon was last heard by this page; None: it is heard, or never was."""
+    static: bool = False
+    """Whether the page is a report that will not change."""
+    title: str
+    daemon: views.DaemonView | None = None
+    problem: str = ""
+    """Empty, or why neither the daemon nor the journal can be read."""
+
+
+class BagRow(msgspec.Struct, frozen=True, kw_only=True):
+    bag: views.BagView
+    credits: views.CreditLine | None
+    first_forecast: views.FirstForecastView | None = None
+
+
+class PilotBox(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot in the picture of a queue: from `bottom` upwards, `p` processors high."""
+
+    pilot: int
+    start: float
+    end: float
+    bottom: int
+    p: int
+    fits: bool
+    """Whether it lies beside the jobs of others and other pilots; not always so right after a change."""
+    state: str
+    latest: float | None = None
+    """Of a queued pilot: its start if it is as late as pilots lately were."""
+    used: float
+    wasted: float
+
+
+class SitePicture(msgspec.Struct, frozen=True, kw_only=True):
+    """Time × processors at a site."""
+
+    site: str
+    """With its partition where it has several: `hpc/short`."""
+    observed: float | None
+    processors: int
+    begin: float
+    end: float
+    past: list[tuple[float, int]]
+    """What others held, as this page saw it: `(time, processors)`."""
+    steps: list[page_views.QueueStep]
+    boxes: list[PilotBox]
+
+
+class Strip(msgspec.Struct, frozen=True, kw_only=True):
+    """What ran in a pilot: attempts in lanes, or processors by use over time."""
+
+    pilot: int
+    spans: list[tuple[int, int, float, float | None, AttemptUse, int, int]]
+    """Lane, processors, start, end, use, bag and task."""
+    busy: list[tuple[AttemptUse, float, float, list[float]]]
+    """Use, begin, seconds of a part, mean processors by part."""
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    words: str
+    count: int
+    task: int
+    node: str | None
+    ended: float | None
+    stderr: str
+    """The last lines of the newest one."""
+
+
+class BagDetails(msgspec.Struct, frozen=True, kw_only=True):
+    bag: int
+    runtimes: list[page_views.RuntimeBin]
+    progress: list[page_views.DoneStep]
+    failures: list[Failure]
+    other_failures: int
+    learned: list[page_views.LearnedRuntime]
+    walltime: int | None
+    """Seconds that the newest request for it asked for."""
+
+
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    head: Head
+    sites: list[views.SiteView]
+    bags: list[BagRow]
+    totals: views.Totals | None = None
+    """Of a report."""
+    queues: list[SitePicture]
+    pilots: list[views.PilotRecord]
+    strips: list[Strip]
+    details: list[BagDetails]
+    why: list[views.Explanation]
+    credits: views.CreditsView
+
+
+def sections(page: Page) -> dict[str, bytes]:
+    """The page as JSON by section."""
+    fields = page.__struct_fields__
+    return {name: msgspec.json.encode(getattr(page, name)) for name in fields}
+
+
+def joined(parts: dict[str, bytes]) -> bytes:
+    """Sections as one JSON object."""
+    return b"{" + b",".join(b'"%s":%s' % (name.encode(), part) for name, part in parts.items()) + b"}"

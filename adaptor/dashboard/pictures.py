@@ -1,0 +1,153 @@
+"""The pictures of the page as geometry: queues with the pilots in their holes, and strips inside pilots."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from adaptor import views
+from adaptor.dashboard.page import PilotBox, SitePicture, Strip
+from adaptor.dashboard.placing import Box, lanes, place
+from adaptor.page_views import AttemptUse, QueuePicture, Span
+from adaptor.protocol import control
+
+PAST = 3600.0
+"""Seconds of the past that are drawn at most."""
+LEAST_AHEAD, MOST_AHEAD = 1800.0, 2 * 86400.0
+"""Seconds of the future that are drawn at least, and at most beyond the own pilots."""
+_MOST_NOTED = 400
+
+
+class PastUse:
+    """What others held at the looks that this page has seen; the daemon keeps only the last one."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, list[tuple[float, int]]] = defaultdict(list)
+
+    def note(self, queue: QueuePicture) -> None:
+        noted = self._noted[queue.place]
+        if queue.observed is None or not queue.steps or (noted and noted[-1][0] >= queue.observed):
+            return
+        running = queue.steps[0].running
+        if len(noted) > 1 and noted[-1][1] == noted[-2][1] == running:
+            noted.pop()  # what did not change needs only its first and its last look
+        noted.append((queue.observed, running))
+        del noted[:-_MOST_NOTED]
+
+    def since(self, place: str, begin: float) -> list[tuple[float, int]]:
+        return [(time, held) for time, held in self._noted[place] if time >= begin]
+
+
+def site_pictures(
+    queues: Iterable[QueuePicture],
+    past: PastUse,
+    pilots: Sequence[views.PilotRecord],
+    sites: Sequence[views.SiteView],
+    now: float,
+) -> list[SitePicture]:
+    late = {site.name: max(0.0, site.late or 0.0) for site in sites}
+    queues = list(queues)
+    first = {queue.site: queue.partition for queue in reversed(queues)}
+    there: dict[tuple[str, str], list[views.PilotRecord]] = defaultdict(list)
+    for pilot in pilots:  # those on donated nodes name no partition
+        there[pilot.site, pilot.partition or first.get(pilot.site, "")].append(pilot)
+    return [
+        _site_picture(
+            queue,
+            past.since(queue.place, now - PAST),
+            there[queue.site, queue.partition],
+            late.get(queue.site, 0.0),
+            now,
+        )
+        for queue in queues
+    ]
+
+
+def _site_picture(
+    queue: QueuePicture,
+    past: list[tuple[float, int]],
+    pilots: Sequence[views.PilotRecord],
+    late: float,
+    now: float,
+) -> SitePicture:
+    starts = {own.pilot: own.start for own in queue.starts}
+    times = {pilot.id: span for pilot in pilots if (span := _times(pilot, starts, now)) is not None}
+    shown = {pilot.id: pilot for pilot in pilots if pilot.id in times}
+    held = [*past[:-1], *((step.time, step.running + step.planned) for step in queue.steps)]
+    boxes = [Box(id, *times[id], shown[id].p) for id in shown]
+    begin = max(now - PAST, min([now - 120, *(box.start for box in boxes if box.start < now)]))
+    placed = place(boxes, held, queue.processors or max((box.p for box in boxes), default=1))
+    return SitePicture(
+        site=queue.place,
+        observed=queue.observed,
+        processors=queue.processors,
+        begin=begin,
+        end=_horizon(queue, [end for _, end in times.values()], now),
+        past=past,
+        steps=queue.steps,
+        boxes=[
+            PilotBox(
+                pilot=each.box.id,
+                start=each.box.start,
+                end=each.box.end,
+                bottom=each.bottom,
+                p=each.box.p,
+                fits=each.fits,
+                state=shown[each.box.id].state,
+                latest=each.box.start + late if late and shown[each.box.id].started is None else None,
+                used=shown[each.box.id].used,
+                wasted=shown[each.box.id].wasted,
+            )
+            for each in placed
+            if each.box.end > begin
+        ],
+    )
+
+
+def _times(pilot: views.PilotRecord, starts: Mapping[int, float], now: float) -> tuple[float, float] | None:
+    """From when to when a pilot holds its processors, or is to; None: it never did, or nobody knows when."""
+    if pilot.started is not None:
+        end = pilot.ended if pilot.ended is not None else pilot.started + pilot.tr
+        return pilot.started, max(end, pilot.started + 1)
+    if pilot.ended is not None or pilot.state not in ("queued", "submitting"):
+        return None
+    start = starts.get(pilot.id, pilot.predicted_start)
+    return None if start is None else (max(start, now), max(start, now) + pilot.tr)
+
+
+def _horizon(queue: QueuePicture, ends: Sequence[float], now: float) -> float:
+    """Until the last change of the queue and the last own pilot, with a margin."""
+    own = max(ends, default=now)
+    last = queue.steps[-1].time if queue.steps else now
+    ahead = max(LEAST_AHEAD, min(last, now + MOST_AHEAD) - now, own - now)
+    return now + 1.08 * ahead
+
+
+def strips(
+    activity: control.Activity, running: Sequence[Span], pilots: Sequence[views.PilotRecord]
+) -> list[Strip]:
+    """One for each pilot that has started, the newest first."""
+    spans: dict[int, list[Span]] = defaultdict(list)
+    for span in (*activity.spans, *running):
+        spans[span.pilot].append(span)
+    busy: dict[int, list[tuple[AttemptUse, float, float, list[float]]]] = defaultdict(list)
+    for known in activity.busy:
+        busy[known.pilot].append((known.use, known.begin, known.width, known.processors))
+    started = [pilot.id for pilot in pilots if pilot.started is not None]
+    return [
+        Strip(pilot=id, spans=_in_lanes(spans[id]), busy=busy[id]) for id in sorted(started, reverse=True)
+    ]
+
+
+def _in_lanes(
+    spans: Sequence[Span],
+) -> list[tuple[int, int, float, float | None, AttemptUse, int, int]]:
+    ordered = sorted(spans, key=lambda span: (span.started, span.bag, span.task))
+    found = lanes(
+        (span.started, math.inf if span.ended is None else span.ended, span.processors) for span in ordered
+    )
+    return [
+        (lane, span.processors, span.started, span.ended, span.use, span.bag, span.task)
+        for lane, span in zip(found, ordered, strict=True)
+    ]

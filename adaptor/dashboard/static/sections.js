@@ -1,0 +1,195 @@
+"use strict";
+// The parts of the page that are text: bags, pilots, failures, reasons, credits, donated nodes.
+const Sections = (() => {
+  const at = (id) => document.getElementById(id);
+  const hide = (id, hidden) => { at(id).hidden = hidden; };
+  const field = (name, value, className = "num") => element("span", { className, data: { field: name } }, value);
+
+  const bar = (bag) => {
+    const parts = [["done", bag.done], ["running", bag.running], ["failed", bag.failed], ["cancelled", bag.cancelled]];
+    const shown = element("div", { className: "bar", role: "img", "aria-label": `${bag.done} of ${bag.tasks} done` });
+    for (const [name, count] of parts) {
+      const part = element("i", { className: name });
+      part.style.width = `${(100 * count) / Math.max(1, bag.tasks)}%`;
+      if (count) shown.append(part);
+    }
+    return shown;
+  };
+
+  const counts = (bag) => {
+    const parts = [["running", bag.running], ["waiting", bag.waiting], ["blocked", bag.blocked], ["failed", bag.failed], ["cancelled", bag.cancelled], ["retried", bag.retried]];
+    const line = element("span", { className: "counts" }, element("b", { data: { field: "done" } }, Words.count(bag.done)), ` of ${Words.count(bag.tasks)} done`);
+    for (const [name, count] of parts) {
+      if (count) line.append(", ", field(name, Words.count(count), name === "failed" ? "num bad" : "num"), ` ${name}`);
+    }
+    if (bag.mean_runtime !== null) line.append(`, ${Words.duration(bag.mean_runtime)} on average`);
+    return line;
+  };
+
+  const end = (bag, first, now) => {
+    if (bag.ended !== null) {
+      const word = bag.state === "done" ? "done" : bag.state;
+      return element("span", { className: `end${bag.state === "failed" ? " bad" : ""}` }, `${word} ${Words.time(bag.ended, now)}, after ${Words.duration(bag.ended - bag.submitted)}`);
+    }
+    const ahead = bag.forecast;
+    if (ahead && ahead.end !== null) {
+      const time = (at) => Words.time(at, now, ahead.end_high !== null && ahead.end_high - now < 600);
+      const late = ahead.deadline !== null && ahead.end > ahead.deadline;
+      return element("span", { className: `end${late ? " bad" : ""}` }, "done ", element("b", {}, time(ahead.end)), ` (${time(ahead.end_low)}${ahead.end_high === null ? " or later" : `–${time(ahead.end_high)}`})`, ahead.deadline !== null ? `, deadline ${Words.time(ahead.deadline, now)}` : "");
+    }
+    return element("span", { className: "end muted" }, bag.done || bag.running ? "no forecast yet" : "waits");
+  };
+
+  const spending = (row) => {
+    const line = row.credits;
+    if (!line) return element("span", { className: "spending" });
+    const parts = element("span", { className: "spending" }, "credits: ", field("used", Words.amount(line.used)), " used");
+    if (line.reserved) parts.append(`, ${Words.amount(line.reserved)} reserved`);
+    if (line.left !== null) parts.append(`, ${Words.amount(line.left)} of ${Words.amount(line.budget)} left`);
+    return parts;
+  };
+
+  const first = (forecast, now) => {
+    if (!forecast) return "";
+    const told = `first forecast, at ${Words.time(forecast.made, now)}: end ${Words.time(forecast.end_low, now)}–${Words.time(forecast.end_high, now)}${forecast.cost === null ? "" : `, ${Words.amount(forecast.cost_low)}–${Words.amount(forecast.cost_high)} credits`}`;
+    const held = { true: "held", false: "did not hold", null: "is not counted" };
+    return forecast.final_end === null ? told : `${told}; the end ${held[forecast.end_held]}${forecast.cost === null ? "" : `, the cost ${held[forecast.cost_held]}`}${forecast.not_counted ? ` (${forecast.not_counted})` : ""}`;
+  };
+
+  const bags = (rows, now) => {
+    const shown = rows.map((row) => {
+      const bag = row.bag, note = bag.paused ? `pauses: ${bag.paused}` : first(row.first_forecast, now);
+      return element("div", { className: "bag", data: { bag: bag.id } },
+        element("span", { className: "name" }, element("b", {}, String(bag.id)), bag.name), bar(bag), end(bag, row.first_forecast, now),
+        counts(bag), spending(row), note ? element("span", { className: `note ${bag.paused ? "warn" : "muted"}` }, note) : null);
+    });
+    at("bags").replaceChildren(...(shown.length ? shown : [element("p", { className: "empty" }, "No bag was submitted yet: adaptor submit FILE")]));
+  };
+
+  const totals = (sums) => {
+    hide("totals-section", !sums);
+    if (!sums) return;
+    const rows = [["requests", "requests", Words.count(sums.requests)], ["donations", "donated nodes", sums.donations ? Words.count(sums.donations) : null],
+      ["paid", "processor time held", Words.duration(sums.paid)], ["used", "used for results", `${Words.duration(sums.used)} (${Words.share(sums.used, sums.paid)})`],
+      ["wasted", "wasted", Words.duration(sums.wasted)], ["first_result", "first result after", sums.first_result === null ? null : Words.duration(sums.first_result)],
+      ["turnaround", "last result after", sums.turnaround === null ? null : Words.duration(sums.turnaround)]];
+    at("totals").replaceChildren(...rows.filter((row) => row[2] !== null).map(([name, words, value]) => element("div", {}, element("dt", {}, words), element("dd", { data: { field: name } }, value))));
+  };
+
+  const LEFT = new Set(["site", "state", "why", "why no more"]);
+  const table = (id, headings, rows) => {
+    const old = at(id), keep = old.parentElement.scrollTop;
+    old.replaceChildren(element("thead", {}, element("tr", {}, ...headings.map((each) => element("th", { scope: "col", className: LEFT.has(each) ? "left" : "" }, each)))), element("tbody", {}, ...rows));
+    old.parentElement.scrollTop = keep;
+  };
+  const cells = (...values) => values.map((value) => (value instanceof Node ? element("td", {}, value) : element("td", {}, value)));
+
+  const pilots = (records, now) => {
+    hide("pilots-section", !records.length);
+    const rows = [...records].reverse().map((pilot) => {
+      const words = pilot.note || pilot.end_reason || pilot.reason;
+      const why = element("td", { className: "words" }, element("div", { className: "two-lines", title: words }, words));
+      const row = element("tr", { tabIndex: 0, data: { pilot: pilot.id, state: pilot.state } },
+        ...cells(String(pilot.id)), ...[[pilot.site, pilot.node || pilot.partition].filter(Boolean).join(", "), pilot.state].map((text) => element("td", { className: "left" }, text)), ...cells(Words.count(pilot.p), Words.duration(pilot.tr),
+          Words.time(pilot.predicted_start, now, true), Words.time(pilot.started, now, true), Words.time(pilot.ended, now, true)),
+        element("td", { data: { field: "used" } }, Words.duration(pilot.used)), element("td", { data: { field: "wasted" } }, Words.duration(pilot.wasted)), why);
+      const pick = (chosen) => { Queue.pick(pilot.partition ? `${pilot.site}/${pilot.partition}` : pilot.site, chosen); Page.redraw(); };
+      row.addEventListener("focus", () => pick(pilot.id));
+      row.addEventListener("blur", () => pick(null));
+      row.addEventListener("pointerenter", () => pick(pilot.id));
+      row.addEventListener("pointerleave", () => pick(null));
+      return row;
+    });
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.pilot : undefined;
+    table("pilots", ["pilot", "site", "state", "processors", "walltime", "predicted", "started", "ended", "used", "wasted", "why"], rows);
+    const again = focused && at("pilots").querySelector(`[data-pilot="${focused}"]`);
+    if (again) again.focus({ preventScroll: true });
+  };
+
+  const failures = (details) => {
+    const open = new Set([...document.querySelectorAll("#tasks details[open]")].map((each) => each.dataset.key));
+    return details.failures.map((failure) => {
+      const key = `${details.bag} ${failure.words}`;
+      const where = `newest: task ${failure.task}${failure.node ? ` on ${failure.node}` : ""}`;
+      const shown = element("details", { data: { key } }, element("summary", {}, element("b", {}, Words.count(failure.count)), failure.words, " ", element("span", { className: "muted" }, where)),
+        failure.stderr ? element("pre", { tabIndex: 0 }, failure.stderr) : element("p", { className: "muted" }, "It wrote nothing on stderr that can be read from here."));
+      shown.open = open.has(key) || (Page.known.head.static && Boolean(failure.stderr));
+      return element("li", {}, shown);
+    });
+  };
+
+  const learned = (details) => {
+    if (!details.learned.length) return "";
+    const told = details.learned.map((known) => `${details.learned.length > 1 ? `${known.site}: ` : ""}${Words.duration(known.estimate)}`).join(", ");
+    return `learned estimate ${told}${details.walltime ? `; newest walltime asked ${Words.duration(details.walltime)}` : ""}`;
+  };
+
+  const tasks = (all, rows, now, moving) => {
+    const shown = all.filter((details) => details.progress.length || details.failures.length);
+    hide("tasks-section", !shown.length);
+    const draw = [];
+    const found = shown.map((details) => {
+      const row = rows.find((each) => each.bag.id === details.bag), bag = row ? row.bag : null;
+      const runs = moving && bag && bag.ended === null;
+      const charts = element("div", { className: "charts" });
+      if (details.progress.length > 1) {
+        const home = element("div", { className: "chart" }, element("p", {}, element("b", {}, "Results over time")));
+        charts.append(home); draw.push(() => Charts.progress(home, details, bag, now, runs));
+      }
+      if (details.runtimes.length) {
+        const home = element("div", { className: "chart" }, element("p", {}, element("b", {}, "Runtimes of tasks"), " ", learned(details)));
+        charts.append(home); draw.push(() => Charts.runtimes(home, details));
+      }
+      const rest = details.other_failures > 0 ? [element("li", { className: "muted" }, `and ${Words.plural(details.other_failures, "task")} that failed in other ways`)] : [];
+      return element("div", { className: "task-bag", data: { tasks: details.bag } }, element("h3", {}, `bag ${details.bag}${bag && bag.name ? ` ${bag.name}` : ""}`), charts,
+        details.failures.length ? element("ul", { className: "failures" }, ...failures(details), ...rest) : null);
+    });
+    at("tasks").replaceChildren(...found);
+    draw.forEach((each) => each());
+  };
+
+  const why = (lines, now) => {
+    hide("why-section", !lines.length);
+    const list = at("why"), top = list.scrollTop;
+    list.replaceChildren(...[...lines].reverse().map((line) => element("li", {},
+      element("time", { dateTime: new Date(line.time * 1000).toISOString() }, Words.time(line.time, now, true)),
+      element("span", { className: "about" }, line.subject === line.site ? line.site : `${line.site}, ${line.subject}`),
+      element("span", { className: "kind" }, line.kind), element("span", { className: "text" }, line.text))));
+    list.scrollTop = top;
+  };
+
+  // Of the budget, or of all that is spent and reserved: results, waste, reservations.
+  const spent = (line) => {
+    const whole = line.budget !== null ? Math.max(line.budget, line.used + line.reserved) : line.used + line.reserved, wasted = line.wasted || 0;
+    const shown = element("div", { className: "bar", role: "img", "aria-label": `${Words.share(line.used, whole)} used, ${Words.share(line.reserved, whole)} reserved` });
+    for (const [name, part] of [["done", line.used - wasted], ["failed", wasted], ["running", line.reserved]]) {
+      const piece = element("i", { className: name });
+      piece.style.width = `${whole > 0 ? (100 * part) / whole : 0}%`;
+      shown.append(piece);
+    }
+    return shown;
+  };
+
+  const credits = (told) => {
+    const lines = [...told.sites, ...told.bags].filter((line) => line.used || line.reserved || line.budget !== null);
+    hide("credits-section", !lines.length);
+    table("credits", ["of", "results, waste, reserved", "used", "of that wasted", "reserved", "left", "budget"], lines.map((line) => element("tr", { data: line.bag !== null ? { credits: line.bag } : {} },
+      ...cells(line.bag !== null ? `bag ${line.bag}` : `${line.site}${line.period ? ` in ${line.period}` : ""}`, spent(line), Words.amount(line.used), Words.amount(line.wasted), Words.amount(line.reserved), Words.amount(line.left), Words.amount(line.budget)))));
+  };
+
+  const donations = (sites) => {
+    const given = sites.filter((site) => site.donation);
+    hide("donations-section", !given.length);
+    table("donations", ["site", "nodes now", "idle beside", "donations", "held", "used", "lost", "reclaims", "free after (median)", "why no more"], given.map(({ name, donation }) => element("tr", {},
+      ...cells(name, Words.count(donation.nodes), donation.idle === null ? "–" : Words.count(donation.idle), Words.count(donation.donations), Words.duration(donation.held), Words.duration(donation.used), Words.duration(donation.lost), Words.count(donation.reclaims), Words.duration(donation.latency)),
+      element("td", { className: "words" }, donation.reason))));
+  };
+
+  const sites = (all, now) => {
+    at("sites").replaceChildren(...all.map((site) => element("li", { data: { site: site.name } }, element("b", {}, site.name), " ",
+      site.problem ? element("span", { className: "problem", title: site.problem }, site.since !== null ? `silent since ${Words.time(site.since, now)}` : site.problem)
+        : `${site.running} running, ${site.queued} queued`)));
+  };
+
+  return { bags, totals, pilots, tasks, why, credits, donations, sites };
+})();

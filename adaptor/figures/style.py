@@ -1,0 +1,9 @@
+"""The style sheet that all pages share."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+
+def stylesheet() -> str:
+    return (resources.files("adaptor.figures") / "style.css").read_text(encoding="utf-8")

@@ -1,0 +1,81 @@
+"""The numbers behind the metrics over scrapes, restarts and late news."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from adaptor.dashboard.numbers import EndedPilots, NumbersReader
+from adaptor.dashboard.openmetrics import families, textfile
+from adaptor.protocol import control
+from adaptor.views import PilotRecord
+from tests.cli.fake_control import pilot_view
+from tests.dashboard.told import NOW, PILOTS, Told
+
+GRAFANA = Path(__file__).parents[2] / "docs" / "grafana-dashboard.json"
+
+
+def test_an_ended_pilot_counts_once_however_late_its_end_is_learned() -> None:
+    """Pilot 1 runs at the first scrape; its end, an hour ago, is learned at the second one."""
+    running = pilot_view(1, state="running", submitted=1000.0, ended=None)
+    over = pilot_view(
+        1, state="walltime", submitted=1000.0, predicted_start=1050.0, started=1100.0, ended=2000.0
+    )
+    earlier = pilot_view(2, state="completed", submitted=0.0, started=None, ended=500.0)
+    ended = EndedPilots()
+
+    def scrape(journal: list[PilotRecord], now: float) -> None:
+        ended.add([each for each in journal if each.ended is None or each.ended >= ended.since], now)
+
+    scrape([running, earlier], 5600.0)
+    for now in (5700.0, 5800.0, 5900.0):
+        scrape([over, earlier], now)
+    assert ended.by_state == {("hpc", "walltime"): 1, ("hpc", "completed"): 1}
+    assert ended.lateness["hpc"].total == 50.0
+    assert sum(ended.lateness["hpc"].counts) == 1
+    assert ended.since == 5900.0
+
+
+def test_a_scrape_asks_only_for_what_is_new() -> None:
+    told = Told()
+    asked: list[float] = []
+
+    def pilots(question: control.GetPilots) -> control.Pilots:
+        asked.append(question.since)
+        return control.Pilots(PILOTS)
+
+    told.answers[control.GetPilots] = pilots
+    reader = NumbersReader(told, lambda: NOW)
+    reader.read()
+    reader.read()
+    assert asked == [0.0, min(pilot.submitted for pilot in PILOTS)]
+
+
+def test_without_a_daemon_the_journal_gives_what_it_has() -> None:
+    told = Told()
+    told.live_now = False
+    reader = NumbersReader(told, lambda: NOW)
+    text = textfile(reader.read(), reader.ended).decode()
+    assert "\nadaptor_up 0.0\n" in text
+    assert 'adaptor_tasks{state="done"} 4.0' in text
+    assert "adaptor_queue_processors{" not in text
+
+
+@pytest.mark.parametrize("panel", json.loads(GRAFANA.read_text())["panels"], ids=lambda panel: panel["title"])
+def test_grafana_asks_only_for_metrics_that_there_are(panel: dict[str, object]) -> None:
+    told = Told()
+    reader = NumbersReader(told, lambda: NOW)
+    known = set()
+    for family in families(reader.read(), reader.ended):
+        known |= {family.name, *(f"{family.name}{end}" for end in _ENDS.get(family.type, ()))}
+    targets = panel["targets"]
+    assert isinstance(targets, list)
+    names = {name for target in targets for name in re.findall(r"adaptor_\w+", target["expr"])}
+    assert names
+    assert names <= known
+
+
+_ENDS = {"counter": ("_total",), "histogram": ("_bucket",)}
