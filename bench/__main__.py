@@ -6,15 +6,29 @@ time as it would be where the calibration takes 75 ms. The targets are for such 
 
 from __future__ import annotations
 
-from bench import crowd, donation, host_estimator, planning, replay, throughput, worker_start
+from bench import (
+    crowd,
+    donation,
+    host_estimator,
+    nodes,
+    open_bags,
+    page,
+    planning,
+    replay,
+    throughput,
+    worker_start,
+)
 from bench.table import show
 
 
 def main() -> None:
     show("Many short tasks", throughput.rows())
+    show("Open bags", open_bags.rows())
     show("Many waiting tasks", crowd.rows())
+    show("The live page", page.rows())
     show("A worker", worker_start.rows())
     show("One planning step with 1,000 jobs in the queue", planning.rows())
+    show("The profile of 1,000 nodes", nodes.rows())
     show("One step of the host estimators", host_estimator.rows())
     show("Donation", donation.rows())
     replay.main()

@@ -20,6 +20,7 @@ from adaptor.donation.situation import (
     NodeUse,
     NodeView,
 )
+from adaptor.resources import TaskSize
 from bench import local_wait, reclaims
 from bench.stopwatch import median_seconds
 from bench.table import Row, show, timed
@@ -62,7 +63,7 @@ def _view(used: float, busy: float) -> DonationState:
             )
         )
     demands = tuple(
-        DonationDemand(waiting=1_000_000, processors_per_task=cpus, needs=600.0) for cpus in (1, 4)
+        DonationDemand(waiting=1_000_000, task=TaskSize(processors=cpus), needs=600.0) for cpus in (1, 4)
     )
     return DonationState(now=NOW, nodes=tuple(nodes), rules=DonationRules(), demands=demands)
 

@@ -1,4 +1,4 @@
-"""HyperQueue on the same tasks: by `hq` where it is on the PATH, else by its Python package."""
+"""HyperQueue on the same tasks: by the package of an environment, `hq` on the PATH, or a package here."""
 
 from __future__ import annotations
 
@@ -32,18 +32,23 @@ with LocalCluster() as cluster:
 """
 
 
-def hyperqueue_seconds(tasks: int, slots: int) -> float | None:
-    """From the submission to the last end, its server and worker already running; None: not installed."""
+def hyperqueue_seconds(tasks: int, slots: int, python: str | None = None) -> float | None:
+    """From the submission to the last end, its server and worker already running; None: not installed.
+
+    `python`: of an environment that has the package.
+    """
+    if python is not None:
+        return _by_package(tasks, slots, python)
     hq = shutil.which("hq")
     if hq is not None:
         return _by_command(hq, tasks, slots)
     if importlib.util.find_spec("hyperqueue") is not None:
-        return _by_package(tasks, slots)
+        return _by_package(tasks, slots, sys.executable)
     return None
 
 
-def _by_package(tasks: int, slots: int) -> float:
-    command = [sys.executable, "-c", _PYTHON, str(tasks), str(slots)]
+def _by_package(tasks: int, slots: int, python: str) -> float:
+    command = [python, "-c", _PYTHON, str(tasks), str(slots)]
     with tempfile.TemporaryDirectory(prefix="hq-bench-") as folder:  # it writes two files per task
         done = subprocess.run(
             command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.model import Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.backend_type import BackendType
 from backends.base import PilotOrder, SchedulerError
@@ -48,6 +48,9 @@ class StandinBackend:
 
     def release(self, id: str, nodes: Collection[str]) -> None:  # noqa: ARG002
         raise SchedulerError("not offered")
+
+    def ended_jobs(self) -> list[EndedJob]:
+        return []
 
     def advertised_limits(self) -> Limits:
         raise SchedulerError("the configuration has them")

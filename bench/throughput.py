@@ -1,37 +1,73 @@
-"""5,000 × /bin/true on two slots: a whole `adaptor run` beside `xargs` and HyperQueue."""
+"""`python -m bench.throughput [PEERS]`: 5,000 × /bin/true on two slots: a whole `adaptor run` beside others.
+
+`xargs` and HyperQueue; Parsl and Dask.distributed too where PEERS is the interpreter of an environment with
+all three.
+"""
 
 from __future__ import annotations
 
 import json
 import statistics
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
+import msgspec
+
+from bench.executors import peer_seconds
 from bench.hyperqueue_rate import hyperqueue_seconds
-from bench.private_daemon import private_folder
+from bench.private_daemon import PrivateDaemon, private_daemon, private_folder
 from bench.stopwatch import seconds
-from bench.table import Row
+from bench.table import Row, show
 
 TASKS = 5_000
 SLOTS = 2
-PAIRS = 3
+ROUNDS = 3
+FEWER = 1_000
+"""Tasks where a program takes long for each."""
 
 
-def rows() -> Iterator[Row]:
-    """xargs and the adaptor in turn, for the machine is busier at one time than at another."""
-    pairs = [(seconds(_xargs), _adaptor_seconds()) for _ in range(PAIRS)]
-    hyperqueue = hyperqueue_seconds(TASKS, SLOTS)
-    xargs = statistics.median(pair[0] for pair in pairs)
-    adaptor = statistics.median(pair[1] for pair in pairs)
-    ratio = statistics.median(pair[0] / pair[1] for pair in pairs)
-    yield Row(f"xargs -P{SLOTS} -n1 /bin/true, {TASKS:,} times, median of {PAIRS}", _rate(xargs))
-    yield Row(
-        "adaptor run, start of the daemon included", f"{_rate(adaptor)} = {ratio:.2f} × xargs", "≥ 0.50"
-    )
-    if hyperqueue is None:
+def rows(peers: str | None = None) -> Iterator[Row]:
+    """All in turn, for the machine is busier at one time than at another: medians over rounds."""
+    rounds = [_round(peers) for _ in range(ROUNDS)]
+    xargs = statistics.median(each.xargs for each in rounds)
+    yield Row(f"xargs -P{SLOTS} -n1 /bin/true, {TASKS:,} times, median of {ROUNDS}", _rate(xargs))
+    yield _beside_xargs("adaptor run, start of the daemon included", "run", rounds, "≥ 0.80")
+    yield _beside_xargs("adaptor submit and wait, its daemon runs already", "submit", rounds)
+    if any(each.hyperqueue is None for each in rounds):
         yield Row("HyperQueue", "not installed")
     else:
-        yield Row("HyperQueue", f"{_rate(hyperqueue)} = {xargs / hyperqueue:.2f} × xargs")
+        yield _beside_xargs("HyperQueue, its server and worker run already", "hyperqueue", rounds)
+        for name, what in (("run", "adaptor run"), ("submit", "adaptor submit and wait")):
+            target = "≥ 2.00" if name == "submit" else ""
+            yield Row(
+                f"{what}, beside that", f"{_ratio(rounds, 'hyperqueue', name):.2f} × HyperQueue", target
+            )
+    for name in ("Parsl, HTEX", "Dask.distributed") if peers else ():
+        took = peer_seconds(peers or "", name, FEWER) * TASKS / FEWER
+        yield Row(f"{name}, {FEWER:,} times `subprocess.run`", f"{_rate(took)} = {xargs / took:.2f} × xargs")
+
+
+class Round(msgspec.Struct, frozen=True):
+    """Seconds that each took, one right after the other."""
+
+    xargs: float
+    run: float
+    submit: float
+    hyperqueue: float | None
+
+
+def _round(peers: str | None) -> Round:
+    return Round(seconds(_xargs), _run_seconds(), _submit_seconds(), hyperqueue_seconds(TASKS, SLOTS, peers))
+
+
+def _ratio(rounds: Sequence[Round], slow: str, fast: str) -> float:
+    return statistics.median(getattr(each, slow) / getattr(each, fast) for each in rounds)
+
+
+def _beside_xargs(what: str, name: str, rounds: Sequence[Round], target: str = "") -> Row:
+    took = statistics.median(getattr(each, name) for each in rounds)
+    return Row(what, f"{_rate(took)} = {_ratio(rounds, 'xargs', name):.2f} × xargs", target)
 
 
 def _rate(took: float) -> str:
@@ -44,8 +80,29 @@ def _xargs() -> None:
     subprocess.run(["xargs", f"-P{SLOTS}", "-n1", "/bin/true"], input=numbers, check=True)
 
 
-def _adaptor_seconds() -> float:
+def _run_seconds() -> float:
     with private_folder(SLOTS) as place:
-        bag = place.folder / "true.jsonl"
-        bag.write_text(f"{json.dumps({'argv': ['/bin/true']})}\n" * TASKS)
-        return seconds(lambda: place.adaptor("run", str(bag)))
+        bag = _bag_file(place)
+        return seconds(lambda: place.adaptor("run", bag))
+
+
+def _submit_seconds() -> float:
+    """From the submission to the last end. No worker runs at its beginning."""
+    with private_daemon(SLOTS) as place:
+        bag = _bag_file(place)
+
+        def submit_and_wait() -> None:
+            place.adaptor("submit", bag)
+            place.adaptor("wait", "last")
+
+        return seconds(submit_and_wait)
+
+
+def _bag_file(place: PrivateDaemon) -> str:
+    bag = place.folder / "true.jsonl"
+    bag.write_text(f"{json.dumps({'argv': ['/bin/true']})}\n" * TASKS)
+    return str(bag)
+
+
+if __name__ == "__main__":
+    show("Many short tasks", rows(sys.argv[1] if len(sys.argv) > 1 else None))

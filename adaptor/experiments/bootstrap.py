@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -36,12 +37,18 @@ class Interval(msgspec.Struct, frozen=True):
         """In another unit."""
         return Interval(self.value / divisor, self.low / divisor, self.high / divisor)
 
+    @property
+    def percent(self) -> str:
+        """Of a share: `9.0% [8.1%, 10.2%]`."""
+        bounds = f" [{self.low:.1%}, {self.high:.1%}]" if self.known else ""
+        return f"{self.value:.1%}{bounds}"
+
     def __str__(self) -> str:
         bounds = f" [{self.low:,.2f}, {self.high:,.2f}]" if self.known else ""
         return f"{self.value:,.2f}{bounds}"
 
 
-def weights(samples: int, seed: int) -> Matrix:
+def weights(samples: int, seed: int | Sequence[int]) -> Matrix:
     """Of each sample in each repetition, (samples, repetitions): values @ weights are the means drawn."""
     drawn = np.random.default_rng(seed).multinomial(samples, np.full(samples, 1 / samples), REPETITIONS)
     shares: Matrix = drawn.T / samples

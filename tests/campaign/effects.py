@@ -26,7 +26,7 @@ fi
 say done
 """
 
-OPTIONS = f"#ADAPTOR name=campaign retries={RETRIES} max-lost=0"
+OPTIONS = f"#ADAPTOR name=campaign retries={RETRIES} max-lost=0 canary=no"
 """What all bags have in common. Many workers are killed here under tasks that are not the cause."""
 
 

@@ -32,6 +32,7 @@ _SITE = f"""\
     idle_timeout: 6
     grace_time: 3
     poll_interval: 2
+    max_submissions: 6000/h
     command_timeout: 8
     overrun: 1m
     price: {{explicit: 10, donated: 2}}

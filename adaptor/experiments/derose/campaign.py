@@ -22,7 +22,8 @@ class Piece(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{self.workload.key}-{self.sample:04}"
+        file = f"-{self.workload.content:08x}" if self.workload.own else ""
+        return f"{self.workload.key}{file}-{self.sample:04}"
 
 
 def pieces(workloads: Sequence[Workload], traces: Path, settings: Settings, samples: int) -> list[Piece]:

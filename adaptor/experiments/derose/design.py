@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.grid_job import HeuristicName
 from adaptor.simulation.kernels import Array
 
 Heterogeneity = Literal[1, 2, 4]
@@ -19,7 +20,8 @@ TASKS = (100, 1000, 10_000, 100_000)
 MEANS = (100, 1000, 10_000)
 HETEROGENEITIES: tuple[Heterogeneity, ...] = get_args(Heterogeneity)
 MAX_PENDING = (1, 2, 3, 4, 5, 6)
-HEURISTICS: tuple[Literal["static", "adaptive"], ...] = ("static", "adaptive")
+HEURISTICS: tuple[HeuristicName, ...] = ("static", "adaptive")
+"""Those of the paper."""
 _HALF_WIDTH: dict[Heterogeneity, float] = {1: 0.0, 2: 0.5, 4: 0.75}
 """Of the uniform distribution, in means (Table 2)."""
 
@@ -45,6 +47,10 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     """Why ours are not the numbers of Table 1."""
     speedup_reason: str = ""
     """Why ours is not the number of Table 3."""
+    own: Path | None = None
+    """The file, where the trace is not one of `WORKLOADS`."""
+    content: int = 0
+    """Checksum of that file: its samples are not mistaken for those of another one."""
 
 
 WORKLOADS = (
@@ -98,9 +104,9 @@ WORKLOADS = (
 
 def trace_files(workloads: Sequence[Workload], folder: Path) -> dict[Workload, Path]:
     """Where each trace is. Raises ReplayError: one is not there."""
-    paths = {workload: folder / f"{workload.file}.swf.gz" for workload in workloads}
+    paths = {each: each.own or folder / f"{each.file}.swf.gz" for each in workloads}
     for workload, path in paths.items():
-        if not path.is_file():
+        if not workload.own and not path.is_file():
             raise ReplayError(
                 f"{path}: no such trace; `adaptor trace fetch {workload.file} --folder {folder}` gets it"
             )
@@ -131,6 +137,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     means: tuple[int, ...] = MEANS
     heterogeneities: tuple[Heterogeneity, ...] = HETEROGENEITIES
     max_pending: tuple[int, ...] = MAX_PENDING
+    heuristics: tuple[HeuristicName, ...] = HEURISTICS
     max_tr: int = 64_800
     """The lowest of the greatest requested times of the traces (§4.4)."""
     initial_tr: float = 3600.0
@@ -152,7 +159,23 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def jobs_per_sample(self) -> int:
-        return len(self.job_types) * len(self.max_pending) * len(HEURISTICS)
+        return len(self.job_types) * len(self.max_pending) * len(self.heuristics)
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """A named part of the grid jobs of the paper."""
+
+    tasks: tuple[int, ...] = TASKS
+    means: tuple[int, ...] = MEANS
+    heterogeneities: tuple[Heterogeneity, ...] = HETEROGENEITIES
+    max_pending: tuple[int, ...] = MAX_PENDING
+
+
+PARTS = {
+    "paper": Part(),
+    "goals": Part(tasks=(100, 1000, 10_000), heterogeneities=(1, 4), max_pending=(1, 3, 6)),
+}
+"""`goals`: the 54 cells by which heuristics are compared (see `goals.py`)."""
 
 
 def submission(workload: Workload, first: int, last: int, seed: int, sample: int) -> int:

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from adaptor.experiments.derose.campaign import Piece, jobs_of
-from adaptor.experiments.derose.design import Settings, Workload
+from adaptor.experiments.derose.compared_figure import draw_comparison
+from adaptor.experiments.derose.compared_tables import compared_tables, sentences
+from adaptor.experiments.derose.comparison import Comparison, compare
+from adaptor.experiments.derose.comparison_file import write_comparison
+from adaptor.experiments.derose.design import HEURISTICS, Settings, Workload
 from adaptor.experiments.derose.figures import draw_figures
 from adaptor.experiments.derose.reasons import REASONS
+from adaptor.experiments.derose.sample import Outcome
 from adaptor.experiments.derose.store import Store
 from adaptor.experiments.derose.summary import Cell, TraceSummary, summarise
 from adaptor.experiments.derose.table_1 import table_1
-from adaptor.experiments.derose.tables import conclusion, setting, tables
+from adaptor.experiments.derose.tables import conclusion, setting, table_2, tables
 from adaptor.figures import exhibits
 from adaptor.figures.table_file import columns_of, write_table
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.jobs import Jobs
 
 
-def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> list[TraceSummary]:
-    """Write the tables of results and of cells, a CSV for each table, the figures and `report.html`.
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """What the results say."""
+
+    sentences: tuple[str, ...]
+    """The first is the one to remember."""
+    comparisons: list[Comparison]
+    summaries: list[TraceSummary]
+    """Of adaptive against static, as in the paper; none where one of them was not run."""
+
+
+def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> Found:
+    """Write the results and their comparison, a CSV for each table, the figures and `report.html`.
 
     Raises:
         ReplayError: nothing is finished, or something cannot be read or written.
@@ -30,21 +48,42 @@ def write_report(wanted: Sequence[Piece], store: Store, settings: Settings) -> l
         raise ReplayError(f"{store.folder}: no sample is finished, there is nothing to report")
     outcomes = store.read(finished)
     write_table(columns_of(outcomes), store.folder / "results")
+    found = _found({piece.workload.key: piece.workload for piece in finished}, outcomes, settings)
+    if found.summaries:
+        write_table(_cells(found.summaries), store.folder / "cells")
+    write_comparison(found.comparisons, found.sentences, settings, store.folder)
+    exhibits.write_report(_page(found, finished, settings, store.folder), store.folder)
+    return found
+
+
+def _found(workloads: dict[str, Workload], outcomes: Sequence[Outcome], settings: Settings) -> Found:
+    by_trace = {
+        workload: [each for each in outcomes if each.trace == key] for key, workload in workloads.items()
+    }
+    comparisons = [compare(workload, part, settings.seed) for workload, part in by_trace.items()]
     summaries = [
-        summarise(trace, [each for each in outcomes if each.trace == trace], settings.seed)
-        for trace in dict.fromkeys(piece.workload.key for piece in finished)
+        summarise(workload, part, settings.seed)
+        for workload, part in by_trace.items()
+        if {*HEURISTICS} <= {*settings.heuristics}
     ]
-    write_table(_cells(summaries), store.folder / "cells")
-    report = exhibits.Report(
-        title="Adaptive against static requests (De Rose et al. 2008, §4.4)",
-        conclusion=conclusion(summaries),
-        drawings=draw_figures(summaries, store.folder / "figures"),
+    return Found(sentences=sentences(comparisons), comparisons=comparisons, summaries=summaries)
+
+
+def _page(found: Found, finished: Sequence[Piece], settings: Settings, folder: Path) -> exhibits.Report:
+    papers = {*settings.heuristics} == {*HEURISTICS}
+    figures = folder / "figures"
+    compared = compared_tables(found.comparisons)
+    plain = [table_1(_replayed(finished)), table_2(settings)]
+    return exhibits.Report(
+        title="Adaptive against static requests (De Rose et al. 2008, §4.4)"
+        if papers
+        else f"Heuristics compared: {', '.join(settings.heuristics)}",
+        conclusion=(*found.sentences, *conclusion(found.summaries)),
+        drawings=[*draw_comparison(found.comparisons, figures), *draw_figures(found.summaries, figures)],
         setting=setting(settings),
-        exhibits=[table_1(_replayed(finished)), *tables(summaries, settings)],
-        remarks=REASONS,
+        exhibits=[*compared, *plain, *tables(found.summaries)] if found.summaries else [*compared, *plain],
+        remarks=REASONS if found.summaries else (),
     )
-    exhibits.write_report(report, store.folder)
-    return summaries
 
 
 def _replayed(finished: Sequence[Piece]) -> dict[Workload, Jobs]:

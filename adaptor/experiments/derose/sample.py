@@ -8,7 +8,10 @@ from pathlib import Path
 import msgspec
 
 from adaptor.crafting.situation import SiteRules
-from adaptor.experiments.derose.design import HEURISTICS, JobType, Settings, Workload, submission
+from adaptor.defaults import ASSUMED_RUNTIME
+from adaptor.experiments.derose.design import JobType, Settings, Workload, submission
+from adaptor.experiments.derose.local_waits import LocalWaits
+from adaptor.experiments.derose.planning_time import TimedPlanner
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import MakeExecution, run_grid_job
@@ -34,8 +37,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     bound: int
     """No turnaround can be less (see `Yardstick`)."""
     requests: int
+    withdrawn: int
+    """Requests that were taken back before they started."""
     held: int
     work: int
+    local_wait: int
+    """Seconds by which the local jobs waited longer in all (see `LocalWaits`)."""
+    decisions: int
+    """How often the planner was asked."""
+    planning: float
+    """Seconds of processor time that it took for all of them."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -54,15 +65,17 @@ def run_sample(
     base = Simulation(jobs, workload.processors, "conservative")
     at = submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample)
     base.advance(at)
-    yardstick = Yardstick(base)
+    yardstick, waits = Yardstick(base), LocalWaits(base)
     outcomes = []
     for kind in settings.job_types:
         runtimes = kind.runtimes(settings.seed, sample)
         for pending in settings.max_pending:
             bound = yardstick.bound(runtimes, pending * workload.processors)
-            for heuristic in HEURISTICS:
+            for heuristic in settings.heuristics:
                 terms = _terms(workload, settings, pending, heuristic)
-                result = run_grid_job(base.fork(), runtimes, terms, make)
+                cluster = base.fork()
+                planner = TimedPlanner()
+                result = run_grid_job(cluster, runtimes, terms, make, planner)
                 outcomes.append(
                     Outcome(
                         trace=workload.key,
@@ -74,8 +87,12 @@ def run_sample(
                         turnaround=result.turnaround,
                         bound=bound,
                         requests=len(result.requests),
+                        withdrawn=sum(each.started is None for each in result.requests),
                         held=result.held,
                         work=result.work,
+                        local_wait=waits.added(cluster, at + result.turnaround),
+                        decisions=planner.decisions,
+                        planning=round(planner.seconds, 6),
                     )
                 )
     return outcomes
@@ -92,7 +109,7 @@ def _terms(workload: Workload, settings: Settings, pending: int, heuristic: Heur
         rules=SiteRules(limits=limits),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,
-        initial_tr=settings.initial_tr,
+        initial_tr=ASSUMED_RUNTIME[heuristic] if heuristic == "rollout" else settings.initial_tr,
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,
     )

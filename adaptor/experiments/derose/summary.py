@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor.experiments.derose.design import Workload
 from adaptor.experiments.derose.sample import Outcome
 
 Kind = tuple[int, int, int, int]
@@ -35,7 +36,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     """All cells of a trace."""
 
-    trace: str
+    workload: Workload
     samples: int
     cells: tuple[Cell, ...]
     arithmetic: Interval
@@ -48,8 +49,8 @@ class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
     adaptive_distance: float
 
 
-def summarise(trace: str, outcomes: Sequence[Outcome], seed: int) -> TraceSummary:
-    """Speedups of one trace, whose samples all hold the same cells.
+def summarise(workload: Workload, outcomes: Sequence[Outcome], seed: int) -> TraceSummary:
+    """Speedups of adaptive over static on one trace, whose samples all hold the same cells.
 
     The waits of static are heavy-tailed, so the intervals are percentiles of a bootstrap. What is drawn
     again are the submission times, for all cells together, as all cells share them.
@@ -61,11 +62,13 @@ def summarise(trace: str, outcomes: Sequence[Outcome], seed: int) -> TraceSummar
     drawn = (static @ again) / (adaptive @ again)
     rows = zip(kinds, static.mean(axis=1), adaptive.mean(axis=1), bound.mean(axis=1), strict=True)
     cells = [
-        _cell(trace, kind, samples, (float(s), float(a), float(b)), interval(s / a, by_chance, samples))
+        _cell(
+            workload.key, kind, samples, (float(s), float(a), float(b)), interval(s / a, by_chance, samples)
+        )
         for (kind, s, a, b), by_chance in zip(rows, drawn, strict=True)
     ]
     return TraceSummary(
-        trace=trace,
+        workload=workload,
         samples=samples,
         cells=tuple(cells),
         arithmetic=interval(speedups.mean(), drawn.mean(axis=0), samples),

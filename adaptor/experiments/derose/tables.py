@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adaptor.experiments.derose.design import WORKLOADS, Settings, Workload
+from adaptor.experiments.derose.design import PARTS, Settings
 from adaptor.experiments.derose.summary import Cell, TraceSummary
 from adaptor.figures.exhibits import Exhibit
 
-_WORKLOADS = {workload.key: workload for workload in WORKLOADS}
 _TABLE_3 = ("workload", "paper", "ours", "geometric mean", "cells above 1", "submission times")
 _LOSSES = ("workload", "cells below 1", "worst", "best")
 _DISTANCE = ("workload", "static", "adaptive")
 
 
-def tables(summaries: Sequence[TraceSummary], settings: Settings) -> list[Exhibit]:
+def tables(summaries: Sequence[TraceSummary]) -> list[Exhibit]:
+    """Of adaptive against static."""
     return [
         Exhibit(
             name="table-3",
             title="Table 3: average speedup of adaptive over static",
             headings=(*_TABLE_3, "reason"),
-            rows=[[*_table_3_row(each), _workload(each).speedup_reason] for each in summaries],
+            rows=[[*_table_3_row(each), each.workload.speedup_reason] for each in summaries],
             remarks=(
                 "In brackets: 95 % confidence intervals, by a bootstrap over the submission times; with one"
                 " submission time there are none.",
@@ -28,7 +28,6 @@ def tables(summaries: Sequence[TraceSummary], settings: Settings) -> list[Exhibi
                 " over that by adaptive.",
             ),
         ),
-        _table_2(settings),
         Exhibit(
             name="losses",
             title="Where adaptive loses: few tasks of 10,000 s",
@@ -49,8 +48,9 @@ def tables(summaries: Sequence[TraceSummary], settings: Settings) -> list[Exhibi
     ]
 
 
-def _table_2(settings: Settings) -> Exhibit:
-    whole = Settings()
+def table_2(settings: Settings) -> Exhibit:
+    whole = PARTS["paper"]
+    usual = Settings()
     rows = [
         ("number of tasks per job", whole.tasks, settings.tasks, ""),
         ("task mean execution time, s", whole.means, settings.means, ""),
@@ -61,8 +61,8 @@ def _table_2(settings: Settings) -> Exhibit:
             "uniform between 1/2 and 3/2 of the mean for 2, 1/4 and 7/4 for 4; ours are whole seconds",
         ),
         ("limit of pending requests", whole.max_pending, settings.max_pending, "in the text"),
-        ("max_tr, s", (whole.max_tr,), (settings.max_tr,), "in the text"),
-        ("first tr, s", (round(whole.initial_tr),), (round(settings.initial_tr),), "in the text"),
+        ("max_tr, s", (usual.max_tr,), (settings.max_tr,), "in the text"),
+        ("first tr, s", (round(usual.initial_tr),), (round(settings.initial_tr),), "in the text"),
     ]
     return Exhibit(
         name="table-2",
@@ -99,7 +99,7 @@ def setting(settings: Settings) -> str:
 
 
 def _on_the_whole(summary: TraceSummary) -> str:
-    workload = _workload(summary)
+    workload = summary.workload
     paper = "" if workload.paper is None else f" (the paper: {workload.paper:.2f})"
     return (
         f"{workload.title}: adaptive is {summary.geometric} times as fast as static in the geometric mean,"
@@ -109,7 +109,7 @@ def _on_the_whole(summary: TraceSummary) -> str:
 
 
 def _on_losses(summaries: Sequence[TraceSummary]) -> list[str]:
-    lost = [(_workload(each).title, _few_long(each)) for each in summaries]
+    lost = [(each.workload.title, _few_long(each)) for each in summaries]
     told = [
         f"{sum(cell.speedup.value < 1 for cell in cells)} of {len(cells)} cells on {title}"
         for title, cells in lost
@@ -124,18 +124,14 @@ def _times(samples: int) -> str:
     return f"{samples} submission times" if samples > 1 else "One submission time, which says little"
 
 
-def _workload(summary: TraceSummary) -> Workload:
-    return _WORKLOADS[summary.trace]
-
-
 def _few_long(summary: TraceSummary) -> list[Cell]:
     return [cell for cell in summary.cells if cell.mean == 10_000 and cell.tasks <= 1000]
 
 
 def _table_3_row(summary: TraceSummary) -> list[str]:
-    paper = _workload(summary).paper
+    paper = summary.workload.paper
     return [
-        _workload(summary).title,
+        summary.workload.title,
         "-" if paper is None else f"{paper:.2f}",
         str(summary.arithmetic),
         str(summary.geometric),
@@ -147,10 +143,10 @@ def _table_3_row(summary: TraceSummary) -> list[str]:
 def _losses_row(summary: TraceSummary) -> list[str]:
     speedups = [cell.speedup.value for cell in _few_long(summary)]
     if not speedups:
-        return [_workload(summary).title, "-", "-", "-"]
+        return [summary.workload.title, "-", "-", "-"]
     below = sum(speedup < 1 for speedup in speedups)
     return [
-        _workload(summary).title,
+        summary.workload.title,
         f"{below} of {len(speedups)}",
         f"{min(speedups):.2f}",
         f"{max(speedups):.2f}",
@@ -159,4 +155,4 @@ def _losses_row(summary: TraceSummary) -> list[str]:
 
 def _distance_row(summary: TraceSummary) -> list[str]:
     distances = (summary.static_distance, summary.adaptive_distance)
-    return [_workload(summary).title, *(f"{distance:.2f}" for distance in distances)]
+    return [summary.workload.title, *(f"{distance:.2f}" for distance in distances)]

@@ -117,7 +117,7 @@ def run_piece(piece: Piece, make: BagFactory = bag_of) -> list[Outcome]:
     return outcomes
 
 
-def watched(cluster: Simulation, at: int) -> Processors:
+def watched(cluster: Simulation, at: int) -> Processors[Simulation]:
     """The cluster at a second, its idle periods seen for some time before."""
     cluster.advance(max(0, at - WATCHED))
     place = Processors(cluster, IdleLearner())
@@ -130,7 +130,7 @@ def watched(cluster: Simulation, at: int) -> Processors:
 
 
 def _run(
-    piece: Piece, place: Processors, runtimes: Array, strategy: Strategy, make: BagFactory
+    piece: Piece, place: Processors[Simulation], runtimes: Array, strategy: Strategy, make: BagFactory
 ) -> DonationResult:
     settings, processors = piece.settings, piece.workload.processors
     if strategy != "static" and strategy != "adaptive":

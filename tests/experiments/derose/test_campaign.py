@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+import re
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
-from adaptor.experiments.derose.design import WORKLOADS, JobType, Settings, submission
+from adaptor.experiments.derose.design import PARTS, WORKLOADS, JobType, Settings, submission
 from adaptor.experiments.derose.sample import Outcome
 from adaptor.experiments.derose.summary import summarise
-from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.errors import ReplayError, TraceError
 from tests.simulation.invoking_replay import call
+from tests.simulation.swf_text import line
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
 
@@ -40,13 +44,18 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+def figures(path):
+    """All but the time that the planner took."""
+    return [{name: value for name, value in row.items() if name != "planning"} for row in rows_of(path)]
+
+
 def test_all_that_a_reader_gets(traces, tmp_path):
     out = tmp_path / "out"
     result = derose(traces, out, "--samples", "2", "--max-pending", "1,3")
     assert "SDSC BlueHorizon" in result.output
     assert "2.37" in result.output
     rows = rows_of(out / "results.csv")
-    assert len(rows) == len({tuple(row.items()) for row in rows}) == 4 * 2 * 6 * 2 * 2
+    assert len(rows) == len({tuple(row.items()) for row in figures(out / "results.csv")}) == 4 * 2 * 6 * 2 * 2
     assert all(int(row["bound"]) <= int(row["turnaround"]) for row in rows)
     assert len(rows_of(out / "cells.csv")) == 4 * 6 * 2
     assert [row["paper"] for row in rows_of(out / "table-3.csv")] == ["2.05", "2.37", "14.74", "-"]
@@ -73,7 +82,7 @@ def test_static_may_ask_for_the_whole_machine(traces, tmp_path):
     arguments = ("--trace", "ctc-sp2-512", "--samples", "1", "--max-pending", "1")
     for output, more in (("share", ()), ("maximum", ("--static-maximum",))):
         derose(traces, tmp_path / output, *arguments, *more)
-    share, maximum = (rows_of(tmp_path / output / "results.csv") for output in ("share", "maximum"))
+    share, maximum = (figures(tmp_path / output / "results.csv") for output in ("share", "maximum"))
     for one, two in zip(share, maximum, strict=True):
         if one["heuristic"] == "adaptive":
             assert one == two
@@ -92,6 +101,80 @@ def test_the_load_may_be_higher_than_the_traces(traces, tmp_path):
     assert "interarrival times × 0.05" in (tmp_path / "loaded" / "report.html").read_text()
 
 
+def test_heuristics_are_compared_on_a_trace_of_ones_own(tmp_path):
+    mine = tmp_path / "mine (1).swf"
+    mine.write_bytes(SMALL.read_bytes())
+    out = tmp_path / "out"
+    arguments = ("--trace", mine, "--processors", "64", "--heuristic", "adaptive,static", "--samples", "2")
+    result = derose(tmp_path, out, *arguments, "--max-pending", "1,3")
+    found = json.loads((out / "comparison.json").read_text())
+    first, *_ = found["found"]
+    assert first.startswith("adaptive ")
+    assert "static (geometric mean of 12 cells, " in first
+    assert first in result.output.splitlines()
+    assert f"<li>{first}</li>" in (out / "report.html").read_text().partition("</section>")[0]
+    (trace,) = found["traces"]
+    assert (trace["trace"], trace["processors"], trace["cells"]) == ("mine-1--64p", 64, 12)
+    rows = rows_of(out / "comparison.csv")
+    assert [row["heuristic"] for row in rows] == ["static", "adaptive"] * 12
+    for static, adaptive in zip(rows[::2], rows[1::2], strict=True):
+        ratio = float(static["turnaround"]) / float(adaptive["turnaround"])
+        assert float(adaptive["over_static"]) == pytest.approx(ratio)
+    mine.write_text(SMALL.read_text() + ";\n")
+    derose(tmp_path, out, *arguments, "--max-pending", "1,3")
+    assert len(list((out / "samples").iterdir())) == 4  # another file by the same name is another trace
+
+
+def test_one_heuristic_alone_is_measured_too(traces, tmp_path):
+    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--heuristic", "static", "--max-pending", "1")
+    result = derose(traces, tmp_path / "out", *arguments)
+    assert "Table 3" not in result.output
+    rows = {row["figure"]: row["static"] for row in rows_of(tmp_path / "out" / "compared-sdsc-sp2.csv")}
+    assert float(rows["requests for each bag"]) >= 1
+
+
+def test_the_cells_of_the_goals_are_54(traces, tmp_path):
+    goals = PARTS["goals"]
+    assert len(Settings(**msgspec.structs.asdict(goals)).job_types) * len(goals.max_pending) == 54
+    derose(traces, tmp_path / "out", "--cells", "goals", "--samples", "1", "--trace", "sdsc-sp2")
+    rows = rows_of(tmp_path / "out" / "cells.csv")
+    assert {(row["heterogeneity"], row["max_pending"]) for row in rows} == {
+        (kind, limit) for kind in "14" for limit in "136"
+    }
+    assert len(rows) == 2 * 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--trace", "sdsc"), "none of sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, and no file"),
+        (("--trace", "sdsc-sp2", "--processors", "64"), "--processors is for a --trace FILE"),
+        (("--trace", "a/t.swf", "--trace", "b/t.swf"), "have one name"),
+    ],
+)
+def test_a_trace_that_cannot_be_meant(tmp_path, monkeypatch, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.swf").write_bytes(SMALL.read_bytes())
+    with pytest.raises(UsageError, match=re.escape(told)):
+        derose(tmp_path, tmp_path / "out", *arguments)
+
+
+def test_a_trace_without_requested_times_is_no_trace_for_this(tmp_path):
+    bare = tmp_path / "bare.swf"
+    bare.write_text("; MaxProcs: 8\n" + line(1, 0, 10, allocated=4, limit=-1))
+    with pytest.raises(TraceError, match=r"bare.swf: no job .*; the jobs need requested times$"):
+        derose(tmp_path, tmp_path / "out", "--trace", bare)
+
+
+@pytest.mark.parametrize("wrong", ["", "best", "static,best"])
+def test_a_heuristic_that_does_not_exist(traces, tmp_path, wrong):
+    result = derose(traces, tmp_path / "out", "--heuristic", wrong)
+    assert result.exit_code == 2
+    assert "out of static, adaptive" in result.output
+
+
 def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     arguments = ("--trace", "sdsc-sp2", "--max-pending", "2")
@@ -102,14 +185,14 @@ def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_pa
     (stopped / "samples" / ".sdsc-sp2-0001.csv.77").write_text("half a file of a process that was killed")
     derose(traces, stopped, *arguments, "--samples", "3")
     assert first.stat().st_mtime_ns == made
-    assert (stopped / "results.csv").read_text() == (whole / "results.csv").read_text()
+    assert figures(stopped / "results.csv") == figures(whole / "results.csv")
     assert (stopped / "cells.csv").read_text() == (whole / "cells.csv").read_text()
 
 
 def test_two_processes_find_the_same_as_one(traces, tmp_path):
     for processes in ("1", "2"):
         derose(traces, tmp_path / processes, "--samples", "2", "--max-pending", "2", "--processes", processes)
-    one, two = (rows_of(tmp_path / processes / "results.csv") for processes in ("1", "2"))
+    one, two = (figures(tmp_path / processes / "results.csv") for processes in ("1", "2"))
     assert one == two
 
 
@@ -172,7 +255,8 @@ def test_submissions_cover_the_trace():
 def outcome(sample, heuristic, turnaround, tasks=100):
     return Outcome(
         trace="sdsc-sp2", sample=sample, tasks=tasks, mean=100, heterogeneity=1, max_pending=1,
-        heuristic=heuristic, submitted=0, turnaround=turnaround, bound=50, requests=1, held=1, work=1,
+        heuristic=heuristic, submitted=0, turnaround=turnaround, bound=50,
+        requests=1, withdrawn=0, held=1, work=1, local_wait=0, decisions=1, planning=0.1,
     )  # fmt: skip
 
 
@@ -183,7 +267,7 @@ def test_a_speedup_is_one_of_means_and_an_average_one_of_cells():
         outcome(0, "static", 100, tasks=1000), outcome(1, "static", 100, tasks=1000),
         outcome(0, "adaptive", 100, tasks=1000), outcome(1, "adaptive", 100, tasks=1000),
     ]  # fmt: skip
-    summary = summarise("sdsc-sp2", outcomes, seed=1)
+    summary = summarise(WORKLOADS[0], outcomes, seed=1)
     assert [cell.speedup.value for cell in summary.cells] == [4.0, 1.0]
     assert (summary.arithmetic.value, summary.geometric.value) == (2.5, pytest.approx(2.0))
     assert summary.faster == 0.5

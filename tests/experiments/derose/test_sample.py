@@ -23,7 +23,10 @@ SETTINGS = Settings(
 def same(workload: Workload, path: Path, sample: int) -> None:
     jobs = load(path, workload.processors)
     by_kernel, by_core = (
-        [msgspec.structs.asdict(each) for each in run_sample(workload, jobs, SETTINGS, sample, make)]
+        [
+            msgspec.structs.replace(each, planning=0.0)
+            for each in run_sample(workload, jobs, SETTINGS, sample, make)
+        ]
         for make in (KernelExecution, CoreExecution)
     )
     assert len(by_kernel) == SETTINGS.jobs_per_sample

@@ -1,0 +1,76 @@
+"""A simulated site that begins with the queue of a trace at an instant, and goes on as the trace does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from adaptor.crafting.futures.run_shares import MOST, RunShares
+from adaptor.simulation import kernels as k
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.trace_run import load_jobs
+
+_AHEAD = 5 * 86400
+"""Seconds of the trace after the instant that are simulated, at most."""
+
+
+class QueueAt(msgspec.Struct, frozen=True, eq=False):
+    """What a bag meets."""
+
+    jobs: Jobs
+    """Those that run then, with what is left of them; those that wait; and those that come."""
+    shares: RunShares
+    """What somebody knows who has watched the queue until then."""
+    waiting: int
+    free: int
+    """Processors that no job held."""
+
+
+def queues_of(trace: Path, instants: int, seed: int) -> tuple[int, list[QueueAt]]:
+    """The processors of the trace's machine, and its queue at so many instants, drawn in its middle.
+
+    Raises:
+        TraceError: the trace cannot be read.
+    """
+    loaded = load_jobs(trace)
+    jobs = loaded.jobs
+    cluster = Simulation(jobs, loaded.processors, "conservative")
+    first, last = int(jobs.submit[0]), int(jobs.submit[-1])
+    draw = np.random.default_rng(seed)
+    times = np.sort(draw.integers(first + (last - first) // 10, last - (last - first) // 10, instants))
+    found = []
+    for at in times.tolist():
+        cluster.advance(max(at, cluster.now))
+        found.append(_queue_at(cluster))
+    return loaded.processors, found
+
+
+def _queue_at(cluster: Simulation) -> QueueAt:
+    jobs, now = cluster.jobs, cluster.now
+    running = cluster.running_rows()[:, k.RUN_JOB].tolist()
+    waiting = cluster.waiting_rows()[:, k.W_JOB].tolist()
+    coming = np.flatnonzero((jobs.submit > now) & (jobs.submit < now + _AHEAD)).tolist()
+    starts = cluster.starts()
+    left = jobs.run.copy()
+    limit = jobs.estimate.copy()
+    for job in running:
+        left[job] = max(1, starts[job] + jobs.run[job] - now)
+        limit[job] = max(left[job], starts[job] + jobs.estimate[job] - now)
+    rows = np.array([*running, *waiting, *coming], np.int64)
+    own = Jobs(
+        number=jobs.number[rows],
+        submit=np.maximum(0, jobs.submit[rows] - now),
+        run=left[rows],
+        estimate=limit[rows],
+        processors=jobs.processors[rows],
+    )
+    ends = starts + jobs.run
+    ended = np.flatnonzero((starts >= 0) & (ends <= now))
+    newest = ended[np.argsort(ends[ended])][-MOST:]
+    known = (jobs.run[newest] / jobs.estimate[newest]).tolist()
+    limits = {str(place): (float(jobs.estimate[job]), float(limit[job])) for place, job in enumerate(running)}
+    held = int(jobs.processors[running].sum()) if running else 0
+    return QueueAt(own, RunShares.of(known, limits, 0.0), len(waiting), cluster.processors - held)

@@ -1,0 +1,80 @@
+"""`python -m bench.login_node`: what a daemon costs a login node, on a throwaway Slurm: idle, and with a bag.
+
+CPU seconds are those of the daemon and of the commands that it ran; a day is what the minutes that were
+watched come to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import msgspec
+import psutil
+
+from bench.private_daemon import PrivateDaemon, private_place
+from tests.clusters.slurm import ThrowawaySlurm
+
+_CONFIG = """
+sites:
+  hpc:
+    backend: slurm
+    partition: batch
+    processors_per_node: 4
+    limits: {max_pending_requests: 3, max_proc: 8, max_tr: 30m}
+    initial_tr: 2m
+"""
+_DAY = 86_400.0
+_TASK = 10
+"""Seconds of a task of the bag."""
+
+
+class Meter(msgspec.Struct, frozen=True):
+    at: float
+    cpu: float
+    commands: int
+    memory: int
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.login_node", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5.0, help="to watch, idle and with a bag")
+    minutes = parser.parse_args().minutes
+    with ThrowawaySlurm() as cluster, private_place(_CONFIG, cluster.env) as place:
+        place.adaptor("daemon", "start")
+        time.sleep(20)  # its start is not its life
+        _show("idle", *_watched(place, minutes))
+        bag = place.folder / "sleep.bag"
+        bag.write_text(f"sleep {_TASK}\n" * int(8 * 60 * (minutes + 2) / _TASK))
+        place.adaptor("submit", str(bag))
+        time.sleep(30)
+        _show(f"with a bag of tasks of {_TASK} s on up to 16 processors", *_watched(place, minutes))
+
+
+def _watched(place: PrivateDaemon, minutes: float) -> tuple[Meter, Meter]:
+    first = _read(place)
+    time.sleep(60 * minutes)
+    return first, _read(place)
+
+
+def _read(place: PrivateDaemon) -> Meter:
+    view = msgspec.json.decode(place.adaptor("daemon", "status", "--json"))
+    times = psutil.Process(view["pid"]).cpu_times()
+    cpu = times.user + times.system + times.children_user + times.children_system
+    rates = view["rates"]
+    return Meter(time.monotonic(), cpu, rates["scheduler_commands"], rates["memory"])
+
+
+def _show(what: str, first: Meter, last: Meter) -> None:
+    seconds = last.at - first.at
+    cpu, commands = last.cpu - first.cpu, last.commands - first.commands
+    print(f"{what}, over {seconds / 60:.1f} minutes:")
+    print(
+        f"  {cpu:.2f} CPU seconds: {cpu / seconds * _DAY:,.0f} a day, {100 * cpu / seconds:.2f} % of a core"
+    )
+    print(f"  {commands} scheduler commands: {commands / seconds * 3600:,.0f} an hour")
+    print(f"  {last.memory / 1e6:.0f} MB of memory", flush=True)
+
+
+if __name__ == "__main__":
+    main()

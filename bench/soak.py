@@ -1,0 +1,127 @@
+"""`python -m bench.soak`: thousands of bags through one daemon: its memory, its journal, its answers.
+
+Prints a line per tenth of the bags, and at the end how each figure changed from the second tenth to the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import msgspec
+import psutil
+
+from adaptor.bag_spec import BagSpec
+from adaptor.client.asking import ask
+from adaptor.protocol import control
+from bench.private_daemon import PrivateDaemon, private_place
+from bench.stopwatch import median_seconds
+
+_CONFIG = """
+sites:
+  local:
+    backend: local
+    processors: 2
+    limits: {{max_pending_requests: 3, max_proc: 2, max_tr: 90s}}
+    initial_tr: 10s
+    pad: 5s
+    idle_timeout: 5s
+{journal}
+"""
+_IN_FLIGHT = 8
+"""Bags that are not done at a time."""
+_ENVIRONMENT = {f"MODULE_{number}": "/opt/software/some/path/of/a/module" * 2 for number in range(40)}
+"""About as large as that of a login shell with modules."""
+
+
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
+    """After so many bags."""
+
+    bags: int
+    kept: int
+    memory: int
+    """Resident bytes of the daemon."""
+    journal: int
+    """Bytes."""
+    logs: int
+    status: float
+    """How many times as long one `adaptor status` takes as `python -c pass`, both in the same moment."""
+
+
+def main() -> None:
+    chosen = _parser().parse_args()
+    journal = f"journal: {{keep: {chosen.keep}}}" if chosen.keep else ""
+    with private_place(_CONFIG.format(journal=journal)) as place:
+        os.environ.update({name: place.environment[name] for name in ("ADAPTOR_DIR", "ADAPTOR_CONFIG")})
+        place.adaptor("daemon", "start")
+        print("   bags   kept   memory MB   journal MB   logs MB   status / python", flush=True)
+        samples = []
+        for sample in _samples(place, chosen.bags, chosen.tasks):
+            samples.append(sample)
+            print(
+                f"{sample.bags:>7,}{sample.kept:>7,}{sample.memory / 1e6:>12.2f}{sample.journal / 1e6:>13.2f}"
+                f"{sample.logs / 1e6:>10.2f}{sample.status:>12.1f}",
+                flush=True,
+            )
+    _compare(samples[1 if len(samples) > 2 else 0], samples[-1], chosen.tasks)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("--bags", type=int, default=2000)
+    parser.add_argument("--tasks", type=int, default=20, help="of each bag")
+    parser.add_argument("--keep", default="", help="journal.keep, for instance 60s; default: for ever")
+    return parser
+
+
+def _samples(place: PrivateDaemon, bags: int, tasks: int) -> Iterator[Sample]:
+    daemon = psutil.Process(place.pid())
+    spec = BagSpec(name="soak", cwd="/", output=f"{place.folder}/out", environment=_ENVIRONMENT)
+    question = control.Submit(control.BagInput(spec=spec, tasks=[control.TaskInput(["/bin/true"])] * tasks))
+    step = max(1, bags // 10)
+    for number in range(1, bags + 1):
+        newest = ask(question, control.Submitted).bag
+        while _unfinished(newest) >= _IN_FLIGHT:
+            time.sleep(0.05)
+        if number % step == 0:
+            while _unfinished(newest):
+                time.sleep(0.1)
+            yield _sample(place, daemon, number)
+
+
+def _unfinished(newest: int) -> int:
+    """Of the newest bags."""
+    bags = ask(control.GetBags("recent"), control.Bags).bags
+    return sum(bag.ended is None for bag in bags if bag.id > newest - 3 * _IN_FLIGHT)
+
+
+def _sample(place: PrivateDaemon, daemon: psutil.Process, number: int) -> Sample:
+    python = median_seconds(lambda: subprocess.run([sys.executable, "-c", "pass"], check=True))
+    status = median_seconds(lambda: place.adaptor("status")) / python
+    view = ask(control.GetDaemon(), control.Daemon).daemon
+    logs = sum(path.stat().st_size for path in (place.folder / "state").glob("daemon.*"))
+    return Sample(
+        bags=number,
+        kept=view.journal.bags,
+        memory=daemon.memory_info().rss,
+        journal=view.journal.size,
+        logs=logs,
+        status=status,
+    )
+
+
+def _compare(first: Sample, last: Sample, tasks: int) -> None:
+    bags = last.bags - first.bags
+    memory, journal = last.memory - first.memory, last.journal - first.journal
+    print(f"from bag {first.bags:,} to bag {last.bags:,}:")
+    print(f"memory {100 * memory / first.memory:+.1f} %, {memory / bags:+.0f} bytes a bag")
+    print(f"journal {100 * journal / first.journal:+.1f} %, {journal / bags / tasks:+.1f} bytes a task")
+    print(f"status {100 * (last.status / first.status - 1):+.0f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,209 @@
+"""Two heuristics in turn on the same scenes of a real Slurm: which completes a bag sooner, and by how much.
+
+A scene: local jobs whose limits are minutes and whose run times are a known share of them, queued before
+the bag comes, and some more that come later; then a bag of tasks, once with each heuristic, in an order that
+alternates. Local jobs and tasks only sleep. Each bag has a daemon of its own, which has learned nothing.
+
+    python -m tests.campaign.rollout_live --repetitions 30
+
+prints each repetition, then the ratio of the turnarounds with the 95 % interval of a paired bootstrap.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.clusters.slurm_conf import ClusterOptions
+from tests.e2e.lab import Lab
+
+NODES, CPUS = 4, 4
+OPTIONS = ClusterOptions(
+    nodes=NODES,
+    cpus=CPUS,
+    scheduler_parameters="bf_interval=2,bf_resolution=1,sched_interval=2,bf_continue,batch_sched_delay=1",
+)
+"""Holes of seconds count, as holes of minutes do on a cluster whose jobs run for hours."""
+CONFIG = """
+    sites:
+      hpc:
+        backend: slurm
+        partition: batch
+        heuristic: {heuristic}
+        limits: {{max_pending_requests: 3, max_proc: 8, max_tr: 20m}}
+        initial_tr: 1m
+        pad: 6s
+        idle_timeout: 5
+        poll_interval: 2
+        max_submissions: 600/h
+"""
+LONGEST = 900.0
+"""Seconds that a bag may take."""
+RESAMPLES = 5000
+
+
+class LocalJob(msgspec.Struct, frozen=True):
+    at: float
+    """Seconds before (negative) or after the bag comes."""
+    processors: int
+    minutes: int
+    """Its limit."""
+    runs: int
+    """Seconds."""
+
+
+class Scene(msgspec.Struct, frozen=True):
+    local: tuple[LocalJob, ...]
+    tasks: int
+    seconds: int
+    """Of each task."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    turnaround: float
+    requests: int
+    withdrawn: int
+    wasted: float
+    """Processor-seconds that requests held in which no task ran."""
+
+
+def scene_of(seed: int) -> Scene:
+    """The machine is full, a queue of some minutes waits by its limits; it runs in a third of that."""
+    draw = random.Random(seed)
+    local = [_local(draw, -6.0) for _ in range(9)]
+    local += [_local(draw, draw.uniform(5, 40)) for _ in range(3)]
+    return Scene(tuple(local), tasks=draw.choice((24, 48, 96)), seconds=draw.choice((2, 4, 8)))
+
+
+def _local(draw: random.Random, at: float) -> LocalJob:
+    minutes = draw.choice((1, 2, 3, 5))
+    share = draw.choice((0.1, 0.2, 0.3, 0.5))
+    return LocalJob(at, draw.choice((1, 2, 4, 4, 8)), minutes, max(5, round(60 * minutes * share)))
+
+
+def play(slurm: ThrowawaySlurm, scene: Scene, heuristic: str, folder: Path) -> Outcome:
+    """One bag."""
+    slurm.clear()
+    lab = Lab(folder)
+    stop = threading.Event()
+    try:
+        lab.configure(CONFIG.format(heuristic=heuristic))
+        lab.run("daemon", "start")
+        for job in scene.local:
+            if job.at < 0:
+                _submit(slurm, job)
+        time.sleep(-min((job.at for job in scene.local), default=0.0))
+        began = time.time()
+        coming = threading.Thread(target=_later, args=(slurm, scene.local, began, stop))
+        coming.start()
+        lab.bag([f"sleep {scene.seconds}"] * scene.tasks)
+        bag = lab.submit("tasks.bag")
+        lab.wait(bag, timeout=LONGEST)
+        status = lab.status(bag)
+        requests, withdrawn, wasted = _used(lab, scene)
+        return Outcome(_at(status["ended"]) - _at(status["submitted"]), requests, withdrawn, wasted)
+    finally:
+        stop.set()
+        lab.close()
+
+
+def _submit(slurm: ThrowawaySlurm, job: LocalJob) -> None:
+    options = [f"-n{job.processors}", f"-t{job.minutes}", "-pbatch", "-o/dev/null"]
+    slurm.run(["sbatch", *options, "--wrap", f"sleep {job.runs}"])
+
+
+def _later(slurm: ThrowawaySlurm, local: Iterable[LocalJob], began: float, stop: threading.Event) -> None:
+    for job in sorted(local, key=lambda job: job.at):
+        if job.at >= 0:
+            if stop.wait(max(0.0, began + job.at - time.time())):
+                return
+            _submit(slurm, job)
+
+
+def _at(told: str) -> float:
+    """Epoch seconds."""
+    return datetime.fromisoformat(told).timestamp()
+
+
+def _used(lab: Lab, scene: Scene) -> tuple[int, int, float]:
+    """Requests, those that were withdrawn, and the processor-seconds that they held beyond the tasks'."""
+    pilots, now = lab.pilots(), time.time()
+    held = sum(
+        each["p"] * ((_at(each["ended"]) if each["ended"] else now) - _at(each["started"]))
+        for each in pilots
+        if each["started"] is not None
+    )
+    withdrawn = sum(each["state"] == "withdrawn" for each in pilots)
+    return len(pilots), withdrawn, held - scene.tasks * scene.seconds
+
+
+def interval(ratios: Sequence[float], seed: int = 1) -> tuple[float, float, float]:
+    """The geometric mean of the ratios, with the 95 % interval of a bootstrap over repetitions."""
+    draw = random.Random(seed)
+    logs = [math.log(each) for each in ratios]
+    means = sorted(statistics.fmean(draw.choices(logs, k=len(logs))) for _ in range(RESAMPLES))
+    low, high = means[round(0.025 * RESAMPLES)], means[round(0.975 * RESAMPLES) - 1]
+    return math.exp(statistics.fmean(logs)), math.exp(low), math.exp(high)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--repetitions", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
+    parser.add_argument("--json", type=Path, help="Also write the outcomes there")
+    chosen = parser.parse_args()
+    base, new = chosen.heuristics
+    kept: list[dict[str, Outcome]] = []
+    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="rollout-live-") as folder:
+        os.environ.update(slurm.env)
+        for number in range(chosen.repetitions):
+            scene = scene_of(chosen.seed * 1000 + number)
+            found: dict[str, Outcome] = {}
+            for heuristic in (base, new) if number % 2 == 0 else (new, base):
+                place = Path(folder) / f"{number}-{heuristic}"
+                place.mkdir(mode=0o700)
+                found[heuristic] = play(slurm, scene, heuristic, place)
+            kept.append(found)
+            print(f"{number + 1}: {scene.tasks} × {scene.seconds} s: {_words(found, base, new)}", flush=True)
+            if chosen.json is not None:
+                chosen.json.write_bytes(json.dumps(msgspec.to_builtins(kept)).encode())
+    ratios = [each[base].turnaround / each[new].turnaround for each in kept]
+    mean, low, high = interval(ratios)
+    print(
+        f"{new} completes bags {mean:.2f} times as fast as {base} (95 % {low:.2f} to {high:.2f}, "
+        f"{len(ratios)} scenes, geometric mean; worst {min(ratios):.2f}, best {max(ratios):.2f})"
+    )
+    for heuristic in (base, new):
+        each = [outcome[heuristic] for outcome in kept]
+        print(
+            f"{heuristic}: {statistics.fmean(o.requests for o in each):.1f} requests a bag, "
+            f"{statistics.fmean(o.withdrawn for o in each):.1f} withdrawn, "
+            f"{statistics.fmean(o.wasted for o in each):.0f} processor-seconds wasted"
+        )
+
+
+def _words(found: dict[str, Outcome], base: str, new: str) -> str:
+    told = ", ".join(
+        f"{name} {found[name].turnaround:.0f} s ({found[name].requests} requests, "
+        f"{found[name].withdrawn} withdrawn)"
+        for name in (base, new)
+    )
+    return f"{told}: {found[base].turnaround / found[new].turnaround:.2f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Ratios of heuristics, goals and the sentence with which the page begins."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pytest
+
+from adaptor.experiments.derose.compared_tables import compared_tables, sentences
+from adaptor.experiments.derose.comparison import Kind, compare, on_all
+from adaptor.experiments.derose.design import WORKLOADS, Workload
+from adaptor.experiments.derose.goals import goals
+from adaptor.experiments.derose.sample import Outcome
+
+SP2, BLUE, *_ = WORKLOADS
+
+
+def outcomes(
+    turnarounds: dict[str, dict[int, list[int]]], held: dict[str, int] | None = None
+) -> list[Outcome]:
+    """By heuristic and mean runtime, the turnaround in each sample."""
+    return [
+        Outcome(
+            trace="", sample=sample, tasks=100, mean=mean, heterogeneity=1, max_pending=1,
+            heuristic=heuristic, submitted=0, turnaround=turnaround, bound=100, requests=4, withdrawn=1,
+            held=(held or {}).get(heuristic, 100), work=80, local_wait=20 * (1 + sample),
+            decisions=2 + 2 * sample, planning=0.012 * (1 + sample),
+        )
+        for heuristic, by_mean in turnarounds.items()
+        for mean, every in by_mean.items()
+        for sample, turnaround in enumerate(every)
+    ]  # fmt: skip
+
+
+THREE = {
+    "static": {100: [400, 400], 10_000: [300, 100]},
+    "adaptive": {100: [200, 200], 10_000: [400, 400]},
+    "rollout": {100: [100, 100], 10_000: [200, 200]},
+}
+
+
+def test_ratios_are_of_means_and_each_heuristic_is_compared_with_each_other() -> None:
+    found = compare(SP2, outcomes(THREE), seed=1)
+    assert len(found.ratios) == 6
+    ratio = found.ratio("rollout", "static")
+    assert ratio is not None
+    assert ratio.geometric.value == pytest.approx(2.0)
+    assert ratio.arithmetic.value == 2.5
+    assert {mean: each.value for mean, each in ratio.by_mean.items()} == pytest.approx({100: 4, 10_000: 1})
+    assert (ratio.worst.value, ratio.worst_kind, ratio.slower) == (1.0, Kind(100, 10_000, 1, 1), 0)
+    assert (ratio.worst.low, ratio.worst.high) == (0.5, 1.5)
+    other = found.ratio("adaptive", "static")
+    assert other is not None
+    assert other.slower == 1
+    assert found.ratio("rollout", "rollout") is None
+
+
+def test_what_a_heuristic_costs() -> None:
+    profile = compare(SP2, outcomes(THREE, {"rollout": 160}), seed=1).profiles["rollout"]
+    assert profile.distance.value == pytest.approx(np.sqrt(1 * 2))
+    assert profile.waste.value == 0.5
+    assert profile.local_wait.value == pytest.approx(30 / 80)
+    assert (profile.requests, profile.withdrawn) == (4, 1)
+    assert (profile.decisions, profile.decision_time) == pytest.approx((3, 6))
+
+
+def test_on_several_traces_each_cell_counts_alike_and_chance_is_that_of_each() -> None:
+    slow = {name: {100: each[100]} for name, each in THREE.items()}
+    two = [compare(SP2, outcomes(THREE), seed=1), compare(BLUE, outcomes(slow), seed=1)]
+    found = on_all(two, "rollout", "static")
+    assert found is not None
+    assert found.value == pytest.approx((4 * 1 * 4) ** (1 / 3))
+    assert found.low < found.value < found.high
+    assert on_all(two, "rollout", "other") is None
+
+
+def test_the_page_begins_with_one_sentence_on_the_new_heuristic() -> None:
+    one = compare(SP2, outcomes(THREE), seed=1)
+    first, second, third, last = sentences([one])
+    assert first == (
+        "rollout finishes bags 2.00 times sooner than adaptive (geometric mean of 2 cells, 2.00 to 2.00)."
+    )
+    assert second.startswith("rollout finishes bags 2.00 times sooner than static (geometric mean of 2 cells")
+    assert third == "rollout meets 8 of its 9 goals."
+    assert last.startswith("SDSC SP2: rollout finishes bags 2.00 times sooner than adaptive")
+    *_, on_sp2, on_blue = sentences([one, compare(BLUE, outcomes(THREE), seed=1)])
+    assert on_sp2.startswith("SDSC SP2: rollout finishes bags 2.00 times sooner than adaptive (2.00 to 2.00)")
+    assert "the worst cell 1.00 [0.50, 1.50] (100 × 10,000 s, 1x, limit 1)." in on_blue
+
+
+def test_a_slower_heuristic_takes_longer_and_one_sample_says_nothing_of_chance() -> None:
+    slow = {"adaptive": {100: [100]}, "rollout": {100: [125]}}
+    told, *_ = sentences([compare(SP2, outcomes(slow), seed=1)])
+    assert told == "rollout takes 1.25 times as long for a bag as adaptive (geometric mean of 1 cell)."
+
+
+def verdicts(
+    workload: Workload, turnarounds: dict[str, dict[int, list[int]]], **held: int
+) -> dict[str, bool]:
+    found = goals([compare(workload, outcomes(turnarounds, held), seed=1)], "rollout")
+    return {goal.text.strip(): goal.met for goal in found}
+
+
+def test_goals_are_met_or_missed() -> None:
+    assert verdicts(SP2, THREE, rollout=90) == {
+        "times sooner than adaptive, geometric mean ≥ 1.7": True,
+        "where tasks run 100 s in the mean ≥ 2.0": True,
+        "where tasks run 10,000 s in the mean ≥ 1.2": True,
+        "arithmetic mean ≥ 2.1": False,
+        "worst cell against adaptive ≥ 0.97": True,
+        "worst cell against static ≥ 0.97": True,
+        "waste, at most adaptive's": True,
+        "added wait of local jobs, at most adaptive's": True,
+        "distance to the lower bound, at most the trace's goal": True,
+    }
+    assert not verdicts(SP2, THREE, rollout=110)["waste, at most adaptive's"]
+    (waste,) = (goal for goal in goals([compare(SP2, outcomes(THREE), 1)], "rollout") if "waste" in goal.text)
+    assert str(waste.verdicts[0]) == "20.0% [20.0%, 20.0%] (adaptive 20.0%): met"
+    slow = {**THREE, "rollout": {100: [100, 100], 10_000: [220, 220]}}
+    assert not verdicts(SP2, slow)["worst cell against static ≥ 0.97"]
+
+
+def test_what_was_not_run_is_no_goal() -> None:
+    own = Workload(key="own", title="own", file="own", processors=8, paper=None)
+    alone = {name: each for name, each in THREE.items() if name != "adaptive"}
+    assert list(verdicts(own, alone)) == ["worst cell against static ≥ 0.97"]
+    exhibits = compared_tables([compare(own, outcomes(alone), seed=1)])
+    assert [each.name for each in exhibits] == ["goals", "compared-own", "pairs"]
+    assert all(len(row) == len(each.headings) for each in exhibits for row in each.rows)
+
+
+def test_the_biggest_bags_do_not_outweigh_what_local_jobs_wait_for_others() -> None:
+    both = [
+        msgspec.structs.replace(each, tasks=tasks, work=work, local_wait=wait)
+        for each in outcomes({"static": {10_000: [100, 100]}})
+        for tasks, work, wait in ((100, 50, 100), (10_000, 5_000, 5_000))
+    ]
+    assert compare(SP2, both, seed=1).profiles["static"].local_wait.value == 2.0
+    big = [each for each in both if each.tasks > 100]
+    assert compare(SP2, big, seed=1).profiles["static"].local_wait.value == 1.0
