@@ -5,23 +5,28 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := demo-out
+SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 
 # The rooms of rules: pure, so that their tests need nothing and wait for nothing.
 RULES  := crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test campaign lint bench derose slurm pbs install dev clean
+.PHONY: help demo quick test campaign lint bench derose snakemake slurm pbs install dev dist pex docs clean
 
 help:
-	@echo "make demo    render a picture in 256 parts on this machine: the whole way of a bag"
+	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
 	@echo "make quick   lint, types, the rules and one bag on this machine, in under two minutes"
 	@echo "make test    lint and test everything, on a real Slurm too"
 	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
+	@echo "make snakemake the plugin for Snakemake, by Snakemake's own tests and more, in an environment of its own"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
 	@echo "make install the adaptor command in $(BIN)"
+	@echo "make dist    wheel and source distribution in dist/"
+	@echo "make pex     dist/adaptor.pex: the adaptor and its libraries in one file; EXTRAS=quotes,plots adds extras"
+	@echo "make docs    this documentation as pages and manual pages in build/docs"
 
 install: $(VENV)/installed
 dev: $(VENV)/installed-dev
@@ -39,9 +44,10 @@ $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
 	touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed
+	$(BIN)/python fixtures/demo/login_node.py
 	rm -rf $(DEMO)/parts
 	PYTHON=$(CURDIR)/$(BIN)/python ADAPTOR_DIR=$(CURDIR)/$(DEMO)/state \
-		$(BIN)/adaptor run fixtures/demo/picture.bag
+		$(BIN)/adaptor --config fixtures/demo/site.yaml run fixtures/demo/picture.bag
 	$(BIN)/python fixtures/demo/render.py assemble $(DEMO)/parts $(DEMO)/picture.png
 	ADAPTOR_DIR=$(CURDIR)/$(DEMO)/state $(BIN)/adaptor report last
 	@echo "The picture: $(DEMO)/picture.png"
@@ -51,8 +57,9 @@ quick: dev lint
 
 test: dev
 	./tests/clusters/install-slurm
+	./tests/dashboard/install-chromium
 	$(MAKE) --no-print-directory lint
-	$(BIN)/python -m pytest -n 3 --maxschedchunk 1 --durations=10
+	$(BIN)/python -m pytest -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
 
 # Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
@@ -71,10 +78,20 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	# Snakemake, which has no types, is not installed here.
+	$(BIN)/mypy --strict --ignore-missing-imports --allow-subclassing-any \
+		$(SNAKEMAKE_PLUGIN)/snakemake_executor_plugin_adaptor
 	cd fixtures/demo && MYPYPATH=. ../../$(BIN)/mypy --strict --no-incremental render.py picture
 
 bench: dev
 	$(BIN)/python -m bench
+
+# Snakemake's own tests of executors, with the plugin for it, in an environment of their own.
+snakemake: $(VENV)/installed
+	./tests/clusters/install-slurm
+	$(PYTHON) -m venv build/snakemake
+	build/snakemake/bin/python -m pip install --quiet --disable-pip-version-check . '$(SNAKEMAKE_PLUGIN)[test]'
+	build/snakemake/bin/python -m pytest -p tests.clusters.fixtures --rootdir=$(CURDIR) $(SNAKEMAKE_PLUGIN)/tests
 
 slurm: dev
 	./tests/clusters/install-slurm
@@ -83,5 +100,20 @@ slurm: dev
 pbs: dev
 	$(BIN)/python -m tests.clusters.play_openpbs
 
+dist: dev
+	rm -rf dist
+	$(BIN)/python -m build
+
+# One file for the Python that builds it: for machines with the same minor version of Python.
+pex: dist
+	$(BIN)/python -m pex "request-adaptor[$(EXTRAS)] @ file://$(CURDIR)/$$(echo dist/*.whl)" \
+		--console-script adaptor --venv --output-file dist/adaptor.pex
+
+# A warning is an error: a page that nothing links to, a link that leads nowhere, a key without its sentence.
+docs: dev
+	$(BIN)/python -m sphinx -b html -E -a -n -W --keep-going -q docs build/docs/html
+	$(BIN)/python -m sphinx -b man -E -a -n -W --keep-going -q docs build/docs/man
+	@echo "The pages: build/docs/html/index.html; the manual: man build/docs/man/adaptor.1"
+
 clean:
-	rm -rf $(VENV) $(DEMO) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,3 +1,17 @@
 """The request adaptor: bags of tasks on space-shared clusters (De Rose et al. 2008)."""
 
-__version__ = "0.1.0"
+import importlib
+
+try:
+    from adaptor._version import __version__ as __version__  # written when the package is built or installed
+except ModuleNotFoundError:
+    __version__ = "0+not.installed"
+
+
+def __getattr__(name: str) -> object:
+    """What Python programs use, imported when asked for: command line and workers start without it."""
+    if name == "Executor":
+        return importlib.import_module("adaptor.executor.executor").Executor
+    if name == "register_joblib":
+        return importlib.import_module("adaptor.executor.joblib_backend").register
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,8 +10,28 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from adaptor.batch_script import BatchScript
+from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
 from adaptor.model import Allocation, Preference
-from adaptor.option_kinds import INSTANT, LABEL, LABELS, MEMORY, PATH, Kind
+from adaptor.option_kinds import (
+    DURATION,
+    EARLY_SIGNAL,
+    EXIT_CODES,
+    FACTOR,
+    GPUS,
+    INSTANT,
+    LABEL,
+    LABELS,
+    LISTENERS,
+    MEMORY,
+    MOST_FAILS,
+    NUMBERS,
+    PATH,
+    PRIORITY,
+    TIME_LIMIT,
+    Kind,
+)
+from adaptor.resources import TaskGpus, TaskSize
 from adaptor.units import LARGEST
 
 
@@ -37,10 +57,23 @@ MOST = 1_000_000_000
 """Of processors, retries or replicas: beyond it is a typing error."""
 AtLeast0 = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 AtLeast1 = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+ExitCode = Annotated[int, msgspec.Meta(ge=1, le=255)]
+Priority = Annotated[int, msgspec.Meta(ge=-999_999, le=999_999)]
 Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
 
 DEFAULT_OUTPUT = "adaptor-{bag}"
 """The folder for a bag's output, below its `cwd`; the journal puts the bag's number in place of `{bag}`."""
+
+
+class Interpreter(msgspec.Struct, frozen=True):
+    """The Python that runs the calls of a bag: that of whoever made them."""
+
+    command: tuple[str, ...]
+    """The interpreter's path, and its options."""
+    version: str
+    """Such as 3.12: calls that were pickled by one version are read by the same."""
+    path: tuple[str, ...] = ()
+    """Where it finds modules (`sys.path`)."""
 
 
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +82,74 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[str, Option("name of the bag", LABEL, default="the file's name")]
     cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
     memory: Annotated[Size | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
-    retries: Annotated[AtLeast0, Option("how often a failed task is tried again")] = 3
+    gpus: Annotated[
+        TaskGpus | None,
+        Option("GPUs of each task: 2, a100:1, or 0.5 where two tasks share one", GPUS),
+    ] = None
+    nodes: Annotated[
+        AtLeast1,
+        Option("nodes of each task: 2 or more are whole nodes, of which each has the cpus, mem and gpus"),
+    ] = 1
+    bind: Annotated[
+        Literal["yes", "no"], Option("whether each task is bound to its processors: yes or no")
+    ] = "yes"
+    time: Annotated[
+        float | None,
+        Option("how long a task is expected to take, such as 10m", DURATION, default="learned"),
+    ] = None
+    timeout: Annotated[
+        TimeLimit | None,
+        Option("after how long a task is ended: 30m, or 300% of what a task is expected to take", TIME_LIMIT),
+    ] = None
+    retries: Annotated[AtLeast0, Option("how often a task that failed by itself is tried again")] = 0
+    on_oom: Annotated[
+        float | None,
+        Option(
+            "with how much more memory a task is tried again that ran out of it, such as 2x",
+            FACTOR,
+            key="on-oom",
+            synonyms=("on_oom",),
+            default="it is not tried with more",
+        ),
+    ] = None
+    max_fails: Annotated[
+        MostFails | None,
+        Option(
+            "at how many failed tasks the bag pauses: 10, or 5% of them",
+            MOST_FAILS,
+            key="max-fails",
+            synonyms=("max_fails",),
+        ),
+    ] = None
+    canary: Annotated[
+        Literal["yes", "no"], Option("whether the bag pauses if its first attempts all fail: yes or no")
+    ] = "yes"
+    max_running: Annotated[
+        AtLeast1 | None,
+        Option(
+            "how many tasks run at the same time, at most",
+            key="max-running",
+            synonyms=("max_running",),
+            default="no limit",
+        ),
+    ] = None
+    priority: Annotated[
+        Priority, Option("bags with a larger one go first among those of the same user", PRIORITY)
+    ] = 0
+    requeue_on: Annotated[
+        tuple[ExitCode, ...],
+        Option(
+            "exit codes, separated by commas, that say: checkpointed, start me again to go on",
+            EXIT_CODES,
+            key="requeue-on",
+            synonyms=("requeue_on",),
+            default="none",
+        ),
+    ] = ()
+    signal: Annotated[
+        EarlySignal | None,
+        Option("which signal a task gets how long before its pilot's end, such as USR1@120", EARLY_SIGNAL),
+    ] = None
     max_lost: Annotated[
         AtLeast0,
         Option(
@@ -89,15 +189,65 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
             default="any",
         ),
     ] = ()
+    notify: Annotated[
+        tuple[str, ...],
+        Option(
+            "who is told of its end, pause and first failure: channels of the configuration, or @FILE",
+            LISTENERS,
+            default="`notify.default` of the configuration",
+        ),
+    ] = ()
+    after: Annotated[
+        tuple[int, ...],
+        Option(
+            "bags that must be done before it starts, by their numbers; if one fails, its tasks fail",
+            NUMBERS,
+            default="none",
+        ),
+    ] = ()
+    after_any: Annotated[
+        tuple[int, ...],
+        Option(
+            "bags that must have ended before it starts, however",
+            NUMBERS,
+            key="after-any",
+            synonyms=("after_any",),
+            default="none",
+        ),
+    ] = ()
     cwd: Annotated[str, Option("folder in which the tasks run", PATH, default="the current folder")]
     output: Annotated[
         str, Option("folder for the tasks' output", PATH, default="adaptor-BAG in the folder of the tasks")
     ]
+    output_files: Annotated[
+        Literal["each", "packed", "none"],
+        Option(
+            "files of the output: each task's own, packed into an archive by worker, or none",
+            key="output-files",
+            synonyms=("output_files",),
+        ),
+    ] = "each"
     environment: dict[str, str]
+    script: BatchScript | None = None
+    """What its tasks run a copy of; None: their commands say all."""
     runtimes: dict[str, float] = {}
     """By site: the runtime assumed of a task before any has finished, where a quote has sampled it."""
     slots: dict[str, int] = {}
     """By site: tasks that may run there at the same time, as chosen from a quote; empty: no quote."""
+    interpreter: Interpreter | None = None
+    """What runs its calls; None: it has commands only."""
+
+    @property
+    def task(self) -> TaskSize:
+        """What each task needs."""
+        size = TaskSize(processors=self.cpus, memory=self.memory, nodes=self.nodes)
+        if self.gpus is None:
+            return size
+        return msgspec.structs.replace(size, gpus=self.gpus.count, gpu_type=self.gpus.type)
+
+    def expected_at(self, site: str) -> float | None:
+        """Seconds that a task is taken to run at a site before any has finished; None: nobody has said."""
+        return self.runtimes.get(site, self.time)
 
     @property
     def aims(self) -> bool:

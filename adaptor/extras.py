@@ -1,4 +1,4 @@
-"""Replay needs libraries that nothing else of the adaptor does."""
+"""What some commands need beside the adaptor itself: the libraries of its extras (docs/install.md)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ import importlib.util
 
 from adaptor.errors import AdaptorError
 
+PURPOSES = {
+    "executor": "adaptor.Executor",
+    "plots": "drawing pictures",
+    "quotes": "choosing between sites",
+    "replay": "replay",
+    "rollout": "the heuristic rollout",
+    "web": "the live page",
+}
+"""By extra: what needs it. `tests/test_extras.py` holds the names to pyproject.toml."""
 
-def require_extra(*libraries: str) -> None:
-    """Look for these libraries of the extra `replay`, numpy and numba where none is named.
+
+def require_extra(extra: str, *libraries: str) -> None:
+    """Look for libraries of an extra.
 
     Raises:
         AdaptorError: one is not installed; the message says how to get it.
     """
-    missing = [name for name in libraries or ("numpy", "numba") if importlib.util.find_spec(name) is None]
+    missing = [name for name in libraries if not _is_there(name)]
     if missing:
         raise AdaptorError(
-            f"replay needs {' and '.join(missing)}: python -m pip install 'request-adaptor[replay]'"
+            f"{PURPOSES[extra]} needs {' and '.join(missing)}: "
+            f"python -m pip install 'request-adaptor[{extra}]'"
         )
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # it was marked as missing
+        return False

@@ -7,9 +7,12 @@ epoch (in replay: since the start of the trace), every duration is seconds.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+
+from adaptor.resources import Need, Node, Part
 
 Allocation = Literal["explicit", "transparent", "mixed"]
 """Where the tasks of a bag may run: in formal requests, on donated nodes, or on both."""
@@ -17,7 +20,9 @@ Allocation = Literal["explicit", "transparent", "mixed"]
 Preference = Literal["cheap", "balanced", "fast"]
 """How many processors are bought for a bag at a time."""
 
-UserChange = Literal["budget changed", "cancelled", "retried", "pilots cancelled"]
+UserChange = Literal[
+    "budget changed", "cancelled", "retried", "paused", "resumed", "options changed", "pilots cancelled"
+]
 """What a user did to a bag between its submission and its end."""
 
 
@@ -30,6 +35,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of one request."""
     max_tr: int
     """Seconds of one request."""
+    partitions: Mapping[str, Limits] = {}
+    """What holds in each partition of a site where requests choose one; the limits above are then those of
+    all requests together, and the most that any partition allows."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -63,6 +71,8 @@ class RunningJob(msgspec.Struct, frozen=True):
     id: str
     processors: int
     end: float
+    parts: tuple[Part, ...] = ()
+    """What it holds of each node; empty: not known."""
 
 
 class PendingJob(msgspec.Struct, frozen=True):
@@ -74,21 +84,21 @@ class PendingJob(msgspec.Struct, frozen=True):
     """Its time limit in seconds; `math.inf` where there is none."""
     planned_start: float | None = None
     """As the scheduler plans it; None where the scheduler does not say."""
+    parts: tuple[Part, ...] = ()
+    """What it will hold of each node from its planned start on; empty: the scheduler does not say."""
+    need: Need | None = None
+    """None: so many processors on any nodes."""
 
 
-class NodeSize(msgspec.Struct, frozen=True):
-    """Some nodes of a site that are alike."""
+class EndedJob(msgspec.Struct, frozen=True):
+    """A job of anyone that has ended, as the scheduler remembers it."""
 
-    count: int
-    processors: int
-    """Of each."""
-    memory: int | None = None
-    """Bytes of each that jobs may ask for; None: the scheduler does not count memory."""
-
-    def slots(self, processors: int, memory: int | None) -> int:
-        """Tasks of this size (`memory` in bytes) that an empty one holds at the same time."""
-        held = self.processors // processors
-        return held if memory is None or self.memory is None else min(held, self.memory // max(1, memory))
+    owner: str
+    """Its user; never shown, never written down."""
+    limit: float
+    """Its time limit in seconds."""
+    ran: float
+    """Seconds."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,12 +106,31 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
     now: float
     processors: int
-    """Processors of the site in service, in use or not."""
+    """Processors that the site's requests may use and that are in service, in use or not."""
     running: tuple[RunningJob, ...] = ()
     pending: tuple[PendingJob, ...] = ()
     """In the order in which the scheduler considers them."""
-    nodes: tuple[NodeSize, ...] = ()
-    """Its nodes by size, those out of service included; empty: not known."""
+    nodes: tuple[Node, ...] = ()
+    """Of the site, in the order in which the scheduler fills them, those out of service included; empty: not
+    known, and then processors are all that is counted."""
+    default_memory: int | None = None
+    """Bytes for each processor that a request gets whose tasks name no memory; None: it is not counted."""
+    partitions: Mapping[str, QueueState] = {}
+    """The state in each partition of a site where requests choose one; all other fields are then those of the
+    partition with the most processors in service."""
+    closed: Mapping[str, str] = {}
+    """The partitions that start no jobs at the moment, with the scheduler's reason."""
+    default_limit: float | None = None
+    """Seconds of a job that names no limit; None: the scheduler does not say."""
+    loses_age: bool = True
+    """Whether a request that is withdrawn and made anew loses its place: in a queue by submission, or where
+    waiting raises the priority of a job."""
+    owners: Mapping[str, str] = {}
+    """By id of a job: its user, where that is told. Never shown, never written down."""
+    limits: Mapping[str, float] = {}
+    """By id of a running job: its time limit in seconds, where that is told and its end follows from it."""
+    memory_step: int = 1
+    """Bytes: the memory of a request is counted in multiples of it for each processor (Slurm: 1 MiB)."""
 
 
 class CraftedRequest(msgspec.Struct, frozen=True):
@@ -113,6 +142,8 @@ class CraftedRequest(msgspec.Struct, frozen=True):
     tasks: int
     """Tasks that the request is expected to finish."""
     reason: str
+    partition: str = ""
+    """In which it is to run, by its name at the site; empty: the site has only one."""
 
 
 class PilotState(enum.Enum):
@@ -179,6 +210,8 @@ class TaskState(enum.Enum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    BLOCKED = "blocked"
+    """It waits for other tasks or bags to end."""
 
     @property
     def ended(self) -> bool:
@@ -191,8 +224,10 @@ TASK_TRANSITIONS: dict[TaskState, frozenset[TaskState]] = {
     TaskState.LEASED: frozenset({TaskState.WAITING, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
     TaskState.DONE: frozenset(),
     # `adaptor retry` puts a task back that ended without a result.
-    TaskState.FAILED: frozenset({TaskState.WAITING}),
-    TaskState.CANCELLED: frozenset({TaskState.WAITING}),
+    TaskState.FAILED: frozenset({TaskState.WAITING, TaskState.BLOCKED}),
+    TaskState.CANCELLED: frozenset({TaskState.WAITING, TaskState.BLOCKED}),
+    # What it waited for has ended; straight to done: an attempt from before it was put back has a result.
+    TaskState.BLOCKED: frozenset({TaskState.WAITING, TaskState.DONE, TaskState.FAILED, TaskState.CANCELLED}),
 }
 
 
@@ -201,7 +236,13 @@ class AttemptOutcome(enum.Enum):
 
     DONE = "done"
     FAILED = "failed"
-    """The task's own failure, the only one that is charged as a retry."""
+    """The task's own failure."""
+    TIMED_OUT = "time-out"
+    """The worker ended it after the time that its bag allows a task."""
+    REQUEUED = "requeued"
+    """The task said that it has checkpointed, and goes on in its next attempt."""
+    OUT_OF_MEMORY = "out_of_memory"
+    """It ran out of memory, and is tried again with more."""
     RETURNED = "returned"
     """Handed back by the worker before it was started."""
     LOST = "lost"
@@ -216,4 +257,23 @@ class AttemptOutcome(enum.Enum):
     @property
     def charged(self) -> bool:
         """Whether it counts towards the task's retry limit."""
-        return self is AttemptOutcome.FAILED
+        return self in (AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT)
+
+    @property
+    def useful(self) -> bool:
+        """Whether its work is part of a result."""
+        return self in USEFUL
+
+
+USEFUL = (AttemptOutcome.DONE, AttemptOutcome.REQUEUED)
+"""Outcomes of attempts whose work is part of a result."""
+
+REPORTED = (
+    AttemptOutcome.DONE,
+    AttemptOutcome.FAILED,
+    AttemptOutcome.TIMED_OUT,
+    AttemptOutcome.REQUEUED,
+    AttemptOutcome.OUT_OF_MEMORY,
+    AttemptOutcome.SUPERSEDED,
+)
+"""Outcomes that a worker has reported as the end of an attempt: no other result of it can follow."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from adaptor.guard_rails import EarlySignal, MostFails, TimeLimit
+from adaptor.resources import TaskGpus
 from adaptor.units import parse_duration, parse_size, shortened
 
 
@@ -50,6 +53,14 @@ def _labels(text: str, _now: float) -> tuple[str, ...]:
     return tuple(_label(name.strip()) for name in text.split(","))
 
 
+def _numbers(text: str, _now: float) -> tuple[int, ...]:
+    """Numbers of bags, each once."""
+    found = [each.strip() for each in text.split(",")]
+    if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in found):
+        raise ValueError(f"{shortened(text)}: write numbers of bags, such as 7 or 7,9")
+    return tuple(dict.fromkeys(map(int, found)))
+
+
 def _path(text: str, _now: float) -> str:
     if not text:
         raise ValueError("an empty text is not a path")
@@ -61,6 +72,31 @@ def _memory(text: str, _now: float) -> int:
     if size <= 0:
         raise ValueError(f"{shortened(text)} is not a size above 0; write bytes, '512M' or '4G'")
     return size
+
+
+# The parts of a divided GPU have types that begin with a digit: 1g.10gb.
+_GPUS = re.compile(
+    r"(?:(?P<type>(?=[\d.]*[A-Za-z])\w[\w.+-]{0,63}):)?(?P<count>\d{1,4}|0?\.\d{1,9})", re.ASCII
+)
+
+
+def _gpus(text: str, _now: float) -> TaskGpus | None:
+    """None: no GPU, as if the option were not there."""
+    found = _GPUS.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{shortened(text)} is not a number of GPUs; write 2, 0.5 or a100:1")
+    count = float(found["count"])
+    return TaskGpus(count, found["type"] or "") if count else None
+
+
+_FACTOR = re.compile(r"(\d{1,3}(?:\.\d{1,3})?)x?", re.ASCII)
+
+
+def _factor(text: str, _now: float) -> float:
+    found = _FACTOR.fullmatch(text)
+    if found is None or not 1.1 <= float(found[1]) <= 100:
+        raise ValueError(f"{shortened(text)} is not a factor from 1.1x to 100x, such as 2x")
+    return float(found[1])
 
 
 def _credits(text: str, _now: float) -> float:
@@ -88,14 +124,98 @@ def _instant(text: str, now: float) -> float:
         raise ValueError(f"{shown} is neither a time from now, such as 12h, nor 2026-11-22T08:00") from None
 
 
+def _duration(text: str, _now: float) -> float:
+    seconds = parse_duration(text)
+    if seconds <= 0:
+        raise ValueError(
+            f"{shortened(text)} is not a duration above 0; write seconds, '1h 30m' or 'HH:MM:SS'"
+        )
+    return seconds
+
+
+_PERCENT = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)\s*%", re.ASCII)
+
+
+def _time_limit(text: str, now: float) -> TimeLimit:
+    if not (found := _PERCENT.fullmatch(text.strip())):
+        return TimeLimit(seconds=_duration(text, now))
+    part = float(found[1]) / 100
+    if part < 1:
+        raise ValueError(
+            f"{shortened(text)} would end tasks that take as long as expected; write 100% or more"
+        )
+    return TimeLimit(part=part)
+
+
+def _most_fails(text: str, now: float) -> MostFails:
+    if not (found := _PERCENT.fullmatch(text.strip())):
+        return MostFails(tasks=integer(1, 1_000_000_000).parse(text.strip(), now))
+    share = float(found[1]) / 100
+    if not 0 < share <= 1:
+        raise ValueError(f"{shortened(text)} is not a part of the tasks: write more than 0% and at most 100%")
+    return MostFails(share=share)
+
+
+_SIGNALS = ("USR1", "USR2", "TERM", "INT", "HUP", "QUIT", "ALRM", "CONT", "URG", "XCPU")
+"""Those that a program may take for "checkpoint now"."""
+
+
+def _early_signal(text: str, now: float) -> EarlySignal:
+    word, at, ahead = text.strip().partition("@")
+    name = word.upper().removeprefix("SIG")
+    if not at:
+        raise ValueError(f"{shortened(text)} does not say how long before the end; write USR1@120")
+    if name not in _SIGNALS:
+        raise ValueError(f"{shortened(word)} is not one of the signals {', '.join(_SIGNALS)}; write USR1@120")
+    return EarlySignal(f"SIG{name}", _duration(ahead, now))
+
+
+def _exit_codes(text: str, _now: float) -> tuple[int, ...]:
+    codes = tuple(integer(1, 255).parse(word.strip(), 0.0) for word in text.split(","))
+    if never := [code for code in codes if code in (126, 127)]:
+        raise ValueError(f"exit code {never[0]} is how a shell says that it cannot run a command; write 75")
+    return codes
+
+
+def _priority(text: str, _now: float) -> int:
+    if not re.fullmatch(r"[+-]?\d{1,6}", text.strip(), re.ASCII):
+        raise ValueError(f"{shortened(text)} is not an integer from -999999 to 999999")
+    return int(text)
+
+
+def _listeners(text: str, _now: float) -> tuple[str, ...]:
+    """Channels of the configuration, and files of URLs."""
+    found = []
+    for each in text.split(","):
+        word = each.strip()
+        if "://" in word:
+            raise ValueError(
+                "a URL on a command line or in a bag file is no secret: name a channel of the configuration, "
+                "or a file of mode 0600 that holds the URL: @FILE"
+            )
+        found.append(_label(word))
+    return tuple(found)
+
+
 LABEL = Kind("TEXT", _label)
 LABELS = Kind("NAME", _labels, several=True)
+LISTENERS = Kind("NAME|@FILE", _listeners, several=True)
+NUMBERS = Kind("N", _numbers, several=True)
 PATH = Kind("DIR", _path)
 MEMORY = Kind("SIZE", _memory)
 """Bytes."""
+FACTOR = Kind("Nx", _factor)
+GPUS = Kind("[TYPE:]N", _gpus)
 CREDITS = Kind("CREDITS", _credits)
 INSTANT = Kind("TIME", _instant)
 """Epoch seconds."""
+DURATION = Kind("DURATION", _duration)
+"""Seconds, above 0."""
+TIME_LIMIT = Kind("DURATION|N%", _time_limit)
+MOST_FAILS = Kind("N|N%", _most_fails)
+EARLY_SIGNAL = Kind("SIGNAL@DURATION", _early_signal)
+EXIT_CODES = Kind("CODE", _exit_codes, several=True)
+PRIORITY = Kind("N", _priority)
 
 
 def integer(least: int, most: int) -> Kind:

@@ -12,6 +12,7 @@ import msgspec
 
 from adaptor.donation.situation import NodeUse
 from adaptor.model import PilotState
+from adaptor.resources import Gpus
 
 
 class JobState(enum.Enum):
@@ -74,6 +75,7 @@ class NodeReport(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     memory: int | None = None
     """Bytes; None: the scheduler does not say."""
+    gpus: Gpus = ()
     use: NodeUse
     """By others than our leases."""
     planned: float = math.inf

@@ -28,6 +28,39 @@ class Duration(float):
     """Seconds; in YAML also `1h 30m` or `HH:MM:SS`."""
 
 
+class HourlyRate(int):
+    """So many in an hour; in YAML also `60/h`, `2/m` or `1000/d`."""
+
+
+MOST_HOURLY = 1_000_000
+"""Of anything in an hour: beyond it is a typing error."""
+_RATE = re.compile(r"(\d{1,9})\s*(?:/|per)\s*([a-z]+)")
+
+
+def parse_hourly(text: str | int) -> int:
+    """How many in an hour: of a plain number, `60/h`, `2/m` (120) or `1000/d` (41).
+
+    Raises:
+        ValueError: the text is none of these, or that is not from 1 to 1,000,000 in an hour.
+    """
+    if isinstance(text, int) and not isinstance(text, bool):
+        found = text
+    else:
+        match = _RATE.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+        unit = match and _UNIT_NAMES.get(match[2], match[2])
+        if match is None or unit not in ("m", "h", "d"):
+            raise ValueError(f"{shortened(text)} is not a rate; write so many in an hour, such as 60/h")
+        found = int(match[1]) * 3600 // _UNIT_SECONDS[unit]
+    if not 1 <= found <= MOST_HOURLY:
+        raise ValueError(f"{shortened(text)} is not from 1 to 1000000 in an hour")
+    return found
+
+
+def format_hourly(rate: int) -> str:
+    """`60/h`."""
+    return f"{rate}/h"
+
+
 def parse_duration(text: str | int | float) -> float:
     """Seconds from plain seconds, `1h 30m`, `HH:MM:SS`, `MM:SS`, `D-HH:MM` or `D-HH:MM:SS`.
 

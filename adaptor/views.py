@@ -10,21 +10,24 @@ from typing import Literal
 
 import msgspec
 
-BagState = Literal["running", "done", "failed", "cancelled"]
-"""`failed`: ended, and some tasks have no result."""
+from adaptor.resources import TaskSize
+
+BagState = Literal["open", "running", "done", "failed", "cancelled"]
+"""`open`: no task is left, and more may be appended; `failed`: ended, and some tasks have no result."""
 
 
 class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bag will cost and when it will end; each lies in its interval with probability 0.9."""
+    """When a bag will end, and what it will cost; each lies in its interval with probability 0.9."""
 
-    cost: float
-    """Credits in the end."""
-    cost_low: float
-    cost_high: float
+    cost: float | None
+    """Credits in the end; None: it does not pay, or too little is known yet."""
+    cost_low: float | None
+    cost_high: float | None
     end: float | None
     """None while nothing is there or asked for that could end it."""
     end_low: float | None
     end_high: float | None
+    """None: it may take for ever, as far as is known."""
     deadline: float | None
     in_file_order: bool = False
     """Whether the tasks that have run are no random sample of the bag."""
@@ -61,10 +64,10 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Tasks with a result by then."""
     tasks: int
     """Tasks that had a result by then, or could still get one."""
-    cost: float
-    """Credits in the end."""
-    cost_low: float
-    cost_high: float
+    cost: float | None
+    """Credits in the end; None: the bag does not pay."""
+    cost_low: float | None
+    cost_high: float | None
     end: float
     end_low: float
     end_high: float
@@ -77,6 +80,63 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     end_held: bool | None
     not_counted: str
     """Why the bag does not count; empty: it does."""
+
+
+class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that would be made now."""
+
+    site: str
+    p: int
+    tr: int
+    start: float | None
+    reason: str
+
+
+class PlainArrayView(msgspec.Struct, frozen=True, kw_only=True):
+    """What an array of one plain job per task would come to."""
+
+    site: str
+    limit: float
+    """Of each job, seconds."""
+    limit_of: str
+    """Who says so: `scheduler` (its default), `initial_tr` of the site, or `time`, what the user expects."""
+    end: float
+    end_low: float
+    end_high: float | None
+
+
+class PlanView(msgspec.Struct, frozen=True, kw_only=True):
+    """What would become of a bag if it were submitted now; intervals hold with probability 0.9."""
+
+    now: float
+    tasks: int
+    requests: list[PlannedRequestView]
+    withheld: dict[str, str]
+    """By site: why it would make no request now."""
+    end: float | None
+    """None: no end can be seen."""
+    end_low: float | None
+    end_high: float | None
+    work: float
+    """Processor-seconds of all tasks."""
+    work_low: float
+    work_high: float
+    credits: float | None
+    """For that work; None: nobody has set a price or a budget."""
+    credits_low: float | None
+    credits_high: float | None
+    arrays: list[PlainArrayView]
+    problems: dict[str, str]
+    """By site: why its queue could not be read."""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """An attempt whose standard error tells why its bag is halted."""
+
+    task: int
+    attempt: int
+    stderr: str | None = None
+    """The file, if a batch script names it."""
 
 
 class BagView(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,10 +161,66 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     """Of the finished tasks; None before the first."""
     output: str
     """The folder of the tasks' output."""
+    open: bool = False
+    """Whether tasks may still be appended."""
+    events: int = 0
+    """The number of its last event (see BagEvents)."""
+    blocked: int = 0
+    """Tasks that wait for other tasks or bags."""
+    output_files: str = "each"
+    """`each`, `packed` or `none`, as in `BagSpec`."""
     paused: str = ""
-    """Empty, or why nothing is bought for it and what it would need."""
+    """Empty, or why nothing is started or bought for it, and what makes it go on."""
+    halted: bool = False
+    """Whether it has paused by itself until its user lets it go on."""
+    evidence: Evidence | None = None
+    """Where it is halted: one of its failed tasks, whose standard error tells more."""
     forecast: ForecastView | None = None
-    """Of a running bag with a budget, a deadline or a preference, once enough is known."""
+    """Of a running bag, from the first look at the queue on; its cost, where it pays, a little later."""
+
+
+class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
+    """The last event of a task: it ended, or its user put it back."""
+
+    task: int
+    event: int
+    """Its number among the events of the bag."""
+    state: str
+    """A word of `TaskState`; of a task that was put back its present state."""
+    attempt: int
+    """The attempt that is its result, else the newest; 0: none. Its output is in `<task>.out`, `<task>.err`,
+    from the second attempt on in `<task>.<attempt>.out`, `<task>.<attempt>.err`."""
+    exit_code: int | None
+    signal: int | None
+    error: str | None
+    """Why it failed, in words, where exit code and signal do not say it."""
+    started: float | None
+    wall: float | None
+    node: str | None
+    answer: bytes | None = None
+    """What a call came to (`protocol.calls`)."""
+
+
+class BagEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """What has changed in a bag since an event."""
+
+    bag: int
+    last: int
+    """The event to go on after."""
+    more: bool
+    """Whether there are more events by now: ask again."""
+    open: bool
+    ended: bool
+    """Whether all tasks have ended and the bag is closed."""
+    total: int
+    """Its tasks by now, and how many of them are done, have failed, were cancelled."""
+    done: int
+    failed: int
+    cancelled: int
+    output: str
+    """The folder of the tasks' output."""
+    tasks: list[TaskEvent]
+    """In the order of the events; each task once, with its last event."""
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,9 +230,11 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     task: int
     name: str | None
     state: str
-    """A word of `TaskState`."""
+    """waiting, running, done, failed or cancelled."""
     command: str
     attempts: int
+    attempt: int = 0
+    """The one that the rest is about: its result, else its newest; 0: none has begun."""
     retries: int
     """Failed attempts that were charged."""
     exit_code: int | None
@@ -129,9 +247,12 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     started: float | None
     ended: float | None
     node: str | None
-    stdout: str | None
-    """Path; None where the task wrote nothing."""
-    stderr: str | None
+    peak_gpu_memory: int | None
+    """Bytes on all its GPUs together; None: it had none, or nothing measured it."""
+    stdout: str | None = None
+    """Path of its file, or of the archive that holds it; None where the task wrote nothing. The command line
+    looks for it: the daemon asks no file system."""
+    stderr: str | None = None
 
 
 class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,6 +268,8 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     tr: int
     node: str
     """The donated node; empty: a formal request."""
+    partition: str = ""
+    """In which it was submitted, by its name at the site; empty: the site has only one."""
     submitted: float
     predicted_start: float | None
     started: float | None
@@ -178,6 +301,9 @@ ExplanationKind = Literal[
     "problem",
     "removed",
     "suspects",
+    "paused",
+    "memory",
+    "needs",
 ]
 """What a line of `adaptor why` is about."""
 
@@ -208,6 +334,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """From submission to the last result; None while the bag runs."""
     first_result: float | None
     """From submission to the first result."""
+    gpu_paid: float = 0.0
+    """GPU-seconds held by pilots."""
 
 
 class CreditLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,6 +366,8 @@ class SitePrice(msgspec.Struct, frozen=True, kw_only=True):
     """Of preemptible time on idle nodes."""
     charging_unit: int
     """Seconds; a begun one counts whole."""
+    gpu: float = 0.0
+    """Per GPU-hour of formal requests, beside the processors."""
 
 
 class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,6 +393,8 @@ class CreditsView(msgspec.Struct, frozen=True, kw_only=True):
     """Known to the running daemon only."""
     removed: list[RemovedPilotView] = []
     """Known to the running daemon only."""
+    in_use: bool = True
+    """Whether somebody has set a price or a budget; else credits only count processor-hours."""
 
 
 class DonationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -290,6 +422,31 @@ class DonationView(msgspec.Struct, frozen=True, kw_only=True):
     """Why no more nodes are donated although tasks wait; empty: no task waits, or nothing prevents it."""
 
 
+class MeasuredView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tasks of a bag were given, and what those with a result used.
+
+    Tasks with needs of their own, or that ran out of memory, are left out.
+    """
+
+    task: TaskSize
+    """What each was given."""
+    sites: list[str]
+    """On which they may run; empty: any."""
+    done: int
+    wall: float
+    """Of all results together."""
+    longest: float
+    cpu: float
+    """Of all results together."""
+    memory: int
+    """Bytes, the largest of all; 0: not known."""
+    first_tr: float | None
+    """Of the first formal request that ran any; None: there was none, or tasks differ in what they need."""
+    paid: float
+    """Processor-seconds of its pilots."""
+    used: float
+
+
 class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     """`adaptor report BAG`: every request that ran its tasks or was issued for it."""
 
@@ -304,6 +461,36 @@ class BagReport(msgspec.Struct, frozen=True, kw_only=True):
     """None: none was made, as for all bags that share their pilots."""
     forecast_record: ForecastRecordView | None = None
     """Of all bags; None: this one has no forecast."""
+    advice: list[str] = []
+    """What would have been better to ask for, where that was asked."""
+
+
+class GpuCount(msgspec.Struct, frozen=True, kw_only=True):
+    """GPUs of one type on the nodes of a site that are in service."""
+
+    type: str
+    """Empty: the scheduler gives them no type."""
+    total: int
+    free: int
+    """Held by no running job; a request may get them only with processors of the same node."""
+
+
+class PartitionView(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the partitions of a site among which requests choose."""
+
+    name: str
+    max_pending_requests: int | None
+    max_proc: int | None
+    max_tr: float | None
+    queued: int = 0
+    """Own requests queued, and running."""
+    running: int = 0
+    held: int = 0
+    """Processors of own requests that run."""
+    processors: int | None = None
+    """In service; None while its queue was never read."""
+    closed: str = ""
+    """Why it starts no jobs now; empty: it does."""
 
 
 class SiteView(msgspec.Struct, frozen=True, kw_only=True):
@@ -320,6 +507,7 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     running: int
     processors: int | None
     """In service at the site; None while its queue was never read."""
+    gpus: list[GpuCount] = []
     observed: float | None
     """When the queue was last read; it is, while tasks wait."""
     problem: str
@@ -330,6 +518,8 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of own requests that run."""
     late: float | None = None
     """Seconds by which requests have lately started later than predicted; None before the first."""
+    partitions: list[PartitionView] = []
+    """Those among which requests choose; empty: the site has only one."""
     donation: DonationView | None = None
     """None: no node was ever donated there, and none is to be."""
 
@@ -351,22 +541,61 @@ class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     p: int | None
     """None where no request fits into it."""
     tr: int | None
+    tasks: int | None = None
+    """That run in that request at the same time; None: for no task in particular."""
 
 
 class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     """One site in `adaptor site slots`."""
 
     site: str
+    partition: str = ""
+    """By its name at the site, where requests choose one; empty: the site has only one."""
     observed: float | None
     """When its queue was read; None where it could not be."""
     processors: int
     """In service at the site."""
+    gpus: list[GpuCount] = []
+    task: TaskSize | None = None
+    """For tasks of which size the slots are; None: of one processor."""
+    no_room: str = ""
+    """Empty, or why no node of the site can ever run such a task."""
     free: list[FreeStep]
     """Free processors over time, beside all running and planned jobs; the last step has no end."""
     slots: list[SlotView]
     """All maximal ones by their start; they overlap, so the requests are choices and not a plan."""
     problem: str
     """Empty, or why the queue could not be read."""
+
+
+class JournalView(msgspec.Struct, frozen=True, kw_only=True):
+    """The journal's size and age."""
+
+    size: int
+    """Bytes of the file, and of what is not yet written into it."""
+    bags: int
+    """Those that are kept."""
+    oldest: float | None
+    """When the oldest of them was submitted, epoch seconds."""
+    keep: float | None
+    """Seconds for which bags are kept after their end; None: until they are forgotten."""
+    compacting: bool
+    """Whether rows of forgotten bags are still being removed."""
+
+
+class RatesView(msgspec.Struct, frozen=True, kw_only=True):
+    """What the daemon did and took in the last seconds, an hour at most."""
+
+    seconds: float
+    results: int
+    """Attempts that ended."""
+    journal_growth: int
+    """Bytes; below 0: it shrank."""
+    scheduler_commands: int
+    cpu: float
+    """CPU seconds of the daemon and of the commands that it ran."""
+    memory: int
+    """Bytes of the daemon that are in memory now."""
 
 
 class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
@@ -381,3 +610,11 @@ class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
     workers: int
     stalled: str
     """Empty, or why nothing can be written down now (a full disk)."""
+    config_file: str = ""
+    """Of the configuration; empty: there was none."""
+    config_digest: str = ""
+    """Of its content when it was loaded; empty: there was none."""
+    config_problem: str = ""
+    """Why the last reload failed after all, so that the one before it goes on; empty: it did not."""
+    journal: JournalView
+    rates: RatesView

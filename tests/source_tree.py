@@ -43,7 +43,10 @@ Tree = Mapping[str, Module]
 def read_tree(root: Path = ROOT, packages: Iterable[str] = ("adaptor", "backends")) -> Tree:
     """All modules of the packages by their full names."""
     paths = {
-        _name(path, root): path for package in packages for path in sorted((root / package).rglob("*.py"))
+        _name(path, root): path
+        for package in packages
+        for path in sorted((root / package).rglob("*.py"))
+        if path.name != "_version.py"  # which builds write
     }
     return {name: _read(name, path, paths) for name, path in paths.items()}
 

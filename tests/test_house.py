@@ -176,7 +176,7 @@ def test_no_folder_is_longer_than_a_list_that_is_read() -> None:
 
 
 def test_folders_of_tests_are_named_after_rooms() -> None:
-    """But for tests of the whole and of what stands beside the rooms: clusters, faults, neighbours, bench."""
-    whole = {"bench", "campaign", "clusters", "demo", "e2e", "security"}
+    """But for tests of the whole and of what stands beside the rooms: clusters, faults, packages."""
+    whole = {"bench", "campaign", "clusters", "demo", "docs", "e2e", "packaging", "security"}
     folders = {path.name for path in (ROOT / "tests").iterdir() if (path / "__init__.py").exists()}
     assert folders - whole <= set(rooms())

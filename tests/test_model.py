@@ -100,8 +100,9 @@ def test_a_result_counts_wherever_the_task_stands(state: TaskState) -> None:
     assert TaskState.DONE in TASK_TRANSITIONS[state]
 
 
-def test_only_the_tasks_own_failure_is_charged() -> None:
-    assert [outcome for outcome in AttemptOutcome if outcome.charged] == [AttemptOutcome.FAILED]
+def test_only_the_tasks_own_failures_are_charged() -> None:
+    charged = [outcome for outcome in AttemptOutcome if outcome.charged]
+    assert charged == [AttemptOutcome.FAILED, AttemptOutcome.TIMED_OUT]
 
 
 def test_areas_and_ends() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,11 +12,21 @@ from adaptor.did_you_mean import did_you_mean
 
 
 class LazyGroup(click.Group):
-    """`sections` maps a heading of the help to its commands: from name to `module:attribute`."""
+    """`sections` maps a heading of the help to its commands: from name to `module:attribute`.
 
-    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, str]], **kwargs: Any) -> None:
+    `aliases` maps other names that people try to a command's name and the options that it then gets.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        sections: Mapping[str, Mapping[str, str]],
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._sections = sections
+        self._aliases = aliases or {}
         self._places = {name: place for section in sections.values() for name, place in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -40,12 +50,18 @@ class LazyGroup(click.Group):
                     (f"{name:<{width}}", each.get_short_help_str(limit)) for name, each in commands if each
                 ]
                 formatter.write_dl(rows)
+        if self._aliases:
+            told = (f"{alias} = {' '.join(words)}" for alias, words in self._aliases.items())
+            with formatter.section("Other names"):
+                formatter.write_text(", ".join(told))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in self._aliases:
+            args = [*self._aliases[args[0]], *args[1:]]
         if args and args[0] not in self._places and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], self._places)
+            hint = did_you_mean(args[0], [*self._places, *self._aliases])
             ctx.fail(f"no command '{args[0]}'{'; ' if hint else ''}{hint}")
         return super().resolve_command(ctx, args)
 

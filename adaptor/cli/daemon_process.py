@@ -11,7 +11,7 @@ from typing import TypeVar
 import click
 import msgspec
 
-from adaptor.cli.client import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
+from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
@@ -36,7 +36,8 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
         return True
     if config is not None:
         click.echo(
-            "adaptor: a daemon is already running with its own configuration; --config has no effect",
+            "adaptor: a daemon is already running with its own configuration; --config has no effect (after"
+            " an edit of its file: adaptor daemon reload)",
             err=True,
         )
     return False
@@ -83,6 +84,32 @@ def ask_daemon(
         # A private daemon was just ending. It was not reached, so it has not got the question.
         started = ensure_daemon(config, until_idle)
         return ask(question, kind, timeout), started
+
+
+RELOAD_TIMEOUT = 180.0
+"""Seconds for all schedulers to answer, and then for the daemon to be back."""
+
+
+def reload_daemon() -> control.Reloading:
+    """Have the daemon take its configuration over, and wait until it goes by it.
+
+    Raises:
+        NoDaemonError: none runs.
+        AdaptorError: the configuration cannot be used, and the old one goes on.
+    """
+    found = ask(control.Reload(), control.Reloading, RELOAD_TIMEOUT)
+    deadline = time.monotonic() + RELOAD_TIMEOUT
+    while found.any:
+        with contextlib.suppress(NoDaemonError, NoAnswerError):
+            view = ask(control.GetDaemon(), control.Daemon).daemon
+            if view.config_problem:
+                raise AdaptorError(f"{view.config_problem}; the configuration before it goes on")
+            if view.config_digest == found.digest:
+                break
+        if time.monotonic() > deadline:
+            raise AdaptorError("the daemon did not come back; see its log: adaptor daemon status")
+        time.sleep(0.1)
+    return found
 
 
 def tell_started() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 
 import click
 import msgspec
 
 from adaptor import views
-from adaptor.cli.client import HungDaemonError, NoAnswerError, ask, no_daemon
 from adaptor.cli.reader import ask_journal
+from adaptor.client.asking import ANSWER_TIMEOUT, NoAnswerError, ask, no_daemon
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
@@ -21,7 +23,12 @@ OUTAGE_TIMEOUT = 60.0
 NOTICE = 2.0
 """Seconds without an answer after which the user is told."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5
+SHOWN = 2.0
+"""Seconds between two snapshots that somebody looks at."""
+_MOST_BAGS = 1000
+"""That one question can name."""
 SOME_TASKS_FAILED = 3
+HALTED = 4
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -34,17 +41,23 @@ class Overview(msgspec.Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        return all(bag.state != "running" for bag in self.bags)
+        """True if nothing more happens until somebody does something: all have ended, or have paused by
+        themselves and run nothing."""
+        return all(bag.ended is not None or (bag.halted and not bag.running) for bag in self.bags)
 
 
-def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Overview]:
-    """A snapshot every half second at most, until all the bags have ended or `deadline` (monotonic) is met.
+def follow(bags: Sequence[int], deadline: float | None = None, longest: float = SHOWN) -> Iterator[Overview]:
+    """A snapshot after each change, until all the bags have ended or paused by themselves, or `deadline`
+    (monotonic) is met.
+
+    Two snapshots lie half a second apart or more, and about `longest` seconds at most, since the start of a
+    task or of a pilot is no event.
 
     A daemon that ends by itself once all is done is no error: the journal then has the end.
 
     Raises:
         NoDaemonError: none runs and the bags have not ended.
-        HungDaemonError: one has not answered for too long.
+        NoAnswerError: one has not answered for too long.
     """
     selector = ",".join(map(str, bags))
     outage = _Outage()
@@ -66,6 +79,17 @@ def follow(bags: Sequence[int], deadline: float | None = None) -> Iterator[Overv
             return
         time.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
+        if snapshot is not None:
+            _await_event(snapshot, max(0.0, min(longest, left - pause)))
+
+
+def _await_event(snapshot: Overview, seconds: float) -> None:
+    """Wait until a task of one of the bags has ended; an outage is noticed by the next snapshot."""
+    known = {bag.id: bag.events for bag in snapshot.bags if bag.ended is None}
+    some = dict(islice(known.items(), _MOST_BAGS))
+    if some:
+        with suppress(AdaptorError):
+            ask(control.GetEvents(some, seconds, most=1), control.Events, seconds + ANSWER_TIMEOUT)
 
 
 class _Outage:
@@ -79,10 +103,10 @@ class _Outage:
         self._seen, self._told = time.monotonic(), False
 
     def endure(self, selector: str) -> None:
-        """Tell the user once; raises NoDaemonError or HungDaemonError after OUTAGE_TIMEOUT."""
+        """Tell the user once; raises NoDaemonError or NoAnswerError after OUTAGE_TIMEOUT."""
         away = time.monotonic() - self._seen
         if away >= OUTAGE_TIMEOUT:
-            if isinstance(silence := no_daemon(state_directory()), HungDaemonError):
+            if isinstance(silence := no_daemon(state_directory()), NoAnswerError):
                 raise silence
             raise NoDaemonError(
                 f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
@@ -113,5 +137,7 @@ def _end_by_journal(selector: str) -> Overview | None:
 
 
 def exit_code(bags: Sequence[views.BagView]) -> int:
-    """0: all tasks done; 3: some failed or were cancelled."""
+    """0: all tasks done; 3: some failed or were cancelled; 4: a bag has paused by itself."""
+    if any(bag.halted for bag in bags):
+        return HALTED
     return SOME_TASKS_FAILED if any(bag.failed or bag.cancelled for bag in bags) else 0

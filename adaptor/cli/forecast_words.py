@@ -6,18 +6,40 @@ from adaptor import views
 from adaptor.cli.credit_words import amount
 from adaptor.cli.words import clock, duration, plural
 
+_COARSE = 600.0
+"""Seconds of an interval from which its ends are told in minutes."""
+
 
 def forecast_line(ahead: views.ForecastView) -> str:
-    """`will cost about 12.3 credits (11 to 14.2), done about 14:05:10 (13:58:00 to 14:20:00)`."""
-    low, high = amount(ahead.cost_low), amount(ahead.cost_high)
-    parts = [f"will cost about {amount(ahead.cost)} credits ({low} to {high})"]
-    if ahead.end is not None:
-        parts.append(f"done about {clock(ahead.end)} ({clock(ahead.end_low)} to {clock(ahead.end_high)})")
+    """`done 14:05 (13:58 to 14:20), will cost about 12.3 credits (11 to 14.2)`."""
+    parts = [end_words(ahead)] if ahead.end is not None else []
+    if ahead.cost is not None:
+        low, high = amount(ahead.cost_low), amount(ahead.cost_high)
+        parts.append(f"will cost about {amount(ahead.cost)} credits ({low} to {high})")
     if ahead.deadline is not None:
         parts.append(f"deadline {clock(ahead.deadline)}{_lateness(ahead)}")
     if ahead.in_file_order:
         parts.append("if the tasks that have run are like the others: they run in the order of the file")
     return ", ".join(parts)
+
+
+def end_words(ahead: views.ForecastView, now: float | None = None) -> str:
+    """`done 14:10 (13:40 to 15:25)`, with seconds where they matter; empty: no end can be seen."""
+    if ahead.end is None or ahead.end_low is None:
+        return ""
+    return f"done {interval(ahead.end, ahead.end_low, ahead.end_high, now)}"
+
+
+def interval(end: float, low: float, high: float | None, now: float | None = None) -> str:
+    """`14:10 (13:40 to 15:25)`."""
+    short = high is None or high - low > _COARSE
+    told, first = _time(end, now, short), _time(low, now, short)
+    return f"{told} ({first} or later)" if high is None else f"{told} ({first} to {_time(high, now, short)})"
+
+
+def _time(at: float, now: float | None, short: bool) -> str:
+    told = clock(at, now)
+    return told[:5] if short and told[2] == ":" else told
 
 
 def _lateness(ahead: views.ForecastView) -> str:
@@ -27,13 +49,12 @@ def _lateness(ahead: views.ForecastView) -> str:
 
 
 def record_line(record: views.ForecastRecordView) -> str:
-    """`forecasts so far: of 23 bags that ended here, the first 90 % interval held the cost in 21 …`."""
+    """`forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (…) for the cost …`."""
     told = "no record yet"
-    if record.cost is not None and record.end is not None:
-        told = (
-            f"of {plural(record.bags, 'bag')} that ended here, the first 90 % interval held"
-            f" the cost in {_share(record.cost)} and the end in {_share(record.end)}, with 95 % confidence"
-        )
+    if record.end is not None:
+        cost = f" for the end and {_share(record.cost)} for the cost" if record.cost is not None else ""
+        made = plural(record.bags, "forecast")
+        told = f"of {made} {_share(record.end)} held{cost}, with 95 % confidence"
     return f"forecasts so far: {told}{_not_counted(record.not_counted)}"
 
 
@@ -50,17 +71,21 @@ def _not_counted(reasons: dict[str, int]) -> str:
 
 def first_forecast_lines(first: views.FirstForecastView) -> list[str]:
     """What was forecast when, and what came of it."""
-    cost = f"{amount(first.cost_low)} to {amount(first.cost_high)} credits"
+    cost = ""
+    if first.cost is not None:
+        cost = f"cost {amount(first.cost_low)} to {amount(first.cost_high)} credits, "
     end = f"{clock(first.end_low)} to {clock(first.end_high)}"
     made = f"{clock(first.made)}, with {first.finished:,} of {plural(first.tasks, 'task')} done"
     came = "; ".join([*_came(first), *([f"not counted: {first.not_counted}"] if first.not_counted else [])])
-    return [f"first forecast, at {made}: cost {cost}, end {end}", *([came] if came else [])]
+    return [f"first forecast, at {made}: {cost}end {end}", *([came] if came else [])]
 
 
 def _came(first: views.FirstForecastView) -> list[str]:
     """`what came: cost 0.0744 credits (within), end 12:43:30 (outside)`; nothing while the bag runs."""
     if first.final_end is None:
         return []
+    if first.cost is None:
+        return [f"what came: end {clock(first.final_end)}{_held(first.end_held)}"]
     cost = "cost not known until all its pilots are settled"
     if first.final_cost is not None:
         cost = f"cost {amount(first.final_cost)} credits{_held(first.cost_held)}"

@@ -18,7 +18,7 @@ _DURATIONS = frozenset({"tr", "max_tr"})
 
 def print_json(value: Any) -> None:
     """Print views, or lists and dictionaries of views, as one value."""
-    print_figures(_readable(msgspec.to_builtins(value)))
+    print_figures(readable(msgspec.to_builtins(value)))
 
 
 def print_figures(value: Any) -> None:
@@ -26,11 +26,12 @@ def print_figures(value: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
 
 
-def _readable(value: Any) -> Any:
+def readable(value: Any) -> Any:
+    """A view as `--json` has it, from `msgspec.to_builtins`."""
     if isinstance(value, dict):
         return {key: _field(key, item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_readable(item) for item in value]
+        return [readable(item) for item in value]
     return value
 
 
@@ -40,7 +41,7 @@ def _field(key: str, value: Any) -> Any:
             return iso_time(value)
         if key in _DURATIONS:
             return float(value)
-    return _readable(value)
+    return readable(value)
 
 
 def iso_time(seconds: float) -> str:

@@ -8,33 +8,44 @@ from typing import Any
 
 import click
 
+from adaptor import __version__
 from adaptor.cli.command_groups import LazyGroup, show_help
 from adaptor.cli.exit_codes import guarded
 
 SECTIONS = {
-    "Daily work": {
+    "Every day": {
         "run": "adaptor.cli.daily.run:run",
         "submit": "adaptor.cli.daily.submit:submit",
+        "open": "adaptor.cli.daily.open_bags:open_command",
+        "append": "adaptor.cli.daily.open_bags:append",
+        "close": "adaptor.cli.daily.open_bags:close",
+        "plan": "adaptor.cli.daily.plan:plan",
         "status": "adaptor.cli.daily.status:status",
         "watch": "adaptor.cli.daily.watch_wait:watch",
         "wait": "adaptor.cli.daily.watch_wait:wait",
         "results": "adaptor.cli.daily.results:results",
         "why": "adaptor.cli.daily.why:why",
         "report": "adaptor.cli.daily.report:report",
+        "pause": "adaptor.cli.daily.steering:pause",
+        "resume": "adaptor.cli.daily.steering:resume",
+        "change": "adaptor.cli.daily.steering:change",
         "cancel": "adaptor.cli.daily.cancel_retry:cancel",
         "retry": "adaptor.cli.daily.cancel_retry:retry",
+        "forget": "adaptor.cli.daily.forget:forget",
         "completion": "adaptor.cli.daily.completion:completion",
-    },
-    "Credits": {
-        "quote": "adaptor.cli.credits.quote:quote",
-        "budget": "adaptor.cli.credits.budget:budget",
-        "credits": "adaptor.cli.credits.credits:credits",
     },
     "Operating": {
         "daemon": "adaptor.cli.operating.daemon:daemon",
         "site": "adaptor.cli.operating.site:site",
         "pilot": "adaptor.cli.operating.pilot:pilot",
+        "dashboard": "adaptor.cli.operating.dashboard:dashboard",
+        "metrics": "adaptor.cli.operating.metrics:metrics",
         "reclaim": "adaptor.cli.operating.reclaim:reclaim",
+    },
+    "Credits": {
+        "quote": "adaptor.cli.credits.quote:quote",
+        "budget": "adaptor.cli.credits.budget:budget",
+        "credits": "adaptor.cli.credits.credits:credits",
     },
     "Research": {
         "trace": "adaptor.cli.research.trace:trace",
@@ -42,6 +53,15 @@ SECTIONS = {
     },
 }
 """The commands in the order in which help shows them."""
+
+ALIASES = {
+    "list": ("status",),
+    "logs": ("results", "--stdout"),
+    "explain": ("why",),
+    "kill": ("cancel",),
+    "resubmit": ("retry",),
+}
+"""What people try who know other tools."""
 
 
 class Program(LazyGroup):
@@ -62,6 +82,7 @@ class Program(LazyGroup):
 @click.group(
     cls=Program,
     sections=SECTIONS,
+    aliases=ALIASES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -70,20 +91,27 @@ class Program(LazyGroup):
     metavar="FILE",
     help="Site configuration (default: $ADAPTOR_CONFIG, then ~/.config/adaptor/config.yaml).",
 )
-@click.version_option(package_name="request-adaptor", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def program(ctx: click.Context, config: str | None) -> None:
-    """Run bags of independent tasks on a cluster through requests (p, tr) crafted for its queue.
+    """Run thousands of independent commands on a cluster. You write no job scripts.
+
+    A file with one command per line is a bag; each line is a task. The adaptor reads the batch scheduler's
+    queue, submits jobs whose processors and walltime fit into its free slots, and runs the tasks inside.
 
     \b
-    A first bag on this machine:
+    Try it on this machine:
       printf 'echo %s\\n' one two three > hello.bag
       adaptor run hello.bag
+    On a cluster's login node:
+      adaptor site init && adaptor site check
+      adaptor submit hello.bag
+      adaptor watch
 
-    Selectors: a bag's number, `last`, `all`, ranges and lists such as `1-10` or `1,3,5-7`.
+    Bags are named by number, `last`, `all`, `recent`, or lists such as `1-10` and `1,3,5-7`.
 
-    Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 124 timeout of
-    `wait`, 130 interrupted.
+    Exit codes: 0 all tasks done, 1 infrastructure, 2 usage, 3 some tasks failed, 4 a bag has paused
+    by itself, 124 timeout of `wait`, 130 interrupted.
     """
     del config  # Commands that start a daemon or read sites take it from the context.
     show_help(ctx)

@@ -10,6 +10,7 @@ import click
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import UsageError
+from adaptor.option_kinds import Kind
 from adaptor.units import parse_duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -39,6 +40,18 @@ def duration(text: str) -> float:
         return parse_duration(text)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
+
+
+def of_kind(kind: Kind) -> Callable[[str], Any]:
+    """A parameter's type: read as the option of a bag that has this kind of value."""
+
+    def value(text: str) -> Any:
+        try:
+            return kind.parse(text, 0.0)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return value
 
 
 def no_such_site(name: str, sites: Iterable[str]) -> UsageError:

@@ -10,8 +10,8 @@ from adaptor.cli.table import layout
 from adaptor.cli.words import clock, duration, printable
 
 WIDTH = 120
-_TITLES: tuple[str, ...] = ("pilot", "site", "job", "state", "p", "tr", "predicted", "started", "ended")
-_TITLES += ("used", "wasted")
+_TITLES: tuple[str, ...] = ("pilot", "site", "job", "state", "procs", "walltime", "predicted")
+_TITLES += ("started", "ended", "used", "wasted")
 
 
 def pilot_lines(pilots: Sequence[views.PilotRecord], reasons: bool = False) -> Iterator[str]:
@@ -47,9 +47,9 @@ def _row(pilot: views.PilotRecord) -> tuple[str, ...]:
 
 
 def _place(pilot: views.PilotRecord) -> str:
-    """The site; of a donated node the node too."""
-    site = printable(pilot.site, 10)
-    return f"{site}/{printable(pilot.node, 12)}" if pilot.node else site
+    """The site; where there are several, the partition too, or the donated node."""
+    site, there = printable(pilot.site, 10), pilot.node or pilot.partition
+    return f"{site}/{printable(there, 12)}" if there else site
 
 
 def _wrapped(label: str, text: str) -> list[str]:

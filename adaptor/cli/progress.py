@@ -1,13 +1,13 @@
-"""Progress of bags in words: one line for each, lines at sensible changes, and the rate of tasks."""
+"""Progress of bags in words: one line for each, and lines at sensible changes."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
 
 from adaptor import views
 from adaptor.cli.follow import Overview
+from adaptor.cli.forecast_words import end_words
 from adaptor.cli.words import clock, duration, pilots_line, plural, printable
 
 STEP = 10
@@ -28,6 +28,7 @@ def counts(bag: views.BagView) -> str:
         (bag.cancelled, "cancelled"),
         (bag.running, "running"),
         (bag.waiting, "waiting"),
+        (bag.blocked, "blocked"),
     ):
         if count:
             parts.append(f"{count:,} {word}")
@@ -49,7 +50,6 @@ class Narrator:
 
     def __init__(self) -> None:
         self._bags: dict[int, tuple[int, bool]] = {}
-        self._paces: dict[int, Pace] = {}
         self._pilots: tuple[object, ...] = ()
         self._told_pilots = -math.inf
 
@@ -69,51 +69,15 @@ class Narrator:
         return [pilots_line(snapshot.pilots, snapshot.time), *pilot_notes(snapshot.pilots)]
 
     def _bag_lines(self, bag: views.BagView, now: float) -> list[str]:
-        pace = self._paces.setdefault(bag.id, Pace())
-        pace.add(now, bag.done + bag.failed)
-        step = 100 * (bag.done + bag.failed + bag.cancelled) // bag.tasks // STEP
+        step = 100 * (bag.done + bag.failed + bag.cancelled) // max(1, bag.tasks) // STEP
         state = (step, bag.failed > 0)
         if bag.state != "running" or state == self._bags.get(bag.id):
             return []
         self._bags[bag.id] = state
-        rate = rate_text(pace.rate)
-        return [f"{title(bag)}: {counts(bag)}{', ' + rate if rate else ''}"]
+        ends = end_words(bag.forecast, now) if bag.forecast is not None else ""
+        return [f"{title(bag)}: {counts(bag)}{', ' + ends if ends else ''}"]
 
 
 def pilot_notes(pilots: Sequence[views.PilotRecord]) -> list[str]:
     """What the user should know of pilots now."""
     return [f"pilot {pilot.id}: {printable(pilot.note)}" for pilot in pilots if pilot.note]
-
-
-WINDOW = 30.0
-"""Seconds over which the rate is taken."""
-
-
-class Pace:
-    """The rate of one bag's tasks over the last half minute."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque()
-
-    def add(self, now: float, ended: int) -> None:
-        """`ended`: tasks that have ended by now."""
-        self._seen.append((now, ended))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:
-            self._seen.popleft()
-
-    @property
-    def rate(self) -> float:
-        """Tasks per second; 0 while nothing is known."""
-        if not self._seen:
-            return 0.0
-        (first, before), (last, after) = self._seen[0], self._seen[-1]
-        return max(0, after - before) / (last - first) if last > first else 0.0
-
-
-def rate_text(rate: float) -> str:
-    """`12 tasks/s`, `1.5 tasks/min`, `2 tasks/h`; empty for 0."""
-    for unit, seconds in (("s", 1), ("min", 60), ("h", 3600)):
-        if rate * seconds >= 1:
-            value = rate * seconds
-            return f"{value:,.0f} tasks/{unit}" if value >= 10 else f"{value:.1f} tasks/{unit}"
-    return ""

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from adaptor import views
-from adaptor.cli.client import ask, expected
-from adaptor.errors import NoDaemonError, UsageError
+from adaptor.client.asking import ask, expected
+from adaptor.errors import JournalError, NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
 
@@ -26,6 +26,7 @@ class Asker(Protocol):
 
 _NOTHING: dict[type[msgspec.Struct], msgspec.Struct] = {
     control.GetBags: control.Bags([]),
+    control.GetLatestBags: control.Bags([]),
     control.GetPilots: control.Pilots([]),
     control.GetWhy: control.Why([]),
     control.GetCredits: control.Credits(views.CreditsView(sites=[], bags=[], prices=[])),
@@ -45,16 +46,24 @@ def ask_journal(question: control.Question, kind: type[_Kind]) -> _Kind:
     return expected(answer_offline(directory, question, time.time()), kind)
 
 
-_PAGE = 10_000
+PAGE = 10_000
+_HELD = {"waiting", "running"}
+_LOOKS = 10
+"""For a daemon that starts just now."""
+_BETWEEN_LOOKS = 0.3
+"""Seconds."""
 
 
-def all_tasks(get: Asker, bag: int, states: list[str]) -> Iterator[views.TaskView]:
-    """The tasks of a bag in these states (empty: in any), page by page; `get` asks one question."""
+def all_tasks(get: Asker, bag: int, states: list[str], size: int | None = None) -> Iterator[views.TaskView]:
+    """The tasks of a bag in these states (empty: in any), page by page of `size` tasks."""
+    size = size or PAGE
+    # The journal holds a task to be running that waits at its worker; only the daemon knows better.
+    asked = sorted({*states, *_HELD}) if _HELD & {*states} else states
     after = -1
     while True:
-        page = get(control.GetTasks(bag, states, after, _PAGE), control.Tasks).tasks
-        yield from page
-        if len(page) < _PAGE:
+        page = get(control.GetTasks(bag, asked, after, size), control.Tasks).tasks
+        yield from (task for task in page if not states or task.state in states)
+        if len(page) < size:
             return
         after = page[-1].task
 
@@ -73,7 +82,24 @@ class Reader:
             except NoDaemonError:
                 self.offline = True
                 click.echo("adaptor: no daemon is running; reading the journal", err=True)
-        return ask_journal(question, kind)
+        try:
+            return ask_journal(question, kind)
+        except JournalError as locked:
+            return self._get_of_a_fresh_daemon(question, kind, locked)
+
+    def _get_of_a_fresh_daemon(
+        self, question: control.Question, kind: type[_Kind], locked: JournalError
+    ) -> _Kind:
+        """A daemon that starts just now holds the journal, and answers soon. Raises `locked`: none does."""
+        for _ in range(_LOOKS):
+            try:
+                answer = ask(question, kind)
+            except NoDaemonError:
+                time.sleep(_BETWEEN_LOOKS)
+            else:
+                self.offline = False
+                return answer
+        raise locked
 
     def bags(self, selector: str) -> list[views.BagView]:
         """The bags of a selector, at least one.

@@ -1,4 +1,4 @@
-"""Types of parameters that select bags (`last`, `all`, `7`, `1-10`, `1,3,5-7`) or tasks."""
+"""Types of parameters that select bags (`last`, `all`, `recent`, `7`, `1-10`, `1,3,5-7`) or tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from adaptor.errors import UsageError
-from adaptor.journal.selectors import check_selector
+from adaptor.journal.selectors import WORDS, check_selector
 
 _ITEM = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
@@ -24,12 +24,12 @@ def selector(text: str) -> str:
 
 
 def selector_argument(metavar: str, **more: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The argument `selector` (`more`: of click.argument); shells complete it by `last` and `all`."""
+    """The argument `selector` (`more`: of click.argument); shells complete it by its words."""
     return click.argument(
         "selector",
         metavar=metavar,
         type=selector,
-        shell_complete=lambda _ctx, _param, begun: [w for w in ("last", "all") if w.startswith(begun)],
+        shell_complete=lambda _ctx, _param, begun: [w for w in WORDS if w.startswith(begun)],
         **more,
     )
 

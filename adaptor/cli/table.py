@@ -11,8 +11,21 @@ from collections.abc import Iterator, Sequence
 from adaptor.cli.words import coloured, printable
 
 NUMBERS = frozenset(
-    {"bag", "task", "pilot", "p", "done", "running", "waiting", "failed", "cancelled", "tries"}
-    | {"tr", "mean", "took", "wall", "cpu", "memory", "used", "wasted", "workers", "processors", "queued"}
+    {"bag", "task", "pilot", "procs", "done", "running", "waiting", "failed", "cancelled", "tries"}
+    | {
+        "walltime",
+        "mean",
+        "took",
+        "wall",
+        "cpu",
+        "memory",
+        "gpu memory",
+        "used",
+        "wasted",
+        "workers",
+        "processors",
+        "queued",
+    }
     | {"budget", "reserved", "left", "max_pending_requests", "max_proc", "max_tr", "held", "late"}
 )
 """Columns that are aligned to the right."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Sequence
 
@@ -14,6 +13,7 @@ from adaptor.units import format_duration, format_size
 
 STATE_COLOURS = {
     "running": "cyan",
+    "open": "cyan",
     "leased": "cyan",
     "done": "green",
     "completed": "green",
@@ -59,49 +59,6 @@ def duration(seconds: float | None) -> str:
 
 def size(count: float | None) -> str:
     return "-" if count is None else format_size(count)
-
-
-_EXITS = {
-    124: "timed out (exit 124)",
-    126: "not executable (exit 126)",
-    127: "command not found (exit 127)",
-}
-_SIGNALS = {
-    "SIGKILL": "killed (SIGKILL, often out of memory)",
-    "SIGTERM": "terminated (SIGTERM)",
-    "SIGSEGV": "segmentation fault (SIGSEGV)",
-    "SIGABRT": "aborted (SIGABRT)",
-    "SIGINT": "interrupted (SIGINT)",
-    "SIGXCPU": "out of processor time (SIGXCPU)",
-}
-
-
-def ending(exit_code: int | None, signal_number: int | None, error: str | None = None) -> str:
-    """How a task ended, in words: `exit 0`, `exit 3`, `killed (SIGKILL, often out of memory)`.
-
-    An exit code above 128 is how a shell tells of a signal that ended its command.
-    """
-    if signal_number is not None:
-        return _signal(signal_number)
-    if exit_code is not None and exit_code > 128 and _signal_name(exit_code - 128):
-        return _signal(exit_code - 128)
-    if error:
-        return printable(error)
-    if exit_code is None:
-        return "-"
-    return _EXITS.get(exit_code, f"exit {exit_code}")
-
-
-def _signal_name(number: int) -> str | None:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return None
-
-
-def _signal(number: int) -> str:
-    name = _signal_name(number)
-    return _SIGNALS.get(name or "", f"ended by {name or f'signal {number}'}")
 
 
 def plural(count: int, noun: str) -> str:

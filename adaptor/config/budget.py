@@ -11,18 +11,22 @@ from adaptor.config.yaml_lines import Fail
 
 
 class PriceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Credits per processor-hour."""
+    """Credits per hour."""
 
     explicit: Credits = 1.0
-    """Of formal requests."""
+    """Of a processor in formal requests."""
     donated: Credits | None = None
-    """Of time on donated nodes; None: the same."""
+    """Of a processor on donated nodes; None: the same."""
+    gpu: Credits | None = None
+    """Of a GPU in formal requests, on top of its processors; on donated nodes it is cheaper as these are.
+    None: nothing."""
 
 
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What all bags together may spend at the site."""
 
     credits: Credits
+    """How many may be spent."""
     period: Literal["day", "week", "month", "quarter", "year"] | None = None
     """The budget is for each such period of the calendar; None: once and for all."""
     zone: str = "UTC"

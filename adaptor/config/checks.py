@@ -11,6 +11,8 @@ import msgspec
 
 from adaptor.config.budget import check_costs
 from adaptor.config.donation import check_donation
+from adaptor.config.notices import check_notices
+from adaptor.config.partitions import check_partitions, check_time
 from adaptor.config.preferences import check_preferences
 from adaptor.config.registered import BackendFacts, load_backend
 from adaptor.config.schema import Config, SiteConfig
@@ -35,6 +37,7 @@ def check(config: Config, lines: Lines, name: str) -> None:
     if host is not None and not NAME.fullmatch(host):
         fail("$.daemon.host", f"{host!r} is not a name or an address")
     check_preferences(config.preferences, fail)
+    check_notices(config.notify, config.hooks, fail)
     for site_name, site in config.sites.items():
         at = f"$.sites.{site_name}"
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", site_name):
@@ -52,6 +55,9 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, tuple):
         for each in value:
             yield from _texts(each, path)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _texts(each, f"{path}.{key}")
     elif isinstance(value, msgspec.Struct):
         for field in value.__struct_fields__:
             if field not in ("prologue", "environment"):
@@ -60,6 +66,7 @@ def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
     backend = _check_backend(site, at, fail)
+    check_partitions(site, backend.has_partitions, at, fail)
     check_costs(site.price, site.budget, at, fail)
     _check_spool(site, at, fail)
     if "\0" in site.prologue:
@@ -69,12 +76,7 @@ def _check_site(site: SiteConfig, at: str, fail: Fail) -> None:
         check_ssh(site.ssh, site.backend, backend.over_ssh, f"{at}.ssh", fail)
     if site.donation is not None:
         check_donation(site.donation, site.backend, backend.donation_modes, site.pad, f"{at}.donation", fail)
-    max_tr = site.limits.max_tr
-    if max_tr is not None and max_tr <= site.pad:
-        fail(
-            f"{at}.limits.max_tr",
-            f"{max_tr:g} s leaves no time for a task: the pad takes {site.pad:g} s",
-        )
+    check_time(site.limits, site.pad, f"{at}.limits", fail)
 
 
 def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
@@ -85,6 +87,8 @@ def _check_backend(site: SiteConfig, at: str, fail: Fail) -> BackendFacts:
     if site.dialect is not None and site.dialect not in backend.dialects:
         known = ", ".join(backend.dialects) or "none"
         fail(f"{at}.dialect", f"backend {site.backend} has no dialect {site.dialect!r} (it has: {known})")
+    for key, problem in backend.key_problems(site):
+        fail(f"{at}.{key}", problem)
     return backend
 
 

@@ -44,12 +44,18 @@ def load_config(path: Path | None) -> Config:
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
+            mode = os.fstat(file.fileno()).st_mode
         if len(data) > MOST_BYTES:
             raise too_large(str(path))
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse_config(text.replace("\r\n", "\n"), str(path))
+    config = parse_config(text.replace("\r\n", "\n"), str(path))
+    if mode & 0o077 and any(channel.url is not None for channel in config.notify.channels.values()):
+        raise ConfigError(
+            f"{path}: holds the URL of a channel and is open to other users; close it with: chmod 600 {path}"
+        )
+    return config
 
 
 def parse_config(text: str, name: str) -> Config:

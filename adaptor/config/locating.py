@@ -14,7 +14,7 @@ from adaptor.config.schema import Config
 from adaptor.config.yaml_lines import Lines
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
-from adaptor.units import Duration, parse_duration, shortened
+from adaptor.units import Duration, HourlyRate, parse_duration, parse_hourly, shortened
 
 _AT = re.compile(r" - at (?P<key>`key` in )?`(?P<path>\$.*)`$")
 _UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(?P<field>.*)`")
@@ -31,7 +31,7 @@ def converted(data: Any, lines: Lines, name: str) -> Config:
         ConfigError: a key is unknown or missing, or a value has a wrong type or is out of range.
     """
     try:
-        config = msgspec.convert(data, Config, dec_hook=_decode_duration)
+        config = msgspec.convert(data, Config, dec_hook=_decode)
     except msgspec.ValidationError as error:
         raise _located(_with_key(str(error), data), data, lines, name) from error
     for path, bounds in out_of_range(_tree(), config, "$"):
@@ -39,22 +39,42 @@ def converted(data: Any, lines: Lines, name: str) -> Config:
     return config
 
 
-def _decode_duration(kind: type, value: Any) -> Any:
+def _decode(kind: type, value: Any) -> Any:
     if kind is Duration:
         return Duration(parse_duration(value))
+    if kind is HourlyRate:
+        return HourlyRate(parse_hourly(value))
     raise NotImplementedError(kind)
 
 
 def _with_key(message: str, data: Any) -> str:
-    """The message with the site's name: msgspec writes `[...]` for a key of a mapping."""
+    """The message with the names of site and partition: msgspec writes `[...]` for a key of a mapping."""
     if "`$.sites[...]" not in message:
         return message
     for site, raw in data["sites"].items():
-        try:
-            msgspec.convert({"sites": {site: raw}}, Config, dec_hook=_decode_duration)
-        except msgspec.ValidationError as error:
-            return str(error).replace("$.sites[...]", f"$.sites.{site}", 1)
+        found = _problem({"sites": {site: raw}}).replace("$.sites[...]", f"$.sites.{site}", 1)
+        if f"`$.sites.{site}.partitions[...]" in found:
+            return _with_partition(found, site, raw)
+        if found:
+            return found
     return message
+
+
+def _with_partition(message: str, site: str, raw: Any) -> str:
+    for name, each in raw["partitions"].items():
+        alone = {"sites": {site: {"backend": "", "partitions": {name: each}}}}
+        if found := _problem(alone):
+            return found.replace("$.sites[...].partitions[...]", f"$.sites.{site}.partitions.{name}", 1)
+    return message
+
+
+def _problem(data: Any) -> str:
+    """What msgspec says of it; empty: nothing."""
+    try:
+        msgspec.convert(data, Config, dec_hook=_decode)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _located(message: str, data: Any, lines: Lines, name: str) -> ConfigError:

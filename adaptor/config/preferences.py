@@ -22,19 +22,27 @@ _CHANGED = ("creation_ratio", "increase_ratio", "willing_to_pay")
 
 
 class PreferenceConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """None: as the preset has it."""
+    """How boldly hosts are bought."""
 
     preset: PresetName | None = None
     """None: the one that the preference has without a configuration."""
     creation_ratio: Share | None = None
+    """Of the hosts that seem necessary, the share that is bought (A²HA §3.3); None: the preset's."""
     increase_ratio: Share | None = None
+    """By how much of its distance to 1 that share grows with each finished task; None: the preset's."""
     willing_to_pay: Annotated[float, msgspec.Meta(ge=1, le=1000)] | None = None
+    """The most that is paid, as a multiple of the least cost; None: the preset's."""
 
 
 class PreferencesConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `--prefer cheap`, `balanced` and `fast` mean."""
+
     cheap: PreferenceConfig = PreferenceConfig()
+    """What `--prefer cheap` means."""
     balanced: PreferenceConfig = PreferenceConfig()
+    """What `--prefer balanced` means."""
     fast: PreferenceConfig = PreferenceConfig()
+    """What `--prefer fast` means."""
 
 
 def check_preferences(config: PreferencesConfig, fail: Fail) -> None:

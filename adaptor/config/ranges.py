@@ -19,6 +19,11 @@ MOST = 1_000_000_000
 """Of anything that is counted: beyond it is a typing error."""
 
 Count = Annotated[int, Meta(gt=0, le=MOST)]
+GpuCount = Annotated[int, Meta(ge=0, le=1000)]
+GpuId = (
+    Annotated[int, Meta(ge=0, le=1000)] | Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.:/-]+$", max_length=100)]
+)
+"""The number of a device, or a UUID."""
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 PositiveShare = Annotated[float, Meta(gt=0, le=1)]
@@ -26,6 +31,7 @@ Credits = Annotated[float, Meta(ge=1e-6, le=1e9)]
 """The ledger counts in millionths."""
 PositiveDuration = Annotated[Duration, Meta(extra={"gt": 0})]
 AtLeastASecond = Annotated[Duration, Meta(extra={"ge": 1})]
+KeptFor = Annotated[Duration, Meta(extra={"ge": 1})]
 ChargingUnit = Annotated[Duration, Meta(extra={"ge": 1, "le": 3600, "multiple_of": 1})]
 
 

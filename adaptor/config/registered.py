@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Collection, Mapping
-from typing import Protocol, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol, cast
 
 from adaptor.did_you_mean import did_you_mean
 from adaptor.errors import ConfigError
+
+if TYPE_CHECKING:
+    from adaptor.config.schema import SiteConfig
 
 GROUP = "adaptor.backends"
 SOURCE_TREE = {
@@ -27,8 +30,11 @@ class BackendFacts(Protocol):
     """What a site's configuration is checked against; `backends.backend_type.BackendType` explains each."""
 
     over_ssh: bool
+    has_partitions: bool
     donation_modes: Collection[str]
     dialects: Collection[str]
+
+    def key_problems(self, site: SiteConfig) -> Iterable[tuple[str, str]]: ...
 
 
 class _Loadable(Protocol):

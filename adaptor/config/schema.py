@@ -8,31 +8,73 @@ import msgspec
 
 from adaptor.config.budget import BudgetConfig, PriceConfig
 from adaptor.config.donation import DonationConfig
+from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.config.preferences import PreferencesConfig
-from adaptor.config.ranges import ChargingUnit, Count, Port, PositiveDuration, PositiveShare
+from adaptor.config.ranges import (
+    ChargingUnit,
+    Count,
+    GpuCount,
+    GpuId,
+    KeptFor,
+    Port,
+    PositiveDuration,
+    PositiveShare,
+)
 from adaptor.config.ssh import SshConfig
-from adaptor.units import Duration
+from adaptor.defaults import ASSUMED_RUNTIME
+from adaptor.units import Duration, HourlyRate
 
 
 class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The scheduler is asked for what is left out."""
+    """What is left out follows from what the scheduler allows."""
 
     max_pending_requests: Count | None = None
+    """Requests in the system at any instant, queued or running."""
     max_proc: Count | None = None
+    """Processors of one request; None: such that all requests together hold half of the partition."""
     max_tr: PositiveDuration | None = None
+    """Time of one request."""
+
+
+class PartitionConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the partitions (PBS: queues) or QOS of a site among which each request chooses."""
+
+    partition: str | None = None
+    """The partition of Slurm, the queue of PBS; None: it is called as this entry."""
+    account: str | None = None
+    """To which its jobs are charged; None: as the site says."""
+    qos: str | None = None
+    """The quality of service of its jobs; None: as the site says."""
+    limits: LimitsConfig = LimitsConfig()
+    """What its requests may hold; what is left out is as the site says, or else the scheduler."""
 
 
 class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One space-shared resource reached through one batch scheduler."""
 
     backend: str
-    """A type of batch scheduler that is installed (`adaptor.config.registered`)."""
+    """The batch scheduler: `local`, `slurm`, `pbs`, or one that an installed package adds."""
     dialect: str | None = None
     """Of a scheduler that has several; None: told by its version."""
     partition: str | None = None
-    """PBS: the queue."""
+    """The partition of Slurm, the queue of PBS; None: the scheduler's default."""
+    partitions: dict[str, PartitionConfig] = {}
+    """Instead of `partition`: several, or QOS, by name; each request goes to the one that suits it."""
     account: str | None = None
+    """To which the scheduler charges the jobs; None: its default."""
     qos: str | None = None
+    """Slurm and Torque: the quality of service of the jobs; None: the scheduler's default."""
+    constraint: str | None = None
+    """Slurm: features that the nodes of its requests have, as `sbatch --constraint` takes them. PBS: values
+    of resources that each of them has, for instance `gpu_type=a100&bigmem`."""
+    exclude: str | None = None
+    """Slurm: nodes on which its requests never run, for instance `n[1-3],n7`."""
+    nodelist: str | None = None
+    """Slurm: the only nodes on which its requests run. PBS: the only node."""
+    gres: str | None = None
+    """Slurm: generic resources that each request gets of each of its nodes. GPUs are an option of a bag."""
+    licenses: str | None = None
+    """Slurm: licences that each request takes, for instance `matlab:2`."""
     extra_args: tuple[str, ...] = ()
     """Arguments for the submit command, verbatim."""
     prologue: str = ""
@@ -44,9 +86,19 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     environment: dict[str, str] = {}
     """Variables for the scheduler's commands, for instance `SLURM_CONF` or `PATH`."""
     limits: LimitsConfig = LimitsConfig()
-    heuristic: Literal["static", "adaptive"] = "adaptive"
-    initial_tr: PositiveDuration = Duration(3600)
-    """The runtime assumed of a task before any has finished (De Rose §4.4: one hour)."""
+    """What its requests may hold; the scheduler's own limits hold too."""
+    max_submissions: HourlyRate | None = None
+    """Requests that it is sent in any hour at most, for instance `60/h`; None: `60/h`, a local site without
+    bound."""
+    withdraw: bool = True
+    """Whether queued requests may be withdrawn in order to make better ones; those that nothing needs any
+    more are withdrawn in any case."""
+    heuristic: Literal["static", "adaptive", "rollout"] = "adaptive"
+    """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
+    `rollout` compares sets of requests by when they complete the bag."""
+    initial_tr: PositiveDuration | None = None
+    """The runtime assumed of a task before any has finished; None: one hour (De Rose §4.4), or one minute for
+    `rollout`, which thinks of all its doublings too."""
     growth_factor: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 2
     """The factor of tr after a task exceeded it (De Rose §4.3.1: an integer)."""
     pad: Duration = Duration(30)
@@ -56,19 +108,25 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spool: str | None = None
     """A private folder that this machine and the nodes share, where no node can connect to this machine."""
     processors_per_node: Count | None = None
+    """Processors of one node; `whole_nodes` needs it."""
     processors: Count | None = None
     """Processors of a local site; None: all of this machine."""
+    gpus: GpuCount | tuple[GpuId, ...] | None = None
+    """GPUs of a local site, how many or their ids; None: those that this machine shows."""
     whole_nodes: bool = False
-    """Whether a request always gets whole nodes."""
+    """Whether a request always gets whole nodes; needs `processors_per_node`."""
     shrink_to_fit: PositiveShare | None = None
     """OpenPBS: the share of tr with which a request is content where a hole turns out shorter; None: all."""
     poll_interval: PositiveDuration | None = None
     """How often the queue is read; None: the backend's own choice."""
+    read_history: bool = True
+    """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     command_timeout: PositiveDuration = Duration(30)
     """How long a scheduler command may take."""
     grace_time: Duration = Duration(10)
     """The time that a worker has to end its tasks when it must leave."""
     price: PriceConfig = PriceConfig()
+    """What a processor-hour costs."""
     charging_unit: ChargingUnit = Duration(1)
     """The time step that is billed; a part of a step counts as a whole one."""
     overrun: Duration | None = None
@@ -78,8 +136,15 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     donation: DonationConfig | None = None
     """How idle nodes are donated; None: they are not."""
 
+    @property
+    def assumed_runtime(self) -> float:
+        """Seconds that a task is taken to run before anything is known of it."""
+        return ASSUMED_RUNTIME[self.heuristic] if self.initial_tr is None else float(self.initial_tr)
+
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the daemon hears its workers."""
+
     host: str | None = None
     """The address by which workers reach this machine; None: its names and addresses are tried in turn."""
     port: Port = 0
@@ -88,11 +153,24 @@ class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A worker that is silent for longer is lost."""
 
 
+class JournalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    keep: KeptFor | None = None
+    """How long bags are kept after their end; None: until `adaptor forget`."""
+
+
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sites: dict[str, SiteConfig]
+    """The sites, each under a name of your choice; all of them serve the same bags."""
     daemon: DaemonConfig = DaemonConfig()
+    """Where the daemon hears its workers."""
     preferences: PreferencesConfig = PreferencesConfig()
     """How boldly hosts are bought for bags with `prefer` or a deadline."""
+    journal: JournalConfig = JournalConfig()
+    """What is kept of bags that have ended."""
+    notify: NotifyConfig = NotifyConfig()
+    """Whom the daemon tells of the end, the pause and the first failure of a bag."""
+    hooks: HooksConfig = HooksConfig()
+    """What the daemon runs when a bag has ended."""
 
 
 BUILT_IN = Config(

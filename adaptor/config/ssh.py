@@ -15,8 +15,11 @@ class SshConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a site's login node is reached from here, and how its workers reach the daemon."""
 
     host: str
+    """The login node, by any name that `ssh` knows."""
     user: str | None = None
+    """The account there; None: ssh's own choice."""
     port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
+    """Of the server there; None: ssh's own choice."""
     identity: str | None = None
     """The file of the private key; None: ssh's own choice."""
     options: dict[str, str] = {}

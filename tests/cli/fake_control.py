@@ -13,10 +13,19 @@ import zmq
 
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
-from adaptor.views import BagView, DaemonView, PilotRecord, TaskView
+from adaptor.resources import TaskSize
+from adaptor.views import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 
 Answers = dict[type, Any]
 """By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
+
+
+NO_ADVICE = control.Advice(
+    MeasuredView(
+        task=TaskSize(), sites=[], done=0, wall=0, longest=0, cpu=0, memory=0, first_tr=None, paid=0, used=0
+    ),
+    [],
+)
 
 
 class FakeControl:
@@ -24,7 +33,11 @@ class FakeControl:
 
     def __init__(self, directory: Path, answers: Answers) -> None:
         self.questions: list[control.Question] = []
-        self.answers: Answers = {control.GetDaemon: control.Daemon(daemon_view()), **answers}
+        self.answers: Answers = {
+            control.GetDaemon: control.Daemon(daemon_view()),
+            control.GetAdvice: NO_ADVICE,
+            **answers,
+        }
         server_public, server_secret = zmq.curve_keypair()
         public, secret = zmq.curve_keypair()
         context: zmq.Context[Any] = zmq.Context.instance()
@@ -100,6 +113,10 @@ def daemon_view(pid: int | None = None) -> DaemonView:
         addresses=["tcp://127.0.0.1:5"],
         workers=2,
         stalled="",
+        journal=JournalView(size=3 << 20, bags=12, oldest=1_690_000_000.0, keep=None, compacting=False),
+        rates=RatesView(
+            seconds=3600.0, results=50, journal_growth=-2048, scheduler_commands=240, cpu=9.5, memory=48 << 20
+        ),
     )
 
 
@@ -138,6 +155,7 @@ def task_view(task: int = 0, **changes: Any) -> TaskView:
         "state": "done",
         "command": f"echo {task}",
         "attempts": 1,
+        "attempt": 1,
         "retries": 0,
         "exit_code": 0,
         "signal": None,
@@ -147,6 +165,7 @@ def task_view(task: int = 0, **changes: Any) -> TaskView:
         "peak_memory": 17 * 1024**2,
         "started": 1_700_000_000.0,
         "ended": 1_700_000_002.5,
+        "peak_gpu_memory": None,
         "node": "n1",
         "stdout": None,
         "stderr": None,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from adaptor.cli.main import SECTIONS, program
-from tests.cli.invoking import Cli
+from adaptor.protocol import control
+from tests.cli.fake_control import bag_view, task_view
+from tests.cli.invoking import Cli, Serve
 
 
 def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
     lines = cli("--help").lines
-    headings = [f"{heading}:" for heading in ("Daily work", "Credits", "Operating", "Research")]
+    headings = [f"{heading}:" for heading in ("Every day", "Operating", "Credits", "Research")]
     places = [lines.index(heading) for heading in headings]
     assert places == sorted(places)
     for heading, commands in SECTIONS.items():
@@ -20,7 +24,7 @@ def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
 
 
 def test_each_command_stands_in_the_folder_of_its_heading() -> None:
-    folders = {"Daily work": "daily", "Credits": "credits", "Operating": "operating", "Research": "research"}
+    folders = {"Every day": "daily", "Credits": "credits", "Operating": "operating", "Research": "research"}
     for heading, commands in SECTIONS.items():
         assert all(f".cli.{folders[heading]}." in place for place in commands.values())
 
@@ -36,3 +40,36 @@ def test_every_command_is_found_by_its_name() -> None:
 def test_a_mistyped_command(cli: Cli) -> None:
     assert "no command 'slot'; did you mean 'slots'?" in cli("site", "slot").err
     assert "no command 'zzz' (" in cli("zzz").err
+
+
+def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "0.out").write_text("hello\n")
+    bags = control.Bags([bag_view(output=str(tmp_path))])
+    server = serve(
+        {
+            control.GetBags: bags,
+            control.GetPilots: control.Pilots([]),
+            control.GetTasks: control.Tasks([task_view(0)]),
+            control.GetWhy: control.Why([]),
+            control.Cancel: control.Changed(3),
+            control.Retry: control.Changed(4),
+        }
+    )
+    assert "render" in cli("list").out
+    assert cli("logs").out == "hello\n"
+    assert cli("logs", "last", "--stderr").out == ""
+    assert cli("explain").out == "no decisions yet\n"
+    assert cli("kill", "7").out == "bag 7: 3 tasks cancelled\n"
+    assert cli("resubmit", "7").out == "bag 7: 4 tasks put back into the queue\n"
+    assert server.asked(control.Cancel) == [control.Cancel([7])]
+    assert "logs = results --stdout" in " ".join(cli("--help").out.split())
+    assert "did you mean 'explain'" in cli("explian").err
+
+
+def test_no_summary_is_cut_on_a_terminal_of_80_columns(cli: Cli) -> None:
+    context = click.Context(program)
+    commands = {name: program.get_command(context, name) for name in program.list_commands(context)}
+    groups = [(), *((name,) for name, command in commands.items() if isinstance(command, click.Group))]
+    for group in groups:
+        lines = [line for line in cli(*group, "--help").lines if not line.startswith("Usage:")]
+        assert [line for line in lines if line.endswith("...")] == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adaptor.cli.forecast_words import first_forecast_lines, forecast_line, record_line
+from adaptor.cli.forecast_words import end_words, first_forecast_lines, forecast_line, record_line
 from adaptor.cli.words import clock
 from adaptor.views import FirstForecastView, ForecastRecordView, ForecastView, ShareView
 
@@ -44,8 +44,8 @@ def record(bags: int = 23, **not_counted: int) -> ForecastRecordView:
 
 def test_the_record_in_one_line() -> None:
     told = (
-        "forecasts so far: of 23 bags that ended here, the first 90 % interval held"
-        " the cost in 21 (73 to 98 %) and the end in 20 (68 to 96 %), with 95 % confidence"
+        "forecasts so far: of 23 forecasts 20 (68 to 96 %) held for the end and 21 (73 to 98 %) for the cost,"
+        " with 95 % confidence"
     )
     assert record_line(record()) == told
     assert record_line(record(cancelled=2, budget_changed=1)) == (
@@ -94,5 +94,28 @@ def test_a_forecast_that_would_be_late() -> None:
         cost=12.3, cost_low=11.0, cost_high=14.2, end=AT, end_low=AT - 10, end_high=AT + 10, deadline=AT - 5
     )
     told = forecast_line(ahead)
-    assert told.startswith("will cost about 12.3 credits (11 to 14.2), done about ")
+    assert told.startswith(f"done {clock(AT)} ({clock(AT - 10)} to {clock(AT + 10)}), ")
+    assert ", will cost about 12.3 credits (11 to 14.2), " in told
     assert told.endswith(f"deadline {clock(AT - 5)}, about 5s late")
+
+
+def test_an_end_is_told_to_the_minute_where_that_is_enough() -> None:
+    nothing: dict[str, Any] = {"cost": None, "cost_low": None, "cost_high": None, "deadline": None}
+    now = 1_700_000_000.0
+    ahead = ForecastView(end=now + 600, end_low=now + 300, end_high=now + 1200, **nothing)
+    times = [clock(at, now)[:5] for at in (now + 600, now + 300, now + 1200)]
+    assert end_words(ahead, now) == f"done {times[0]} ({times[1]} to {times[2]})"
+    open_end = ForecastView(end=now + 600, end_low=now + 300, end_high=None, **nothing)
+    assert end_words(open_end, now) == f"done {times[0]} ({times[1]} or later)"
+    assert forecast_line(ForecastView(end=None, end_low=None, end_high=None, **nothing)) == ""
+
+
+def test_a_record_of_bags_that_do_not_pay_is_one_of_ends() -> None:
+    told = record_line(ForecastRecordView(bags=23, cost=None, end=record().end, not_counted={}))
+    assert told == "forecasts so far: of 23 forecasts 20 (68 to 96 %) held, with 95 % confidence"
+    unpaid = first(cost=None, cost_low=None, cost_high=None, final_end=AT + 50, end_held=True)
+    assert first_forecast_lines(unpaid) == [
+        f"first forecast, at {clock(AT)}, with 30 of 1,200 tasks done:"
+        f" end {clock(AT + 40)} to {clock(AT + 90)}",
+        f"what came: end {clock(AT + 50)} (within)",
+    ]

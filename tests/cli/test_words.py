@@ -9,33 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.cli.json_output import iso_time
-from adaptor.cli.progress import Pace, rate_text
 from adaptor.cli.table import layout
-from adaptor.cli.words import clock, coloured, ending, pilots_line, plural, printable
+from adaptor.cli.words import clock, coloured, pilots_line, plural, printable
 from tests.cli.fake_control import pilot_view
-
-
-@pytest.mark.parametrize(
-    ("exit_code", "signal", "error", "words"),
-    [
-        (0, None, None, "exit 0"),
-        (3, None, None, "exit 3"),
-        (124, None, None, "timed out (exit 124)"),
-        (126, None, None, "not executable (exit 126)"),
-        (127, None, None, "command not found (exit 127)"),
-        (137, None, None, "killed (SIGKILL, often out of memory)"),
-        (None, 9, None, "killed (SIGKILL, often out of memory)"),
-        (143, None, None, "terminated (SIGTERM)"),
-        (None, 11, None, "segmentation fault (SIGSEGV)"),
-        (None, 10, None, "ended by SIGUSR1"),
-        (None, 250, None, "ended by signal 250"),
-        (255, None, None, "exit 255"),
-        (None, None, "no such folder", "no such folder"),
-        (None, None, None, "-"),
-    ],
-)
-def test_how_a_task_ended(exit_code: int | None, signal: int | None, error: str | None, words: str) -> None:
-    assert ending(exit_code, signal, error) == words
 
 
 def test_times_of_day() -> None:
@@ -94,27 +70,3 @@ def test_a_table_lines_its_columns_up(rows: list[tuple[str, str, str]]) -> None:
     for line, (number, *_) in zip(lines[1:], rows, strict=True):
         assert line[:starts].strip() == number.strip()
         assert line[starts : starts + 2].strip() == ""
-
-
-def test_the_rate_is_that_of_the_last_half_minute() -> None:
-    pace = Pace()
-    assert pace.rate == 0
-    for second in range(100):
-        pace.add(float(second), 0 if second < 50 else 2 * (second - 50))
-    assert pace.rate == pytest.approx(2.0, rel=0.05)
-
-
-@given(st.floats(0, 1e6))
-def test_rates_read_well(rate: float) -> None:
-    text = rate_text(rate)
-    assert text == "" or float(text.split()[0].replace(",", "")) >= 1
-
-
-def test_rates() -> None:
-    assert [rate_text(rate) for rate in (0, 120.0, 1.5, 0.05, 1 / 1800)] == [
-        "",
-        "120 tasks/s",
-        "1.5 tasks/s",
-        "3.0 tasks/min",
-        "2.0 tasks/h",
-    ]

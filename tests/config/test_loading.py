@@ -101,6 +101,14 @@ def test_what_no_site_can_mean_is_refused_with_its_place(lines: str, problem: st
     assert len(message) < 400
 
 
+def test_the_submissions_in_an_hour() -> None:
+    for text, hourly in (("60/h", 60), ("2/m", 120), ("1000 / day", 41), ("30", 30)):
+        config = parse_config(site(f"max_submissions: {text}"), "c.yaml")
+        assert config.sites["hpc"].max_submissions == hourly
+    for text in ("0/h", "h", "60/s", "9999999/h", "1/d", "true"):
+        assert "4: sites.hpc.max_submissions: " in broken(site(f"max_submissions: {text}"))
+
+
 @pytest.mark.parametrize("host", ["a\\nb", "-oProxyCommand=x", "", "a b", "\\e[31m"])
 def test_the_daemons_host_is_a_name_or_an_address(host: str) -> None:
     assert "daemon.host: " in broken(site("") + f'daemon: {{host: "{host}"}}\n')
@@ -158,7 +166,7 @@ sites:
 def test_what_is_left_out_has_the_papers_defaults() -> None:
     hpc = parse_config(site(""), "c.yaml").sites["hpc"]
     assert hpc.heuristic == "adaptive"
-    assert hpc.initial_tr == Duration(3600)
+    assert hpc.assumed_runtime == 3600.0
     assert hpc.growth_factor == 2
     assert hpc.limits.max_proc is None
 
@@ -210,6 +218,8 @@ def test_a_mistyped_key_is_named_with_its_likely_meaning(text: str, message: str
         ("extra_args:\n  - --x\n  - 5", "6: sites.hpc.extra_args[1]", "Expected `str`"),
         ("whole_nodes: 3", "4: sites.hpc.whole_nodes", "Expected `bool`"),
         ("backend: local", "4: sites.hpc.backend", "duplicate key"),
+        ("gpus: -1", "4: sites.hpc.gpus", "must be from 0 to 1000, not -1"),
+        ('gpus: ["0,1"]', "4: sites.hpc.gpus[0]", "Expected `str` matching regex"),
     ],
 )
 def test_a_bad_value_is_named_with_its_place(lines: str, where: str, what: str) -> None:

@@ -33,14 +33,14 @@ def test_a_part_is_rendered_into_a_new_folder(demo_folder: Path, tmp_path: Path)
 def test_missing_parts_end_with_1_and_no_picture(demo_folder: Path, tmp_path: Path) -> None:
     done = run(demo_folder, "assemble", str(tmp_path), str(tmp_path / "picture.png"))
     assert done.returncode == 1
-    assert "256 of 256 parts are missing" in done.stderr
+    assert "100 of 100 parts are missing" in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [("part", "256", "--output", "x.png"), ("part", "0", "--of", "200", "--output", "x.png")],
+    [("part", "100", "--output", "x.png"), ("part", "0", "--of", "200", "--output", "x.png")],
 )
 def test_a_part_that_cannot_be_ends_with_1(demo_folder: Path, arguments: tuple[str, ...]) -> None:
     done = run(demo_folder, *arguments)
@@ -56,9 +56,9 @@ def test_wrong_arguments_end_with_2(demo_folder: Path) -> None:
 def test_the_bag_has_every_part_once(demo_folder: Path) -> None:
     lines = (demo_folder / "picture.bag").read_text(encoding="utf-8").splitlines()
     tasks = [line for line in lines if not line.startswith("#")]
-    found = [re.search(r"part (\d+) --of 256 --output demo-out/parts/(\d{3})\.png$", line) for line in tasks]
+    found = [re.search(r"part (\d+) --of 100 --output demo-out/parts/(\d{3})\.png$", line) for line in tasks]
     numbers = [(int(match[1]), int(match[2])) for match in found if match]
-    assert numbers == [(number, number) for number in range(256)]
+    assert numbers == [(number, number) for number in range(100)]
 
 
 def test_a_line_of_the_bag_runs_with_the_named_python(demo_folder: Path, tmp_path: Path) -> None:
@@ -68,4 +68,4 @@ def test_a_line_of_the_bag_runs_with_the_named_python(demo_folder: Path, tmp_pat
     environment = {**os.environ, "PYTHON": sys.executable}
     subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, env=environment, check=True)
     pixels = png.decode((tmp_path / "demo-out" / "parts" / "000.png").read_bytes())
-    assert pixels.shape == (60, 80, 3)
+    assert pixels.shape == (48, 64, 3)

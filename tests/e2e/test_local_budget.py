@@ -120,7 +120,10 @@ def test_without_a_budget_credits_are_only_counted(priced: Lab) -> None:
 def test_a_cheap_bag_begins_with_one_processor_and_tells_what_it_will_cost(priced: Lab) -> None:
     assert "in the past" in priced.run("submit", "tasks.bag", "--deadline", "2020-01-01", expect=2).stderr
     bag = priced.submit("tasks.bag", "--prefer", "cheap", "--deadline", "10m")
-    ahead = until(lambda: priced.status(bag)["forecast"], "enough is known for a forecast")
+    ahead = until(
+        lambda: (told := priced.status(bag)["forecast"]) and told["cost"] is not None and told,
+        "enough is known for a forecast of the cost",
+    )
     assert 0 < ahead["cost_low"] <= ahead["cost"] <= ahead["cost_high"]
     assert "will cost about" in priced.run("status").stdout
     priced.wait(bag)

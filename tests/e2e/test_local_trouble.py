@@ -40,7 +40,7 @@ def test_tasks_that_fail_each_in_their_own_way(lab: Lab) -> None:
     lab.run("run", "tasks.bag", expect=3)
     tasks = lab.results()
     assert [task["state"] for task in tasks] == ["done", "failed", "failed", "failed", "done", "done"]
-    assert [task["attempts"] for task in tasks] == [1, 2, 2, 2, 1, 1]
+    assert [task["attempts"] for task in tasks] == [1, 2, 2, 1, 1, 1]
     assert tasks[1]["exit_code"] == 7
     assert tasks[2]["signal"] == 9
     assert tasks[3]["exit_code"] == 127

@@ -114,6 +114,7 @@ def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
     lab.wait()
     exactly_one_result_each(lab, 1, 40)
     assert states(lending) == {"idle"}
-    donation = lab.ask("report", "1")["donation"]
-    assert donation["reclaims"] >= 2
-    assert donation["latency"] is not None
+    # By the site: a busy machine may start no task on a node between its two local jobs.
+    reclaimed = [pilot for pilot in lab.pilots() if pilot["state"] == "preempted"]
+    assert len(reclaimed) >= 2
+    assert all("reclaimed for local job" in pilot["end_reason"] for pilot in reclaimed)

@@ -14,7 +14,7 @@ import psutil
 import zmq
 
 from adaptor.bag_spec import BagSpec
-from adaptor.cli import client
+from adaptor.client import asking as client
 from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS, write_access

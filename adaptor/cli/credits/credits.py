@@ -99,4 +99,7 @@ def _row(line: views.CreditLine) -> tuple[str, ...]:
 def _price(price: views.SitePrice) -> str:
     donated = "" if price.donated == price.explicit else f", {amount(price.donated)} on donated nodes"
     unit = duration(price.charging_unit)
-    return f"{price.site}: {amount(price.explicit)} a processor-hour{donated}, charged in units of {unit}"
+    gpu = f", {amount(price.gpu)} a GPU-hour" if price.gpu else ""
+    return (
+        f"{price.site}: {amount(price.explicit)} a processor-hour{donated}{gpu}, charged in units of {unit}"
+    )

@@ -12,7 +12,7 @@ import msgspec
 
 from adaptor.cli.credit_words import amount
 from adaptor.cli.daemon_process import ask_daemon, ensure_daemon, tell_started
-from adaptor.cli.daily.bag_options import bag_options
+from adaptor.cli.daily.bag_options import WithWords, bag_options
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _TITLES = ("line", "choice", "credits", "range", "time", "within", "processors")
 
 
-@click.command()
+@click.command(cls=WithWords)
 @bag_options
 @click.option("--choose", type=int, metavar="LINE", help="Submit the rest by this line (from 1).")
-@click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `replay`).")
+@click.option("--png", metavar="FILE", help="Draw the choices (needs the extra `plots`).")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random choice of samples.")
 @config_option
 @json_option
@@ -48,9 +48,9 @@ def quote(
     Example:
       adaptor quote tasks.bag --choose 2
     """
-    from adaptor.budget.provisioning.milp import require_scipy
+    from adaptor.extras import require_extra
 
-    require_scipy()
+    require_extra("quotes", "scipy")
     from adaptor.cli.credits.sampling import take_samples
 
     if png is not None:  # before it pays for anything
@@ -80,7 +80,7 @@ def quote(
 def _check_drawable(path: Path) -> None:
     from adaptor.extras import require_extra
 
-    require_extra("matplotlib")
+    require_extra("plots", "matplotlib")
     if not path.absolute().parent.is_dir():
         raise UsageError(f"--png: {path}: no folder {path.parent}")
 

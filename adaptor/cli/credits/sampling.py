@@ -11,10 +11,10 @@ from adaptor import views
 from adaptor.budget.provisioning import quoting
 from adaptor.budget.provisioning.menu import Line
 from adaptor.budget.provisioning.quoting import SampleTerms, SiteSample
-from adaptor.cli.client import ask
 from adaptor.cli.follow import follow
 from adaptor.cli.reader import all_tasks
 from adaptor.cli.words import plural
+from adaptor.client.asking import ask
 from adaptor.errors import AdaptorError, UsageError
 from adaptor.protocol import control
 
@@ -44,7 +44,7 @@ def take_samples(bag: control.BagInput, seed: int) -> SampledBag:
     for _ in follow(list(bags.values())):
         pass
     sampled = {name: _sampled(bags[name], places[name]) for name in sites}
-    quote = quoting.quote(len(bag.tasks), bag.spec.cpus, sampled, _terms(bag))
+    quote = quoting.quote(len(bag.tasks), bag.spec.task.total_processors, sampled, _terms(bag))
     spec = msgspec.structs.replace(bag.spec, runtimes=quote.runtimes)
     rest = [bag.tasks[place] for place in quote.rest]
     return SampledBag(quote.lines, msgspec.structs.replace(bag, spec=spec, tasks=rest), list(bags.values()))
@@ -85,9 +85,11 @@ def _sampled(bag: int, places: Sequence[int]) -> SiteSample:
 
 def _terms(bag: control.BagInput) -> dict[str, SampleTerms]:
     prices = {each.site: each for each in ask(control.GetCredits(), control.Credits).credits.prices}
+    task = bag.spec.task
+    gpus = task.gpus_for(task.tasks_per_gpu) / (task.tasks_per_gpu * task.processors)
     return {
         name: SampleTerms(
-            price=prices[name].explicit,
+            price=prices[name].explicit + gpus * prices[name].gpu,
             charging_unit=float(prices[name].charging_unit),
             processors=quoting.most_processors(site.max_pending_requests, site.max_proc, site.processors),
         )

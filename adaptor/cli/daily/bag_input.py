@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,22 +14,39 @@ import click
 import msgspec
 
 from adaptor.bag_spec import DEFAULT_OUTPUT, BagSpec
-from adaptor.bagfile.parameters import parse_parameter
-from adaptor.bagfile.parse import BagFile, read_bag
+from adaptor.bagfile.parameters import read_axes
+from adaptor.bagfile.parse import BagFile, parse_bag, read_data, source_name
+from adaptor.bagfile.scripts.directives import is_script
 from adaptor.bagfile.template import expand
 from adaptor.cli.daily.environment import captured
 from adaptor.cli.words import printable
 from adaptor.errors import UsageError
+from adaptor.notify.urls import MARK
+from adaptor.option_kinds import plain_text
 from adaptor.protocol.control import BagInput, TaskInput
 
 
 class Source(msgspec.Struct, frozen=True):
     """Where the tasks come from."""
 
-    file: str | None
-    json_lines: bool
-    template: str | None
-    parameters: Sequence[str]
+    file: str | None = None
+    json_lines: bool = False
+    template: str | None = None
+    parameters: Sequence[str] = ()
+    csv: str | None = None
+    command: Sequence[str] | None = None
+    """What stands behind `--`; None: there is no `--`."""
+    arguments: Sequence[str] = ()
+    """For a script."""
+    array: str | None = None
+    ignore: Sequence[str] = ()
+    """Options of a script that need not be followed."""
+    config: str | None = None
+    """Where the sites are that a script may name by their partitions; None: the usual place."""
+    needed: bool = True
+    """Whether no source at all is an error."""
+    more: bool = False
+    """Whether the tasks are for a bag that may have others already."""
 
 
 def make_bag(
@@ -41,32 +60,114 @@ def make_bag(
     Raises:
         UsageError: no source or two of them, bad tasks, a folder that is not there.
     """
-    bag, default_name = _tasks(source)
+    data = _data(source)
+    if data is not None and is_script(data) and not source.json_lines:
+        return _script(data, source, options, environment, here or _here())
+    of_scripts = {"--array": source.array, "--ignore": source.ignore, "arguments": source.arguments}
+    for name, value in of_scripts.items():
+        if value:
+            raise UsageError(f"{name}: for a batch script only, which begins with '#!'")
+    bag, default_name = _tasks(source, data)
     given = {"name": default_name, "output": DEFAULT_OUTPUT, **bag.options, **options}
     cwd = _folder(here or _here(), given.get("cwd"))
     given |= {"cwd": cwd, "output": _output(cwd, given["output"]), "environment": environment}
+    return _bag_input(given, [_placed(task, cwd) for task in bag.tasks])
+
+
+def _bag_input(given: dict[str, Any], tasks: list[TaskInput]) -> BagInput:
+    """`given`: by field of `BagSpec` and `BagInput`."""
+    given["notify"] = tuple(_listener(given["cwd"], each) for each in given.get("notify", ()))
     of_spec = {field: given.pop(field) for field in BagSpec.__struct_fields__ if field in given}
-    return BagInput(spec=BagSpec(**of_spec), tasks=[_placed(task, cwd) for task in bag.tasks], **given)
+    return BagInput(spec=BagSpec(**of_spec), tasks=tasks, **given)
 
 
-def _tasks(source: Source) -> tuple[BagFile, str]:
-    """The tasks, and the default name of the bag."""
+def more_tasks(source: Source) -> list[TaskInput]:
+    """Tasks for a bag that is there already, with all paths absolute.
+
+    Raises:
+        UsageError: no source or two of them, bad tasks, options of a bag.
+    """
+    data = _data(source)
+    if data is not None and is_script(data) and not source.json_lines:
+        raise UsageError(f"{source.file}: a batch script is a bag of its own: give it to adaptor submit")
+    bag, _ = _tasks(source, data)
+    if bag.options:
+        raise UsageError(
+            f"{source.file}: #ADAPTOR sets options of a bag, which are set already: give them to adaptor open"
+        )
+    here = _here()
+    return [_placed(task, here) for task in bag.tasks]
+
+
+def _script(
+    data: bytes, source: Source, options: Mapping[str, Any], environment: dict[str, str], folder: str
+) -> BagInput:
+    """The bag of a script that was submitted in this folder."""
+    from adaptor.bagfile.scripts.script import Submission, script_bag
+    from adaptor.cli.daily.script_sites import check_wishes, usual_dialect
+
+    assert source.file is not None
+    submission = Submission(
+        folder=folder,
+        user=getpass.getuser(),
+        host=socket.gethostname(),
+        home=str(Path.home()),
+        environment=environment,
+        arguments=source.arguments,
+        array=source.array,
+        ignore=source.ignore,
+        options=options,
+        now=time.time(),
+        usual=usual_dialect(source.config, options.get("sites", ())),
+    )
+    shown = source_name(source.file)
+    file_name = "sbatch" if source.file == "-" else Path(source.file).name
+    bag = script_bag(data, shown, file_name, submission)
+    given = {**bag.options, "cwd": _folder(folder, bag.cwd), "environment": bag.environment}
+    if given["script"].output != os.devnull:
+        _output(given["cwd"], given["output"])
+    told = bool(given.get("notify"))
+    chosen = given.get("sites", ())
+    given["sites"] = check_wishes(bag.wishes, shown, source.config, chosen=chosen, told=told)
+    return _bag_input(given, bag.tasks)
+
+
+def _data(source: Source) -> bytes | None:
+    """What the file holds; None: the tasks come from elsewhere."""
+    elsewhere = (source.template, source.csv, source.command)
+    if source.file is None or any(each is not None for each in elsewhere):
+        return None
+    return read_data(source.file)
+
+
+def _tasks(source: Source, data: bytes | None) -> tuple[BagFile, str]:
+    """The tasks, and the default name of the bag. `data`: of the file, if any."""
+    if source.command is not None and (source.file or source.template or source.csv):
+        raise UsageError("FILE, --template and -- COMMAND are mutually exclusive")
+    if source.file is not None and (source.template is not None or source.csv is not None):
+        raise UsageError("FILE and --template are mutually exclusive")
+    if source.command is not None:
+        return BagFile([TaskInput(_command(source.command))]), Path(source.command[0]).name
     if source.template is not None:
-        if source.file is not None:
-            raise UsageError("FILE and --template are mutually exclusive")
-        parameters: dict[str, list[str]] = {}
-        for name, values in map(parse_parameter, source.parameters):
-            if name in parameters:
-                raise UsageError(f"duplicate --param {name}; write {name}=a,b for several values")
-            parameters[name] = values
-        tasks = expand(source.template, parameters)
-        return BagFile(tasks), Path(source.template.split()[0]).name
-    if source.parameters:
-        raise UsageError("--param requires --template")
-    if source.file is None:
-        raise UsageError("no tasks; give a FILE, - for standard input, or --template")
+        axes = read_axes(source.parameters, source.csv)
+        return BagFile(expand(source.template, axes)), Path(source.template.split()[0]).name
+    if source.parameters or source.csv is not None:
+        raise UsageError(f"--{'param' if source.parameters else 'csv'} requires --template")
+    if source.file is None or data is None:
+        if not source.needed:
+            return BagFile([]), "open"
+        raise UsageError("no tasks; give a FILE, - for standard input, --template, or -- COMMAND")
     name = "stdin" if source.file == "-" else Path(source.file).stem
-    return read_bag(source.file, time.time(), source.json_lines), name
+    return parse_bag(data, source.file, time.time(), source.json_lines, more=source.more), name
+
+
+def _command(words: Sequence[str]) -> list[str]:
+    if not words or not words[0]:
+        raise UsageError("--: no command; write: adaptor submit -- ./prog a b")
+    try:
+        return [plain_text(word) for word in words]
+    except ValueError as error:
+        raise UsageError(f"--: {error}") from None
 
 
 def _here() -> str:
@@ -101,6 +202,11 @@ def _output(cwd: str, path: str) -> str:
     if not there and not os.access(place, os.W_OK | os.X_OK, effective_ids=True):
         raise UsageError(f"--output: {shown}: you cannot write to {place}; name another folder")
     return output
+
+
+def _listener(cwd: str, name: str) -> str:
+    """A channel, or the file of URLs, which the daemon finds from anywhere."""
+    return f"{MARK}{_below(cwd, name[1:])}" if name.startswith(MARK) else name
 
 
 def _placed(task: TaskInput, cwd: str) -> TaskInput:

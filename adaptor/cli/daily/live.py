@@ -11,8 +11,9 @@ from rich.text import Text
 
 from adaptor import views
 from adaptor.cli.follow import Overview
-from adaptor.cli.progress import Pace, counts, pilot_notes, rate_text, title
-from adaptor.cli.words import duration, pilots_line
+from adaptor.cli.forecast_words import end_words
+from adaptor.cli.progress import counts, pilot_notes, title
+from adaptor.cli.words import pilots_line
 
 
 def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
@@ -27,8 +28,8 @@ def display(snapshots: Iterable[Overview]) -> Iterator[Overview]:
     with Live(bars, refresh_per_second=4) as live:
         for snapshot in snapshots:
             for bag in snapshot.bags:
-                rows.show(bag, snapshot.time)
-            below = [pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots)]
+                rows.show(bag)
+            below = [*_ends(snapshot), pilots_line(snapshot.pilots), *pilot_notes(snapshot.pilots)]
             live.update(Group(bars, Text("\n".join(below))), refresh=snapshot.ended)
             yield snapshot
 
@@ -39,21 +40,15 @@ class _Rows:
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
         self._rows: dict[int, TaskID] = {}
-        self._paces: dict[int, Pace] = {}
 
-    def show(self, bag: views.BagView, now: float) -> None:
+    def show(self, bag: views.BagView) -> None:
         if bag.id not in self._rows:
             self._rows[bag.id] = self._bars.add_task(title(bag), total=bag.tasks, counts="")
-            self._paces[bag.id] = Pace()
         ended = bag.done + bag.failed + bag.cancelled
-        pace = self._paces[bag.id]
-        pace.add(now, ended)
-        self._bars.update(self._rows[bag.id], completed=ended, counts=_numbers(bag, pace.rate))
+        self._bars.update(self._rows[bag.id], completed=ended, counts=counts(bag))
 
 
-def _numbers(bag: views.BagView, rate: float) -> str:
-    parts = [counts(bag)]
-    if rate > 0 and bag.state == "running":
-        parts.append(rate_text(rate))
-        parts.append(f"about {duration((bag.waiting + bag.running) / rate)} left")
-    return ", ".join(part for part in parts if part)
+def _ends(snapshot: Overview) -> list[str]:
+    """When bags will be done. A line of its own: beside the numbers it would leave no room for the bar."""
+    ahead = ((bag.id, bag.forecast) for bag in snapshot.bags if bag.state == "running" and bag.forecast)
+    return [f"bag {number}: {words}" for number, each in ahead if (words := end_words(each, snapshot.time))]

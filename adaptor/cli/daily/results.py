@@ -2,159 +2,178 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
-import stat
-import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 import click
+import msgspec
 
 from adaptor import views
+from adaptor.cli.daily.joblog import csv_lines, joblog_lines
+from adaptor.cli.daily.task_output import follow_output, print_outputs
+from adaptor.cli.daily.task_table import summary_lines, table_lines
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.reader import Reader, all_tasks
 from adaptor.cli.selectors import numbers as task_numbers
 from adaptor.cli.selectors import selector_argument
-from adaptor.cli.table import layout
-from adaptor.cli.words import duration, ending, printable, size
+from adaptor.cli.words import plural
 from adaptor.errors import UsageError
-from adaptor.model import TaskState
+from adaptor.outputs.finding import Outputs
+from adaptor.outputs.names import Stream
+from adaptor.protocol import control
 
-_TITLES: tuple[str, ...] = (
-    "task",
-    "name",
-    "state",
-    "ending",
-    "tries",
-    "wall",
-    "cpu",
-    "memory",
-    "node",
-    "stdout",
-    "stderr",
-)
-_FAILED = [TaskState.FAILED.value, TaskState.CANCELLED.value]
+SHORT = 20
+"""Tasks of a bag that are listed where not all are asked for."""
+_FEW = 200
+"""Tasks that are asked for at a time where only some are listed."""
+_STATES = ("waiting", "running", "done", "failed", "cancelled")
+_FAILED = ("failed", "cancelled")
 
 
-@click.command()
+class _Chosen(msgspec.Struct, frozen=True):
+    """Which tasks are wanted."""
+
+    states: tuple[str, ...]
+    """Empty: in any."""
+    numbers: list[range] | None
+
+    def among(self, tasks: Iterable[views.TaskView]) -> Iterator[views.TaskView]:
+        return (
+            task for task in tasks if self.numbers is None or any(task.task in some for some in self.numbers)
+        )
+
+    @property
+    def all(self) -> bool:
+        return not self.states and self.numbers is None
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """A bag, and the way to its tasks and their outputs."""
+
+    bag: views.BagView
+    outputs: Outputs
+    tasks: Callable[..., Iterator[views.TaskView]]
+    """The chosen ones; asked for as they are taken, `size` at a time."""
+
+    def shown(self, size: int | None = None) -> Iterator[views.TaskView]:
+        """Them with the paths of their outputs."""
+        return (_with_paths(task, self.outputs) for task in self.tasks(size))
+
+
+@click.command(short_help="Show how tasks ended, or print their output.")
 @selector_argument("[SEL]", default="last")
 @click.option("--failed", is_flag=True, help="Only tasks that ended without a result.")
 @click.option(
     "--state",
     "states",
     multiple=True,
-    type=click.Choice([state.value for state in TaskState]),
+    type=click.Choice(_STATES),
     help="Only tasks in this state (may be repeated).",
 )
 @click.option(
     "--task", "numbers", type=task_numbers, metavar="NUMBERS", help="Only these tasks, such as 1-10."
 )
+@click.option("--all", "every", is_flag=True, help=f"List all tasks, not {SHORT} of each bag.")
 @click.option("--stdout", "stream", flag_value="stdout", help="Print what the tasks wrote to stdout.")
 @click.option("--stderr", "stream", flag_value="stderr", help="Print what the tasks wrote to stderr.")
+@click.option("--follow", is_flag=True, help="With --task N: print its output as it grows, until its end.")
+@click.option("--tsv", "table", flag_value="tsv", help="Print the columns of GNU parallel's joblog.")
+@click.option("--csv", "table", flag_value="csv", help="Print all fields, separated by commas.")
 @json_option
 def results(
     selector: str,
     failed: bool,
     states: tuple[str, ...],
     numbers: list[range] | None,
-    stream: str | None,
+    every: bool,
+    stream: Stream | None,
+    follow: bool,
+    table: str | None,
     as_json: bool,
 ) -> None:
-    """Show how tasks ended (default: last bag), or print their output.
+    """Show how tasks ended, or print their output (default: last bag).
+
+    Failures come first, by their ending, each with the last lines of one task's stderr.
 
     \b
     Examples:
       adaptor results 7 --failed
       adaptor results last --stdout > all.txt
+      adaptor results --task 5 --follow
     """
-    if as_json and stream:
-        raise UsageError(f"--json and --{stream} are mutually exclusive; --json names the files")
+    _check_forms({"--json": as_json, f"--{table}": table, f"--{stream}": stream or follow})
+    chosen = _Chosen((*states, *(_FAILED if failed else ())), numbers)
     reader = Reader()
-    chosen = [*states, *(_FAILED if failed else [])]
-    found = [(bag, list(_tasks(reader, bag.id, chosen, numbers))) for bag in reader.bags(selector)]
+    if follow:
+        _follow(reader, selector, chosen, stream or "stdout")
+        return
+    found = [_found(reader, bag, chosen) for bag in reader.bags(selector)]
     if as_json:
-        print_json([task for _, tasks in found for task in tasks])
-    elif stream:
-        print_outputs([task for _, tasks in found for task in tasks], stream)
+        print_json([task for each in found for task in each.shown()])
+    elif table is not None:
+        tasks = (task for each in found for task in each.shown())
+        for line in joblog_lines(tasks) if table == "tsv" else csv_lines(tasks):
+            click.echo(line)
+    elif stream is not None:
+        pairs = [(task, each.outputs) for each in found for task in each.tasks()]
+        print_outputs(pairs, stream, headings=len(pairs) > 1, bags=len(found) > 1)
     else:
-        for bag, tasks in found:
-            _print_bag(bag, tasks)
+        for each in found:
+            _print_bag(reader, each, chosen, every=every)
 
 
-def _tasks(
-    reader: Reader, bag: int, states: list[str], numbers: list[range] | None
-) -> Iterator[views.TaskView]:
-    for task in all_tasks(reader.get, bag, states):
-        if numbers is None or any(task.task in some for some in numbers):
-            yield task
+def _check_forms(asked: dict[str, Any]) -> None:
+    forms = [form for form, there in asked.items() if there]
+    if len(forms) > 1:
+        names = " and ".join(form.replace("--None", "--follow") for form in forms)
+        raise UsageError(f"{names} are mutually exclusive; --json names the files")
 
 
-def _print_bag(bag: views.BagView, tasks: list[views.TaskView]) -> None:
-    click.echo(f"bag {bag.id} {printable(bag.name)}: output in {printable(bag.output)}")
-    if not tasks:
-        click.echo("no tasks match")
-        return
-    for line in layout(_TITLES, [_row(task, f"{Path(bag.output)}/") for task in tasks]):
+def _found(reader: Reader, bag: views.BagView, chosen: _Chosen) -> _Found:
+    outputs = Outputs(bag.output, packed=bag.output_files == "packed")
+
+    def tasks(size: int | None = None) -> Iterator[views.TaskView]:
+        asked = all_tasks(reader.get, bag.id, list(chosen.states), size)
+        return iter(chosen.among(asked))
+
+    return _Found(bag, outputs, tasks)
+
+
+def _with_paths(task: views.TaskView, outputs: Outputs) -> views.TaskView:
+    out = outputs.find(task.task, task.attempt, "stdout", task.stdout) if task.attempt else None
+    err = outputs.find(task.task, task.attempt, "stderr", task.stderr) if task.attempt else None
+    return msgspec.structs.replace(task, stdout=out and out.path, stderr=err and err.path)
+
+
+def _print_bag(reader: Reader, found: _Found, chosen: _Chosen, *, every: bool) -> None:
+    bag = found.bag
+    sums = reader.get(control.GetTaskSums(bag.id), control.TaskSums).sums if bag.failed else None
+    for line in summary_lines(bag, sums, found.outputs):
         click.echo(line)
+    few = not every and chosen.numbers is None
+    tasks = list(islice(found.shown(_FEW if few else None), None if every else SHORT + 1))
+    more = not every and len(tasks) > SHORT
+    for line in table_lines(bag, tasks[:SHORT] if more else tasks):
+        click.echo(line)
+    if more:
+        rest = plural(bag.tasks - SHORT, "more task") if chosen.all else "more"
+        click.echo(f"{rest}: --all lists them, --failed those without a result")
 
 
-def _row(task: views.TaskView, within: str) -> tuple[str, ...]:
-    ended = TaskState(task.state).ended
-    return (
-        str(task.task),
-        printable(task.name or task.command, 32),
-        task.state,
-        printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-",
-        str(task.attempts),
-        duration(task.wall),
-        duration(task.cpu),
-        size(task.peak_memory),
-        task.node or "-",
-        _path(task.stdout, within),
-        _path(task.stderr, within),
-    )
+def _follow(reader: Reader, selector: str, chosen: _Chosen, stream: Stream) -> None:
+    """Raises UsageError: not one task is chosen, or it is not there."""
+    bag = reader.bag(selector)
+    if chosen.numbers is None or len(chosen.numbers) != 1 or len(chosen.numbers[0]) != 1:
+        raise UsageError("--follow needs the number of one task: --task 5 --follow")
+    number = chosen.numbers[0].start
 
+    def look() -> views.TaskView:
+        asked = control.GetTasks(bag.id, after=number - 1, limit=1)
+        for task in reader.get(asked, control.Tasks).tasks:
+            if task.task == number:
+                return task
+        raise UsageError(f"bag {bag.id} has no task {number}")
 
-def _path(path: str | None, within: str) -> str:
-    """Relative to the folder that is printed above the table. No `Path` is made: there may be 100,000."""
-    return "-" if path is None else path.removeprefix(within)
-
-
-def print_outputs(tasks: Sequence[views.TaskView], stream: str) -> None:
-    """The `stdout` or `stderr` of tasks in their order; with a heading each where there are several.
-
-    A file that no longer exists is named on stderr; the others are still printed.
-    """
-    several_bags = len({task.bag for task in tasks}) > 1
-    for task in tasks:
-        name = f"bag {task.bag} task {task.task}" if several_bags else f"task {task.task}"
-        if len(tasks) > 1:
-            click.echo(f"==> {name} <==")
-        path = task.stdout if stream == "stdout" else task.stderr
-        if path is not None:
-            _copy(Path(path), name)
-
-
-def _opened(path: Path) -> BinaryIO:
-    """A plain file; a fifo that somebody has put in its place is not waited for. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return os.fdopen(handle, "rb")
-    os.close(handle)
-    raise OSError(errno.EINVAL, "no plain file")
-
-
-def _copy(path: Path, name: str) -> None:
-    sys.stdout.flush()
-    try:
-        file = _opened(path)
-    except OSError as error:
-        click.echo(f"adaptor: {name}: {printable(str(path))}: {error.strerror}", err=True)
-        return
-    with file:
-        shutil.copyfileobj(file, sys.stdout.buffer)
-    sys.stdout.buffer.flush()
+    follow_output(look, Outputs(bag.output), stream)

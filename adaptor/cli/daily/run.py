@@ -5,38 +5,43 @@ from __future__ import annotations
 import click
 
 from adaptor.cli.daemon_process import ask_daemon, stop_daemon
-from adaptor.cli.daily.bag_options import bag_options
+from adaptor.cli.daily.bag_options import WithWords, bag_options, resume_option
 from adaptor.cli.daily.submit import SUBMIT_TIMEOUT
+from adaptor.cli.daily.submitted import tell_refused, tell_submitted
 from adaptor.cli.daily.watch_wait import watch_bags
 from adaptor.cli.exit_codes import INTERRUPTED
 from adaptor.cli.options import config_option, json_option
 from adaptor.cli.reader import ask_journal
-from adaptor.cli.words import plural
 from adaptor.errors import AdaptorError
 from adaptor.protocol import control
 
 
-@click.command()
+@click.command(cls=WithWords)
 @bag_options
+@resume_option
 @config_option
 @json_option
-def run(bag: control.BagInput, config: str | None, as_json: bool) -> int:
+def run(bag: control.BagInput, resume: bool, config: str | None, as_json: bool) -> int:
     """Run a bag of tasks and show its progress until it has ended.
 
     Takes tasks as `submit` does. Without a daemon, starts a private one that runs until all bags are done;
     Ctrl-C then stops it and its pilots, and keeps the results. Exit code: 0 all tasks done, 3 some
-    failed.
+    failed, 4 the bag has paused by itself.
 
     \b
     Example:
       adaptor run tasks.bag --cpus 2
       adaptor run --template 'render -f {frame}' -P frame=1:100
     """
-    question = control.Submit(bag)
+    question = control.Submit(bag, resume=resume)
     answer, private = ask_daemon(question, control.Submitted, config, until_idle=True, timeout=SUBMIT_TIMEOUT)
     number = answer.bag
-    if not as_json:
-        click.echo(f"bag {number}: {plural(len(bag.tasks), 'task')}")
+    if not (as_json and number):
+        tell_submitted(question, answer, as_json=as_json)
+    else:
+        tell_refused(answer)
+    if not number:
+        return 0
     try:
         return watch_bags([number], as_json)
     except KeyboardInterrupt:

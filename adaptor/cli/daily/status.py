@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from adaptor import views
-from adaptor.cli.client import ask
+from adaptor.cli.config_changes import config_lines
+from adaptor.cli.evidence import pause_lines
 from adaptor.cli.forecast_words import forecast_line, record_line
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
@@ -13,7 +14,8 @@ from adaptor.cli.progress import pilot_notes
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.table import layout
-from adaptor.cli.words import clock, duration, pilots_line, printable
+from adaptor.cli.words import clock, duration, pilots_line, plural, printable
+from adaptor.client.asking import ask
 from adaptor.protocol import control
 
 _TITLES: tuple[str, ...] = (
@@ -30,14 +32,15 @@ _TITLES: tuple[str, ...] = (
 _TITLES += ("submitted", "took", "sites")
 
 
-@click.command()
-@selector_argument("[SEL]", default="all")
+@click.command(short_help="Show bags, the daemon and its pilots.")
+@selector_argument("[SEL]", default="recent")
 @json_option
 def status(selector: str, as_json: bool) -> None:
-    """Show bags (default: all), the daemon and its pilots.
+    """Show bags, the daemon and its pilots (default: unfinished bags and the newest 20).
 
     \b
-    Example:
+    Examples:
+      adaptor status all
       adaptor status 1-10
     """
     reader = Reader()
@@ -50,8 +53,11 @@ def status(selector: str, as_json: bool) -> None:
         print_json(told)
         return
     _print_bags(bags)
-    if found.record is not None and any(bag.forecast is not None for bag in bags):
-        click.echo(record_line(found.record))
+    if selector == "recent" and found.others:
+        click.echo(f"{plural(found.others, 'earlier bag')}: adaptor status all")
+    record = found.record
+    if record and record.bags and any(bag.forecast is not None for bag in bags):
+        click.echo(record_line(record))
     _print_daemon(daemon, pilots)
 
 
@@ -64,16 +70,16 @@ def _print_bags(bags: list[views.BagView]) -> None:
     for bag in bags:
         if bag.forecast is not None:
             click.echo(f"bag {bag.id}: {forecast_line(bag.forecast)}")
-        if bag.paused:
-            click.echo(printable(bag.paused))
+        for line in pause_lines(bag):
+            click.echo(line)
 
 
 def _row(bag: views.BagView) -> tuple[str, ...]:
-    counts = (bag.running, bag.waiting, bag.failed, bag.cancelled)
+    counts = (bag.running, bag.waiting + bag.blocked, bag.failed, bag.cancelled)
     return (
         str(bag.id),
         printable(bag.name, 24),
-        bag.state,
+        "paused" if bag.paused else bag.state,
         f"{bag.done}/{bag.tasks}",
         *map(str, counts),
         duration(bag.mean_runtime),
@@ -89,5 +95,7 @@ def _print_daemon(daemon: views.DaemonView | None, pilots: list[views.PilotRecor
         click.echo(f"{where}; {pilots_line(pilots)}")
         if daemon.stalled:
             click.echo(f"daemon stalled: {printable(daemon.stalled)}")
+        for line in config_lines(daemon, only_problems=True):
+            click.echo(line)
     for note in pilot_notes(pilots):
         click.echo(note)

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import click
 
+from adaptor.cli.evidence import tell_halted
 from adaptor.cli.follow import Overview, exit_code, follow
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import duration, json_option
 from adaptor.cli.progress import Narrator, summary
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
+from adaptor.protocol.control import LONGEST_POLL
 
 
 @click.command()
@@ -22,7 +24,8 @@ from adaptor.cli.selectors import selector_argument
 def watch(selector: str, as_json: bool) -> int:
     """Show progress until bags (default: last) have ended.
 
-    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed.
+    Ctrl-C stops the display, not the bags. Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused
+    by itself.
 
     \b
     Example:
@@ -34,14 +37,14 @@ def watch(selector: str, as_json: bool) -> int:
 TIME_UP = 124
 
 
-@click.command()
+@click.command(short_help="Wait silently until bags have ended.")
 @selector_argument("[SEL]", default="last")
 @click.option("--timeout", type=duration, metavar="DURATION", help="Give up after this, with exit code 124.")
 @json_option
 def wait(selector: str, timeout: float | None, as_json: bool) -> int:
-    """Wait silently until bags (default: last) have ended.
+    """Wait silently until bags (default: last) have ended; an open bag ends after it is closed.
 
-    Exit code: 0 all tasks done, 3 some failed, 124 timeout.
+    Exit code: 0 all tasks done, 3 some failed, 4 a bag has paused by itself, 124 timeout.
 
     \b
     Example:
@@ -49,10 +52,12 @@ def wait(selector: str, timeout: float | None, as_json: bool) -> int:
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     last: Overview | None = None
-    for snapshot in follow([bag.id for bag in Reader().bags(selector)], deadline):
+    for snapshot in follow([bag.id for bag in Reader().bags(selector)], deadline, LONGEST_POLL):
         last = snapshot
     if as_json:
         print_json({"bags": last.bags if last is not None else []})
+    elif last is not None and last.ended:
+        tell_halted(last.bags)
     return exit_code(last.bags) if last is not None and last.ended else TIME_UP
 
 
@@ -70,7 +75,9 @@ def watch_bags(bags: Sequence[int], as_json: bool) -> int:
         print_json({"bags": ended})
     else:
         for bag in ended:
-            click.echo(summary(bag))
+            if not bag.halted:
+                click.echo(summary(bag))
+        tell_halted(ended)
     return exit_code(ended)
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import click
+import time
+from typing import get_args
 
+import click
+import msgspec
+
+from adaptor import views
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import json_option
 from adaptor.cli.reader import Reader
@@ -12,32 +17,74 @@ from adaptor.cli.words import clock, printable
 from adaptor.errors import UsageError
 from adaptor.protocol import control
 
+PAUSE = 1.0
+"""Seconds between two looks of `--follow`."""
+_MOST = 1000
+"""Lines of one look."""
+
 
 @click.command()
 @selector_argument("[BAG]", required=False)
 @click.option("--pilot", type=click.IntRange(min=0), metavar="N", help="Only of this pilot.")
 @click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice(get_args(views.ExplanationKind)),
+    help="Only lines of this kind (may be repeated).",
+)
+@click.option(
     "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The most lines to show."
 )
+@click.option("--follow", is_flag=True, help="Go on with new lines, until Ctrl-C or the end of the bag.")
 @json_option
-def why(selector: str | None, pilot: int | None, limit: int, as_json: bool) -> None:
+def why(
+    selector: str | None,
+    pilot: int | None,
+    kinds: tuple[str, ...],
+    limit: int,
+    follow: bool,
+    as_json: bool,
+) -> None:
     """Explain decisions about a bag, a pilot, or all sites.
 
     \b
     Examples:
       adaptor why last
       adaptor why --pilot 12
+      adaptor why --kind withheld --follow
     """
     if selector is not None and pilot is not None:
         raise UsageError("BAG and --pilot are mutually exclusive")
+    if follow and as_json:
+        raise UsageError("--json and --follow are mutually exclusive")
     reader = Reader()
     bag = reader.bag(selector).id if selector is not None else None
-    lines = reader.get(control.GetWhy(bag, pilot, limit), control.Why).lines
+    question = control.GetWhy(bag, pilot, limit, list(kinds))
+    told = reader.get(question, control.Why)
     if as_json:
-        print_json(lines)
+        print_json(told.lines)
         return
+    _print(told.lines)
+    if follow:
+        _follow(reader, msgspec.structs.replace(question, limit=_MOST), told.last)
+    elif not told.lines:
+        click.echo("no decisions yet")
+
+
+def _follow(reader: Reader, question: control.GetWhy, last: int) -> None:
+    while True:
+        # Asked before the lines: all that was decided up to the end of the bag is then among them.
+        ended = question.bag is not None and reader.bag(str(question.bag)).state != "running"
+        told = reader.get(msgspec.structs.replace(question, after=last), control.Why)
+        last = max(last, told.last)
+        _print(told.lines)
+        if ended:
+            return
+        time.sleep(PAUSE)
+
+
+def _print(lines: list[views.Explanation]) -> None:
     for line in lines:
         subject = line.subject if line.subject == line.site else f"{line.site} {line.subject}"
         click.echo(f"{clock(line.time)} {subject}: {line.kind}: {printable(line.text)}")
-    if not lines:
-        click.echo("no decisions yet")

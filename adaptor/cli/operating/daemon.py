@@ -1,40 +1,49 @@
-"""`adaptor daemon`: run, start, stop, status."""
+"""`adaptor daemon`: run, start, stop, reload, status, install."""
 
 from __future__ import annotations
 
 import click
 
 from adaptor import views
-from adaptor.cli.client import ask
 from adaptor.cli.command_groups import show_help
-from adaptor.cli.daemon_process import ensure_daemon, stop_daemon
+from adaptor.cli.config_changes import config_lines
+from adaptor.cli.daemon_process import ensure_daemon, reload_daemon, stop_daemon
 from adaptor.cli.json_output import print_json
+from adaptor.cli.operating.daemon_install import install
 from adaptor.cli.operating.forced_stop import end_daemon
 from adaptor.cli.options import config_option, json_option
-from adaptor.cli.words import clock, plural, printable
+from adaptor.cli.words import clock, duration, plural, printable
+from adaptor.client.asking import ask
 from adaptor.errors import UsageError
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import state_directory
+from adaptor.units import format_size
+
+_SHORTEST = 60.0
+"""Seconds over which rates say something."""
 
 until_idle_option = click.option("--until-idle", is_flag=True, help="End when all bags have ended.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Start, stop and show the program in the background.")
 @click.pass_context
 def daemon(ctx: click.Context) -> None:
-    """Start, stop and show the daemon that crafts requests."""
+    """Start, stop and show the program in the background that submits jobs."""
     show_help(ctx)
 
 
-@daemon.command()
+daemon.add_command(install)
+
+
+@daemon.command(short_help="Run the daemon in the foreground.")
 @config_option
 @until_idle_option
 def run(config: str | None, until_idle: bool) -> int:
-    """Run the daemon in the foreground, for instance under systemd.
+    """Run the daemon in the foreground, as the service of `adaptor daemon install` does.
 
     \b
     Example:
-      systemd-run --user --unit adaptor adaptor daemon run
+      adaptor daemon run --config cluster.yaml
     """
     from adaptor.daemon import process
 
@@ -99,10 +108,10 @@ def _stop(pilots: bool, force: bool) -> int | None:
     return end_daemon()
 
 
-@daemon.command()
+@daemon.command(short_help="Show the daemon's process, journal and sites.")
 @json_option
 def status(as_json: bool) -> None:
-    """Show the daemon's process, folder and addresses.
+    """Show the daemon's process, folder, addresses, its journal and what it takes of this machine.
 
     \b
     Example:
@@ -115,8 +124,55 @@ def status(as_json: bool) -> None:
     click.echo(f"{_where(view)}, version {view.version}, {plural(view.workers, 'worker')}")
     click.echo(f"since {clock(view.started)}, state in {printable(view.state_directory)}")
     click.echo(f"reached at {', '.join(view.addresses)}")
+    click.echo(_journal_line(view.journal))
+    for line in _rate_lines(view.rates):
+        click.echo(line)
+    for line in config_lines(view):
+        click.echo(line)
     if view.stalled:
         click.echo(f"stalled: {printable(view.stalled)}")
+
+
+@daemon.command(short_help="Take over the configuration as its file is now.")
+@json_option
+def reload(as_json: bool) -> None:
+    """Take over the configuration as its file is now, without losing a pilot.
+
+    It is checked first; where it cannot be used, the line is named and the old one goes on.
+
+    \b
+    Example:
+      adaptor daemon reload
+    """
+    found = reload_daemon()
+    if as_json:
+        print_json({"file": found.file, **{word: getattr(found, word) for word in _CHANGES}})
+        return
+    told = [f"{_CHANGES[word]} {', '.join(names)}" for word in _CHANGES if (names := getattr(found, word))]
+    click.echo(f"{found.file or 'no configuration'}: {'; '.join(told) or 'nothing has changed'}")
+
+
+_CHANGES = {"added": "added", "removed": "removed", "changed": "changed", "others": "changed too:"}
+
+
+def _journal_line(journal: views.JournalView) -> str:
+    since = f" since {clock(journal.oldest)}" if journal.oldest is not None else ""
+    kept = "kept until `adaptor forget`" if journal.keep is None else f"kept for {duration(journal.keep)}"
+    compacting = "; forgotten ones are being removed" if journal.compacting else ""
+    return f"journal: {format_size(journal.size)}, {plural(journal.bags, 'bag')}{since}, {kept}{compacting}"
+
+
+def _rate_lines(rates: views.RatesView) -> list[str]:
+    """Nothing is told of the first minute."""
+    memory = f"memory: {format_size(rates.memory)}"
+    if rates.seconds < _SHORTEST:
+        return [memory]
+    growth = f"{'-' if rates.journal_growth < 0 else '+'}{format_size(abs(rates.journal_growth))}"
+    return [
+        memory,
+        f"in the last {duration(rates.seconds)}: {plural(rates.results, 'result')}, journal {growth}, "
+        f"{plural(rates.scheduler_commands, 'scheduler command')}, {rates.cpu:.1f} CPU seconds",
+    ]
 
 
 def _where(view: views.DaemonView) -> str:

@@ -15,7 +15,7 @@ from adaptor.protocol import control
 @click.group(invoke_without_command=True)
 @click.pass_context
 def pilot(ctx: click.Context) -> None:
-    """Show pilots: requests that were submitted."""
+    """Show pilots: the jobs in the queue that run your tasks."""
     show_help(ctx)
 
 

@@ -28,7 +28,7 @@ from adaptor.node_agent import reclaim as agent
 def reclaim(
     node: str, job: str, offer: bool, timeout: float | None, runtime: str | None, config: str | None
 ) -> int:
-    """Free the donated NODE at once; runs on NODE itself.
+    """Free a donated NODE at once; runs on NODE itself.
 
     Needs no daemon. The scripts of `adaptor site install-hooks` call it in the scheduler's prolog and epilog.
     The exit code is always 0: a prolog that fails takes the node out of service.

@@ -18,5 +18,5 @@ COMMANDS = {
 @click.group(cls=LazyGroup, sections={"Commands": COMMANDS}, invoke_without_command=True)
 @click.pass_context
 def site(ctx: click.Context) -> None:
-    """Show sites, write and check their configuration."""
+    """Set up and check clusters; show their free slots."""
     show_help(ctx)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import config_option, json_option, no_such_site
+from adaptor.cli.options import config_option, duration, json_option, no_such_site
 from adaptor.cli.words import coloured, printable
 from adaptor.config.loading import config_path, load_config
-from adaptor.config.schema import SiteConfig
+from adaptor.config.schema import Config, SiteConfig
+from adaptor.protocol.state_directory import state_directory
 from backends.findings import Finding
+from backends.machines.base import Machine
 
 _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 """Levels, and the states whose colours they take."""
@@ -19,19 +21,39 @@ _COLOURS = {"ok": "done", "warning": "walltime", "error": "failed"}
 
 @click.command()
 @click.argument("name", required=False)
+@click.option("--live", is_flag=True, help="Run one job of a minute, which tells what a pilot would meet.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before the job is submitted.")
+@click.option(
+    "--wait",
+    type=duration,
+    default="10m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long the job may be queued; then it is cancelled.",
+)
 @config_option
 @json_option
-def check(name: str | None, config: str | None, as_json: bool) -> int:
+def check(name: str | None, live: bool, yes: bool, wait: float, config: str | None, as_json: bool) -> int:
     """Compare sites (default: all) with their live schedulers.
 
-    Submits nothing. Exit code 1: an error was found.
+    Submits nothing but with --live, and then one job of one processor for a minute at each site. Exit code
+    1: an error was found.
 
     \b
-    Example:
+    Examples:
       adaptor site check --config cluster.yaml
+      adaptor site check hpc --live
     """
-    sites = load_config(config_path(config)).sites
-    found = {each: findings(sites[each]) for each in _chosen(sites, name)}
+    whole = load_config(config_path(config))
+    sites = whole.sites
+    chosen = _chosen(sites, name)
+    if live and not yes:
+        click.confirm(f"submit one job of a minute to {', '.join(chosen)}?", abort=True, err=True)
+    found = {each: findings(sites[each]) for each in chosen}
+    if live:
+        for each, list_ in found.items():
+            if not any(finding.level == "error" for finding in list_):
+                list_ += _live_findings(each, whole, wait)
     if as_json:
         print_json(
             [
@@ -56,6 +78,15 @@ def _chosen(sites: Mapping[str, SiteConfig], name: str | None) -> list[str]:
     return [name]
 
 
+def _live_findings(name: str, config: Config, wait: float) -> list[Finding]:
+    from adaptor.daemon.trial.check import live_check
+
+    def tell(text: str) -> None:
+        click.echo(f"{name}: {text}", err=True)
+
+    return live_check(name, config, state_directory(), wait, tell)
+
+
 def findings(site: SiteConfig) -> list[Finding]:
     """What is right, what is doubtful and what is wrong with a site's configuration."""
     from adaptor.daemon.spool.check import check_spool
@@ -63,8 +94,29 @@ def findings(site: SiteConfig) -> list[Finding]:
     return [*_scheduler_findings(site), *check_spool(site)]
 
 
+def _of(partitions: Sequence[str], finding: Finding) -> Finding:
+    return Finding(finding.level, f"{', '.join(partitions)}: {finding.text}")
+
+
 def _scheduler_findings(site: SiteConfig) -> list[Finding]:
+    from adaptor.config.partitions import sites_of
     from adaptor.daemon.remote.check import check_where_it_is
     from backends.registry import backend_type
 
-    return check_where_it_is(site, backend_type(site.backend).check_site)
+    kind = backend_type(site.backend)
+
+    def check(site: SiteConfig, machine: Machine) -> list[Finding]:
+        """Of each partition; what is the same everywhere is told once."""
+        found: dict[Finding, list[str]] = {}
+        each = sites_of(site)
+        for partition, alone in each.items():
+            for finding in kind.check_site(alone, machine):
+                found.setdefault(finding, []).append(partition)
+        return [
+            finding
+            if len(names) == len(each)
+            else Finding(finding.level, f"{', '.join(names)}: {finding.text}")
+            for finding, names in found.items()
+        ]
+
+    return check_where_it_is(site, check)

@@ -21,7 +21,7 @@ from backends.hooks import Hooks, Wanted
 from backends.registry import backend_type
 
 
-@click.command("install-hooks")
+@click.command("install-hooks", short_help="Print or write the scripts that reclaim donated nodes.")
 @click.argument("name", metavar="SITE")
 @click.option("--write", metavar="DIR", help="Write the scripts into this folder instead of printing them.")
 @click.option("--force", is_flag=True, help="Overwrite existing scripts.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from adaptor.cli.client import ask
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.site_table import configured_sites, site_lines
 from adaptor.cli.options import config_option, json_option
+from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
 

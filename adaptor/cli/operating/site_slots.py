@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from adaptor import views
-from adaptor.cli.client import ask
 from adaptor.cli.json_output import print_json
 from adaptor.cli.operating.slots_picture import picture, screen_width
+from adaptor.cli.operating.task_options import chosen_task, task_options
 from adaptor.cli.options import config_option, json_option, no_such_site
 from adaptor.cli.table import layout
 from adaptor.cli.words import clock, plural, printable
+from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
 from adaptor.protocol import control
+from adaptor.resources import TaskSize
 from adaptor.units import format_duration
 
 _TIMEOUT = 90.0
 """Seconds for the daemon's answer; it asks the scheduler first, which may be slow."""
 
 
-@click.command()
+@click.command(short_help="Show free slots: how many processors, from when.")
+@task_options
 @click.argument("names", nargs=-1, metavar="[SITE]...")
-@click.option("--png", metavar="FILE", help="Draw the picture into a file (needs matplotlib).")
+@click.option("--png", metavar="FILE", help="Draw the picture into a file (needs the extra `plots`).")
 @click.option("--svg", metavar="FILE", help="The same as SVG.")
 @config_option
 @json_option
-def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str | None, as_json: bool) -> int:
+def slots(
+    names: tuple[str, ...],
+    png: str | None,
+    svg: str | None,
+    config: str | None,
+    as_json: bool,
+    **sizes: Any,
+) -> int:
     """Show free slots: how many processors, from when, for how long.
 
     Each line is one hole and the largest request that takes it without delaying anyone. Holes overlap
@@ -39,8 +50,9 @@ def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str 
     Examples:
       adaptor site slots
       adaptor site slots hpc --png slots.png
+      adaptor site slots hpc --cpus 3 --mem 8G --gpus 1
     """
-    found = _read(names, config)
+    found = _read(names, config, chosen_task(**sizes))
     for file, kind in ((png, "png"), (svg, "svg")):
         if file is not None:
             from adaptor.cli.operating.slots_figure import draw_slots
@@ -54,15 +66,15 @@ def slots(names: tuple[str, ...], png: str | None, svg: str | None, config: str 
     return int(any(site.problem for site in found))
 
 
-def _read(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
+def _read(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
     try:
-        return ask(control.GetSlots(list(names)), control.Slots, timeout=_TIMEOUT).sites
+        return ask(control.GetSlots(list(names), task), control.Slots, timeout=_TIMEOUT).sites
     except NoDaemonError:
         click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
-        return _read_here(names, config)
+        return _read_here(names, config, task)
 
 
-def _read_here(names: Sequence[str], config: str | None) -> list[views.SlotsView]:
+def _read_here(names: Sequence[str], config: str | None, task: TaskSize | None) -> list[views.SlotsView]:
     """As the daemon would read them.
 
     Raises:
@@ -75,7 +87,7 @@ def _read_here(names: Sequence[str], config: str | None) -> list[views.SlotsView
     for name in names:
         if name not in sites:
             raise no_such_site(name, sites)
-    return [read_site(name, sites[name]) for name in names or sites]
+    return [each for name in names or sites for each in read_site(name, sites[name], task)]
 
 
 def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
@@ -83,19 +95,31 @@ def _lines(found: Sequence[views.SlotsView]) -> Iterable[str]:
         if number:
             yield ""
         if site.problem:
-            yield f"{site.site}: {printable(site.problem)}"
+            yield f"{place_of(site)}: {printable(site.problem)}"
             continue
         free = site.free[0].processors if site.free else 0
         yield (
-            f"{site.site}: {free} of {plural(site.processors, 'processor')} free now "
+            f"{place_of(site)}: {free} of {plural(site.processors, 'processor')}{_gpus(site)} free now "
             f"({clock(site.observed, site.observed)})"
         )
+        if site.no_room:
+            yield f"no such task can ever run there: {site.no_room}"
+            continue
         yield from slots_lines(site)
         yield ""
         yield from picture(site, screen_width())
 
 
+def place_of(site: views.SlotsView) -> str:
+    """The site, with its partition where it has several."""
+    return f"{site.site}/{site.partition}" if site.partition else site.site
+
+
 _TITLES = ("processors", "start", "until", "duration", "request")
+
+
+def _gpus(site: views.SlotsView) -> str:
+    return "".join(f", {each.free} of {plural(each.total, f'{each.type} GPU'.strip())}" for each in site.gpus)
 
 
 def slots_lines(site: views.SlotsView) -> Iterator[str]:
@@ -103,10 +127,11 @@ def slots_lines(site: views.SlotsView) -> Iterator[str]:
     if not site.slots:
         yield "no free slot in the queue"
         return
-    yield from layout(_TITLES, [_row(slot, site.observed or 0.0) for slot in site.slots])
+    titles = _TITLES if site.task is None else (*_TITLES, "tasks")
+    yield from layout(titles, [_row(slot, site.observed or 0.0, site.task) for slot in site.slots])
 
 
-def _row(slot: views.SlotView, now: float) -> tuple[str, ...]:
+def _row(slot: views.SlotView, now: float, tasks: TaskSize | None) -> tuple[str, ...]:
     span = "unlimited" if slot.end is None else format_duration(slot.end - slot.start)
     return (
         str(slot.processors),
@@ -114,4 +139,5 @@ def _row(slot: views.SlotView, now: float) -> tuple[str, ...]:
         "-" if slot.end is None else clock(slot.end, now),
         span,
         "none fits" if slot.p is None or slot.tr is None else f"{slot.p} × {format_duration(slot.tr)}",
+        *([] if tasks is None else [str(slot.tasks or 0)]),
     )

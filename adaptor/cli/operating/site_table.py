@@ -21,6 +21,8 @@ _TITLES: tuple[str, ...] = (
 )
 _TITLES += ("held", "processors", "late", "observed", "state")
 """`held`: processors of own requests that run; `late`: by how much requests start later than predicted."""
+_GPUS = _TITLES.index("processors") + 1
+"""Where `gpus` stands if a site has any."""
 
 
 def configured_sites(config: str | None) -> list[views.SiteView]:
@@ -30,6 +32,7 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
         ConfigError: the configuration is at fault.
     """
     from adaptor.config.loading import config_path, load_config
+    from adaptor.config.partitions import sites_of
 
     return [
         views.SiteView(
@@ -44,6 +47,16 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
             processors=site.processors,
             observed=None,
             problem="",
+            partitions=[
+                views.PartitionView(
+                    name=partition,
+                    max_pending_requests=alone.limits.max_pending_requests,
+                    max_proc=alone.limits.max_proc,
+                    max_tr=alone.limits.max_tr,
+                )
+                for partition, alone in sites_of(site).items()
+                if partition
+            ],
         )
         for name, site in load_config(config_path(config)).sites.items()
     ]
@@ -51,10 +64,19 @@ def configured_sites(config: str | None) -> list[views.SiteView]:
 
 def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
     """A title and a line for each site, with its problem and its donated nodes below."""
-    table = layout(_TITLES, [_row(site) for site in sites])
-    yield next(table)
-    for site, line in zip(sites, table, strict=True):
+    gpus = any(site.gpus for site in sites)
+    titles = _TITLES if not gpus else (*_TITLES[:_GPUS], "gpus", *_TITLES[_GPUS:])
+    rows = [_row(site, gpus=gpus) for site in sites]
+    places = [_partition_row(site, each, gpus=gpus) for site in sites for each in site.partitions]
+    title, *lines = layout(titles, [*rows, *places])
+    own = iter(lines[len(rows) :])
+    yield title
+    for site, line in zip(sites, lines, strict=False):
         yield line
+        for each in site.partitions:
+            yield next(own)
+            if each.closed:
+                yield f"  closed: {printable(each.closed)}"
         if site.problem:
             since = f" (since {clock(site.since)})" if site.since is not None else ""
             yield f"  problem{since}: {printable(site.problem)}"
@@ -62,7 +84,7 @@ def site_lines(sites: Sequence[views.SiteView]) -> Iterator[str]:
             yield from (f"  {words}" for words in donation_lines(site.donation))
 
 
-def _row(site: views.SiteView) -> tuple[str, ...]:
+def _row(site: views.SiteView, *, gpus: bool) -> tuple[str, ...]:
     return (
         site.name,
         site.backend,
@@ -74,10 +96,35 @@ def _row(site: views.SiteView) -> tuple[str, ...]:
         str(site.running),
         str(site.held),
         _number(site.processors),
+        *([_gpu_words(site)] if gpus else []),
         duration(site.late),
         clock(site.observed),
         _state(site),
     )
+
+
+def _partition_row(site: views.SiteView, each: views.PartitionView, *, gpus: bool) -> tuple[str, ...]:
+    return (
+        f"{site.name}/{each.name}",
+        "",
+        "",
+        _number(each.max_pending_requests),
+        _number(each.max_proc),
+        duration(each.max_tr),
+        str(each.queued),
+        str(each.running),
+        str(each.held),
+        _number(each.processors),
+        *([""] if gpus else []),
+        "",
+        "",
+        "closed" if each.closed else "",
+    )
+
+
+def _gpu_words(site: views.SiteView) -> str:
+    """`4 a100, 2`: of a type, and without one."""
+    return ", ".join(f"{each.total} {each.type}".strip() for each in site.gpus) or "-"
 
 
 def _state(site: views.SiteView) -> str:

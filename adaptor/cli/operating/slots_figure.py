@@ -39,6 +39,7 @@ def draw_slots(sites: Sequence[views.SlotsView], path: Path, kind: str) -> None:
 
 def _draw(axes: Axes, site: views.SlotsView) -> None:
     now = site.free[0].time
+    name = f"{site.site}/{site.partition}" if site.partition else site.site
     until = max(_LEAST_SPAN, (site.free[-1].time - now) * 1.15)
     times = [(step.time - now) / 3600 for step in site.free] + [until / 3600]
     free = [step.processors for step in site.free]
@@ -53,6 +54,11 @@ def _draw(axes: Axes, site: views.SlotsView) -> None:
             place = ((slot.start - now) / 3600, slot.processors)
             text = f"{slot.p} × {format_duration(slot.tr)}"
             axes.annotate(text, place, (3, -10), textcoords="offset points", fontsize=8)
-    axes.set(title=site.site, ylabel="processors", ylim=(0, site.processors), xlim=(0, until / 3600))
+    axes.set(
+        title=name,
+        ylabel="processors",
+        ylim=(0, site.processors),
+        xlim=(0, until / 3600),
+    )
     axes.set_xlabel(f"hours after {clock(now, now)}; in each slot the largest request that takes it")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")

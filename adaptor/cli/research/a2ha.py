@@ -38,7 +38,7 @@ def a2ha(output: Path, orders: int, quick: bool, demo: Path | None, seed: int, p
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "matplotlib")
+    require_extra("replay", "numpy", "matplotlib")
     from adaptor.experiments.a2ha.campaign import run_all
     from adaptor.experiments.a2ha.design import Settings, schemes
     from adaptor.experiments.a2ha.report import write_report

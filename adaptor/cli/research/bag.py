@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from adaptor.cli.json_output import print_figures
-from adaptor.cli.options import json_option
+from adaptor.cli.options import json_option, of_kind
+from adaptor.cli.research.bag_terms import duration, terms_of_bag
+from adaptor.cli.research.nodes_options import PROFILES, NodesOptions, nodes_option
 from adaptor.cli.research.running import seed_option
 from adaptor.cli.research.trace_options import (
     FILE,
@@ -19,21 +21,16 @@ from adaptor.cli.research.trace_options import (
     processors_option,
     scheduler_option,
 )
-from adaptor.config.loading import load_config
-from adaptor.config.schema import SiteConfig
 from adaptor.errors import UsageError
-from adaptor.units import format_duration, parse_duration
+from adaptor.option_kinds import MEMORY
+from adaptor.units import counted, format_duration
 
 if TYPE_CHECKING:
-    from adaptor.scheduling.state import SiteTerms
-    from adaptor.simulation.grid_job import GridTerms, WorkerTerms
-    from adaptor.simulation.jobs import Jobs
-    from adaptor.simulation.trace_run import LoadedTrace
+    from adaptor.cli.research.bag_cluster import BagCluster
     from adaptor.simulation.traces.repairs import Choices
     from adaptor.simulation.what_if import WhatIf
 
-HEURISTICS: tuple[Literal["static", "adaptive"], ...] = ("static", "adaptive")
-
+_HOLES = "started at once, as planned"
 _TITLES = (
     "turnaround",
     "not possible in less than",
@@ -54,10 +51,13 @@ _TITLES = (
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
 @click.option("--tasks", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Of the bag.")
 @click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
+@click.option("--cpus", type=PROCESSORS, default=1, show_default=True, metavar="N", help="Of each task.")
+@click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Of each task, such as 4G.")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
-@click.option("--heuristic", metavar="LIST", help="static, adaptive or both.  [default: the site's]")
+@click.option("--heuristic", metavar="LIST", help="static, adaptive or several.  [default: the site's]")
 @scheduler_option
 @processors_option
+@nodes_option
 @lenient_option
 @choices_option
 @click.option(
@@ -74,7 +74,10 @@ def bag(
     task_time: str,
     at: str | None,
     scheduler: Any,
+    cpus: int,
+    mem: int | None,
     processors: int | None,
+    nodes: NodesOptions,
     lenient: bool,
     choices: Choices,
     seed: int,
@@ -87,6 +90,9 @@ def bag(
     Where neither the site nor an option sets a limit, one request may have the whole machine for the
     longest time that a job of the trace asked for, and 4 requests may be in the system.
 
+    With --nodes the jobs of the trace and the requests hold parts of nodes: a job waits until its chunks fit.
+    --profile says what the planner sees of that.
+
     \b
     Example:
       adaptor replay bag --trace site.swf.gz --tasks 1000 --task-time 'lognormal(10m, 0.8)' \\
@@ -95,31 +101,37 @@ def bag(
     from adaptor.extras import require_extra
 
     if gantt:
-        require_extra("matplotlib")
+        require_extra("plots", "matplotlib")
+    from adaptor.cli.research.bag_cluster import load_cluster
+    from adaptor.resources import TaskSize
     from adaptor.simulation.distributions import draw_runtimes
-    from adaptor.simulation.trace_run import load_jobs
     from adaptor.simulation.what_if import what_if
 
-    loaded = load_jobs(trace, processors=processors, choices=choices, lenient=lenient)
+    task = TaskSize(processors=cpus, memory=mem)
+    loaded = load_cluster(trace, scheduler, processors, nodes, choices, lenient=lenient)
     runtimes = draw_runtimes(task_time, tasks, seed)
-    every = _terms(loaded.jobs, loaded.processors, **terms)
+    every = [
+        msgspec.structs.replace(each, sees_nodes=sees_nodes)
+        for each in terms_of_bag(loaded, task, **terms)
+        for sees_nodes in nodes.profiles or (True,)
+    ]
     begin = _instant(at, loaded)
-    found = what_if(loaded.jobs, loaded.processors, scheduler, begin, runtimes, every)
+    found = what_if(loaded.cluster, begin, runtimes, every)
     if gantt:
         from adaptor.figures.gantt import draw_gantt
 
         title = f"{tasks:,} tasks of {task_time} on {trace.name}, submitted at {format_duration(begin)}"
-        draw_gantt(loaded.jobs, loaded.processors, found, title, gantt)
-    _show(found, as_json)
+        draw_gantt(loaded.cluster.jobs, loaded.cluster.processors, found, title, gantt)
+    _show(found, loaded, as_json)
 
 
-def _instant(at: str | None, loaded: LoadedTrace) -> int:
+def _instant(at: str | None, loaded: BagCluster) -> int:
     """The second of the trace at which the bag is submitted, while there are local jobs."""
-    jobs = loaded.jobs
+    jobs = loaded.cluster.jobs
     first, last = int(jobs.submit[0]), int((jobs.submit + jobs.run).max())
     if at is None:
         return (first + int(jobs.submit[-1])) // 2
-    wanted = _duration("--at", at)
+    wanted = duration("--at", at)
     if not first <= wanted <= last:
         raise UsageError(
             f"--at {at}: the jobs of {loaded.name} come and run from {format_duration(first)} to"
@@ -128,100 +140,41 @@ def _instant(at: str | None, loaded: LoadedTrace) -> int:
     return round(wanted)
 
 
-def _duration(option: str, text: str) -> float:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise UsageError(f"{option}: {error}") from error
-
-
-def _terms(
-    jobs: Jobs,
-    processors: int,
-    site: Path | None,
-    site_name: str | None,
-    heuristic: str | None,
-    max_pending: int | None,
-    max_proc: int | None,
-    max_tr: str | None,
-) -> list[GridTerms]:
-    from adaptor.daemon.sites import terms_of
-    from adaptor.model import Limits
-    from adaptor.simulation.grid_job import GridTerms
-    from backends.ceilings import POLITE
-    from backends.registry import backend_type
-    from backends.rules import site_rules
-
-    config = _site(site, site_name)
-    longest = _duration("--max-tr", max_tr) if max_tr else config.limits.max_tr or int(jobs.estimate.max())
-    limits = Limits(
-        max_pending_requests=max_pending or config.limits.max_pending_requests or POLITE,
-        max_proc=max_proc or config.limits.max_proc or processors,
-        max_tr=math.floor(longest),
-    )
-    workers = _workers(terms_of(config, limits), config)
-    pad = max(float(config.pad), workers.last)  # the daemon learns no less with the first pilot
-    rules = site_rules(config, backend_type(config.backend), limits, pad)
-    return [
-        GridTerms(
-            rules=rules,
-            heuristic=name,
-            workers=workers,
-            initial_tr=float(config.initial_tr),
-            growth_factor=config.growth_factor,
-        )
-        for name in _heuristics(heuristic or config.heuristic)
-    ]
-
-
-def _workers(terms: SiteTerms, config: SiteConfig) -> WorkerTerms:
-    """How the daemon's workers behave at the site, in whole seconds."""
-    from adaptor.simulation.grid_job import WorkerTerms
-
-    return WorkerTerms(
-        last=math.ceil(terms.last),
-        idle_timeout=math.ceil(config.idle_timeout),
-        latency=terms.latency,
-        reserve=terms.reserve,
-    )
-
-
-def _heuristics(text: str) -> list[Literal["static", "adaptive"]]:
-    wanted = [part.strip() for part in text.split(",")]
-    unknown = [part for part in wanted if part not in HEURISTICS]
-    if unknown:
-        raise UsageError(f"--heuristic: {unknown[0]!r} is none of {', '.join(HEURISTICS)}")
-    return [name for name in HEURISTICS if name in wanted]
-
-
-def _site(path: Path | None, name: str | None) -> SiteConfig:
-    if path is None:
-        return SiteConfig(backend="local")
-    sites = load_config(path).sites
-    if name is None and len(sites) > 1:
-        raise UsageError(f"{path}: which of its sites? Say --site-name: {', '.join(sites)}")
-    chosen = sites.get(name if name is not None else next(iter(sites), ""))
-    if chosen is None:
-        raise UsageError(f"{path}: no site {name!r}; there are {', '.join(sites)}")
-    return chosen
-
-
-def _show(found: list[WhatIf], as_json: bool) -> None:
+def _show(found: list[WhatIf], loaded: BagCluster, as_json: bool) -> None:
     if as_json:
-        told = [_figures(each) | {"requests": each.result.requests} for each in found]
+        told = [_figures(each, loaded) | {"requests": each.result.requests} for each in found]
         print_figures(told)
         return
     from adaptor.cli.table import layout
 
-    columns = [_TITLES, *(_texts(each) for each in found)]
-    for line in layout(["", *(each.heuristic for each in found)], list(zip(*columns, strict=True))):
+    titles = [*_TITLES, *([_HOLES] if loaded.nodes else [])]
+    columns = [titles, *([*_texts(each), *_holes(each, loaded)] for each in found)]
+    for line in layout(["", *(_name(each, loaded) for each in found)], list(zip(*columns, strict=True))):
         click.echo(line)
+    if loaded.left_out:
+        click.echo(f"{counted(loaded.left_out, 'job')} of the trace left out: the nodes never hold them")
 
 
-def _figures(found: WhatIf) -> dict[str, Any]:
+def _name(found: WhatIf, loaded: BagCluster) -> str:
+    return f"{found.heuristic}, {PROFILES[found.sees_nodes]}" if loaded.nodes else found.heuristic
+
+
+def _holes(found: WhatIf, loaded: BagCluster) -> list[str]:
+    """On nodes, whether requests that were made to start at once did."""
+    if not loaded.nodes:
+        return []
+    from adaptor.simulation.nodes.holes import TWO_CYCLES
+
+    holes, started = found.result.holes(TWO_CYCLES)
+    return [f"{started} of {holes} ({started / holes:.0%})" if holes else "-"]
+
+
+def _figures(found: WhatIf, loaded: BagCluster) -> dict[str, Any]:
     result = found.result
+    on_nodes = {"profile": PROFILES[found.sees_nodes], "left_out": loaded.left_out} if loaded.nodes else {}
     return {
         "heuristic": found.heuristic,
+        **on_nodes,
         "submitted": result.submitted,
         "turnaround": result.turnaround,
         "bound": found.bound,

@@ -37,7 +37,7 @@ def bats(output: Path, bags: int, runs: int, quick: bool, seed: int, processes: 
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "matplotlib")
+    require_extra("replay", "numpy", "matplotlib")
     from adaptor.experiments.bats.campaign import run_all
     from adaptor.experiments.bats.design import KINDS, Settings
     from adaptor.experiments.bats.report import write_report

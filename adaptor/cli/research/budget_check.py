@@ -64,7 +64,7 @@ def budget_check(
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "matplotlib")
+    require_extra("replay", "numpy", "matplotlib")
     from adaptor.experiments.forecasts.campaign import run_all
     from adaptor.experiments.forecasts.coverage import promises
     from adaptor.experiments.forecasts.design import BAG, Settings

@@ -37,10 +37,7 @@ def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) 
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "matplotlib")
-    from adaptor.budget.provisioning.milp import require_scipy
-
-    require_scipy()
+    require_extra("replay", "numpy", "scipy", "matplotlib")
     from adaptor.experiments.ricciardi.campaign import Settings, cells, run_all
     from adaptor.experiments.ricciardi.report import write_report
     from adaptor.experiments.ricciardi.tables import conclusion

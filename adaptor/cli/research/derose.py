@@ -2,34 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
+from adaptor.cli.research.derose_traces import workloads_named
 from adaptor.cli.research.running import (
+    folder_of_traces,
     folder_option,
     list_option,
     mean_option,
+    named_traces_option,
     processes_option,
     running,
     seed_option,
     tasks_option,
-    traces_option,
 )
+from adaptor.cli.research.trace_options import PROCESSORS
 
 if TYPE_CHECKING:
     from adaptor.experiments.derose.campaign import Piece
     from adaptor.experiments.derose.design import Settings
     from adaptor.experiments.derose.store import Store
 
-TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
+
+def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The names in the order of `HEURISTICS`, each once."""
+    from adaptor.crafting.planner import HEURISTICS
+
+    wanted = value.replace(",", " ").split()
+    known = ", ".join(HEURISTICS)
+    unknown = [name for name in wanted if name not in HEURISTICS]
+    if unknown or not wanted:
+        raise click.BadParameter(f"{value!r} is not a list such as static,adaptive, out of {known}")
+    return tuple(name for name in HEURISTICS if name in wanted)
 
 
 @click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
 @folder_option("derose")
-@traces_option
-@click.option("--trace", "names", type=click.Choice(TRACES), multiple=True, help="Only these; repeatable.")
+@named_traces_option
+@click.option(
+    "--trace",
+    "names",
+    metavar="KEY|FILE",
+    multiple=True,
+    help="Only these, repeatable: sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, or a trace (SWF).",
+)
+@click.option(
+    "--processors",
+    type=PROCESSORS,
+    metavar="N",
+    help="Of the machine of a FILE; else as its header says.",
+)
+@click.option(
+    "--heuristic",
+    "heuristics",
+    metavar="LIST",
+    default="static,adaptive",
+    show_default=True,
+    callback=_heuristics,
+    help="What is compared.",
+)
+@click.option(
+    "--cells",
+    type=click.Choice(["paper", "goals"]),
+    default="paper",
+    show_default=True,
+    help="The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
+)
 @click.option(
     "--samples", type=click.IntRange(1), metavar="N", help="Submission times for each trace.  [default: 100]"
 )
@@ -55,38 +98,43 @@ TRACES = ("sdsc-sp2", "sdsc-blue", "ctc-sp2-512", "ctc-sp2-338")
 @processes_option
 def derose(
     output: Path,
-    traces: Path,
+    traces: Path | None,
     names: tuple[str, ...],
+    processors: int | None,
     samples: int | None,
     processes: int,
+    cells: str,
     quick: bool,
     **part: Any,
 ) -> None:
-    """Repeat the evaluation of De Rose et al. 2008, §4.4, whole or in part.
+    """Repeat the evaluation of De Rose et al. 2008, §4.4, whole or in part, and compare heuristics.
 
-    36 kinds of bag (the paper's grid jobs), max_pending_requests 1 to 6, both heuristics and 100
-    submission times on each trace. Stop it at any time: the same command goes on from there. The tables,
-    the paper's figures and a page with both are in the output folder.
+    36 kinds of bag (the paper's grid jobs), max_pending_requests 1 to 6, both heuristics of the paper and
+    100 submission times on each trace. Stop it at any time: the same command goes on from there. The
+    output folder has the tables, the figures, a page with both, and comparison.json for programs.
 
     \b
     Example:
       adaptor replay derose --quick --output quick
       adaptor replay derose --trace sdsc-sp2 --tasks 100,1000 --samples 20
       adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
+      adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "numba", "matplotlib")
+    require_extra("replay", "numpy", "numba", "matplotlib")
     from adaptor.experiments.derose.campaign import pieces
-    from adaptor.experiments.derose.design import WORKLOADS, Settings
+    from adaptor.experiments.derose.design import PARTS, Settings
     from adaptor.experiments.derose.store import Store
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
-    settings = Settings(**{name: value for name, value in part.items() if value is not None})
-    workloads = [each for each in WORKLOADS if not names or each.key in names]
-    wanted = pieces(workloads, traces, settings, samples or (6 if quick else 100))
+    asked = {name: value for name, value in part.items() if value is not None}
+    settings = Settings(**{**msgspec.structs.asdict(PARTS[cells]), **asked})
+    workloads = workloads_named(names, processors)
+    folder = Path() if all(each.own for each in workloads) else folder_of_traces(traces)
+    wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
     store = Store(output, settings)
     _run(wanted, store, processes, settings)
     _report(wanted, store, settings)
@@ -102,11 +150,27 @@ def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) 
 
 
 def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
-    from adaptor.cli.table import layout
+    from adaptor.experiments.derose.compared_tables import compared_tables
     from adaptor.experiments.derose.report import write_report
     from adaptor.experiments.derose.tables import table_3
 
-    click.echo("Table 3: average speedup of adaptive over static, with 95 % confidence intervals")
-    for line in layout(*table_3(write_report(wanted, store, settings))):
-        click.echo(line)
+    found = write_report(wanted, store, settings)
+    for sentence in found.sentences:
+        click.echo(sentence)
+    click.echo("")
+    for exhibit in compared_tables(found.comparisons):
+        if exhibit.name.startswith(("goals", "pairs")):
+            _show(exhibit.title, exhibit.headings, exhibit.rows)
+    if found.summaries:
+        title = "Table 3: average speedup of adaptive over static, with 95 % confidence intervals"
+        _show(title, *table_3(found.summaries))
     click.echo(f"The page: {store.folder / 'report.html'}")
+
+
+def _show(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from adaptor.cli.table import layout
+
+    click.echo(title)
+    for line in layout(headings, rows):
+        click.echo(line)
+    click.echo("")

@@ -27,11 +27,13 @@ COMMANDS = {
     "trace": "adaptor.cli.research.replay:trace",
     "derose": "adaptor.cli.research.derose:derose",
     "bag": "adaptor.cli.research.bag:bag",
+    "holes": "adaptor.cli.research.holes:holes",
     "a2ha": "adaptor.cli.research.a2ha:a2ha",
     "cost-aware": "adaptor.cli.research.cost_aware:cost_aware",
     "bats": "adaptor.cli.research.bats:bats",
     "transparent": "adaptor.cli.research.transparent:transparent",
     "budget-check": "adaptor.cli.research.budget_check:budget_check",
+    "forecast": "adaptor.cli.research.forecast:forecast",
 }
 
 

@@ -66,15 +66,22 @@ tasks_option = list_option("--tasks", "tasks", (100, 1000, 10_000, 100_000), "On
 mean_option = list_option("--mean", "means", (100, 1000, 10_000), "Only these mean runtimes, in s")
 
 
-def _folder_of_traces(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path:
+def folder_of_traces(value: Path | None) -> Path:
+    """As named, else the one nearby. Raises UsageError: neither is there."""
     if value is None and not _NEARBY.is_dir():
         raise UsageError("where are the traces? Say --traces DIR; `adaptor trace fetch` downloads them")
     return value or _NEARBY
 
 
-traces_option = click.option(
-    "--traces", type=_FOLDER, metavar="DIR", callback=_folder_of_traces, help="Where the traces are."
-)
+def _traces_option(callback: Callable[..., Path] | None) -> Decorator:
+    return click.option(
+        "--traces", type=_FOLDER, metavar="DIR", callback=callback, help="Where the traces are."
+    )
+
+
+traces_option = _traces_option(lambda _ctx, _param, value: folder_of_traces(value))
+named_traces_option = _traces_option(None)
+"""For a command that may do without: see `folder_of_traces`."""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
     """
     from adaptor.extras import require_extra
 
-    require_extra()
+    require_extra("replay", "numpy", "numba")
     from adaptor.simulation.traces.describe import describe
     from adaptor.simulation.traces.swf_read import read_trace
 
@@ -54,7 +54,7 @@ def info(file: Path, processors: int | None, lenient: bool, as_json: bool) -> No
         click.echo(line)
 
 
-@trace.command("from-sacct")
+@trace.command("from-sacct", short_help="Make a trace of a cluster's own history.")
 @click.argument("file", default="-", metavar="[FILE]")
 @click.option(
     "-o", "--output", type=FILE, metavar="FILE", required=True, help="The trace; .gz and .xz compress."
@@ -74,7 +74,7 @@ def from_sacct(file: str, output: Path, processors: int | None, zone: str | None
     """
     from adaptor.extras import require_extra
 
-    require_extra()
+    require_extra("replay", "numpy", "numba")
     from adaptor.simulation.traces.sacct import from_sacct as convert
     from adaptor.simulation.traces.swf_write import write_trace
 
@@ -95,7 +95,7 @@ def fetch(name: str, folder: Path) -> None:
     """
     from adaptor.extras import require_extra
 
-    require_extra()
+    require_extra("replay", "numpy", "numba")
     from adaptor.simulation.traces.archive import fetch_trace
 
     click.echo(str(fetch_trace(name, folder)))

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 FILE = click.Path(path_type=Path)
-PROCESSORS = click.IntRange(1, 10**8)
+MOST_PROCESSORS = 10**8
+PROCESSORS = click.IntRange(1, MOST_PROCESSORS)
 """As in `adaptor.simulation.traces.swf`, which is not imported for the sake of help alone."""
 
 processors_option = click.option(
@@ -82,7 +83,7 @@ def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from adaptor.extras import require_extra
 
-        require_extra()
+        require_extra("replay", "numpy", "numba")
         from adaptor.simulation.traces.repairs import Choices
 
         choices = Choices(

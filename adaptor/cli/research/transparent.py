@@ -49,7 +49,7 @@ def transparent(
     """
     from adaptor.extras import require_extra
 
-    require_extra("numpy", "numba", "matplotlib")
+    require_extra("replay", "numpy", "numba", "matplotlib")
     from adaptor.experiments.resumable import run_missing
     from adaptor.experiments.transparent.design import Settings, pieces
     from adaptor.experiments.transparent.report import write_report

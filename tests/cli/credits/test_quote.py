@@ -33,4 +33,4 @@ def test_a_picture_without_matplotlib(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     )
     done = cli("quote", "tasks.bag", "--png", "menu.png")
     assert done.code == 1
-    assert "replay needs matplotlib" in done.err
+    assert "drawing pictures needs matplotlib" in done.err

@@ -6,6 +6,7 @@ import pytest
 
 from adaptor.daemon import process
 from adaptor.protocol import control
+from adaptor.resources import OwnNeeds
 from tests.cli.fake_control import bag_view
 from tests.cli.invoking import Cli, Serve
 
@@ -30,3 +31,18 @@ def test_a_wrong_selector_starts_no_daemon(cli: Cli, monkeypatch: pytest.MonkeyP
     outcome = cli("cancel", "9")
     assert outcome.code == 2
     assert "there is no bag 9" in outcome.err
+
+
+def test_retry_with_other_needs(cli: Cli, serve: Serve) -> None:
+    server = serve({control.GetBags: control.Bags([bag_view(3)]), control.Retry: control.Changed(2)})
+    cli("retry", "3", "--task", "1,4-5", "--mem", "8G", "--gpus", "a100:2", "--time", "2h", "--cpus", "4")
+    cli("retry", "3", "--gpus", "0", "--nodes", "2")
+    cli("retry", "3")
+    first, second, third = server.asked(control.Retry)
+    wanted = OwnNeeds(cpus=4, memory=8 << 30, gpus=2.0, gpu_type="a100", time=7200.0)
+    assert (first.tasks, first.needs) == ([1, 4, 5], wanted)
+    assert second.needs == OwnNeeds(gpus=0.0, nodes=2)
+    assert third.needs is None
+    outcome = cli("retry", "3", "--mem", "lots")
+    assert outcome.code == 2
+    assert "--mem" in outcome.err

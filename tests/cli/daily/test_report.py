@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
+import msgspec
+
+from adaptor.cli.daily.report import totals
 from adaptor.cli.forecast_words import first_forecast_lines, record_line
+from adaptor.page_views import Span, TaskSums
 from adaptor.protocol import control
 from adaptor.views import BagReport, Totals
-from tests.cli.fake_control import bag_view, pilot_view
+from tests.cli.fake_control import NO_ADVICE, bag_view, pilot_view
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_forecast_words import first, record
 
@@ -17,7 +25,12 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
     found = BagReport(
         bag=bag_view(), requests=[], totals=TOTALS, first_forecast=forecast, forecast_record=record()
     )
-    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(found)})
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view()]),
+            control.GetReport: control.Report(found),
+        }
+    )
     lines = cli("report").lines
     assert lines[-3:] == [*first_forecast_lines(forecast), record_line(record())]
     value = cli("report", "--json").value
@@ -29,7 +42,12 @@ def test_a_report_tells_what_was_forecast_and_what_came(cli: Cli, serve: Serve) 
 
 def test_a_bag_without_a_forecast_has_no_lines_of_one(cli: Cli, serve: Serve) -> None:
     found = BagReport(bag=bag_view(), requests=[], totals=TOTALS)
-    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: control.Report(found)})
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view()]),
+            control.GetReport: control.Report(found),
+        }
+    )
     assert "forecast" not in cli("report").out
 
 
@@ -59,3 +77,61 @@ def test_report_fits_a_terminal_of_120_columns(cli: Cli, serve: Serve) -> None:
     value = cli("report", "7", "--json").value
     assert value["totals"]["turnaround"] == 250.0
     assert value["requests"][0]["reason"] == reason
+
+
+def test_gpu_time_is_told_where_there_is_any() -> None:
+    assert not any("GPU" in line for line in totals(TOTALS))
+    (line,) = [each for each in totals(msgspec.structs.replace(TOTALS, gpu_paid=7200.0)) if "GPU" in each]
+    assert line == "paid 2h of GPU time (7,200 GPU-seconds)"
+
+
+def test_the_page_of_a_bag_is_one_private_file(cli: Cli, serve: Serve, tmp_path: Path) -> None:
+    totals = Totals(requests=1, paid=30.0, used=20.0, wasted=10.0, turnaround=250.0, first_result=12.0)
+    sums = TaskSums(bag=7, runtimes=[], progress=[], failures=[], other_failures=0)
+    report = BagReport(bag=bag_view(), requests=[pilot_view(3)], totals=totals)
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view()]),
+            control.GetReport: control.Report(report),
+            control.GetActivity: control.Activity([Span(3, 7, 0, 1, 1.7e9 + 10, 1.7e9 + 30, "result")], []),
+            control.GetTaskSums: control.TaskSums(sums),
+            control.GetWhy: control.Why([]),
+        }
+    )
+    path = tmp_path / "bag.html"
+    assert cli("report", "7", "--html", str(path)).out.startswith(f"{path}: ")
+    assert path.stat().st_mode & 0o777 == 0o600
+    (data,) = re.findall(r'id="data">(.*?)</script>', path.read_text(), re.DOTALL)
+    told = json.loads(data)
+    assert told["head"]["static"] is True
+    assert told["totals"]["wasted"] == 10.0
+    assert told["strips"] == [
+        {"pilot": 3, "spans": [[0, 1, 1.7e9 + 10, 1.7e9 + 30, "result", 7, 0]], "busy": []}
+    ]
+    failed = cli("report", "7", "--html", str(tmp_path / "nowhere" / "bag.html"))
+    assert failed.code == 1
+    assert "cannot be written: No such file or directory" in failed.err
+
+
+def test_a_report_ends_with_advice(cli: Cli, serve: Serve) -> None:
+    told = msgspec.structs.replace(NO_ADVICE, lines=["asked 4G of memory, used at most 600M"])
+    serve(
+        {
+            control.GetBags: control.Bags([bag_view()]),
+            control.GetReport: control.Report(BagReport(bag=bag_view(), requests=[], totals=TOTALS)),
+            control.GetAdvice: told,
+        }
+    )
+    assert cli("report").lines[-1] == "advice: asked 4G of memory, used at most 600M"
+    assert cli("report", "--json").value["advice"] == told.lines
+
+
+def test_the_list_of_requests_is_short_unless_all_are_asked_for(cli: Cli, serve: Serve) -> None:
+    requests = [pilot_view(number, reason="") for number in range(1, 31)]
+    report = control.Report(BagReport(bag=bag_view(), requests=requests, totals=TOTALS))
+    serve({control.GetBags: control.Bags([bag_view()]), control.GetReport: report})
+    lines = cli("report").lines
+    assert lines[2].split()[0] == "11"
+    assert lines[22] == "10 earlier requests: --all lists them"
+    assert cli("report", "--all").lines[2].split()[0] == "1"
+    assert len(cli("report", "--json").value["requests"]) == 30

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from adaptor.cli.forecast_words import record_line
 from adaptor.protocol import control
-from adaptor.views import ForecastView
+from adaptor.views import Evidence, ForecastRecordView, ForecastView
 from tests.cli.fake_control import bag_view, daemon_view, pilot_view, running_bag
 from tests.cli.invoking import Cli, Serve
 from tests.cli.test_forecast_words import record
@@ -24,6 +26,31 @@ def test_status(cli: Cli, serve: Serve) -> None:
     assert "\x1b" not in outcome.lines[2]
     assert outcome.lines[3].endswith("1 pilot: 1 running (6 processors)")
     assert outcome.lines[4] == "pilot 1: no worker yet"
+
+
+def test_a_bag_that_has_paused_says_why_and_what_its_task_wrote(
+    cli: Cli, serve: Serve, tmp_path: Path
+) -> None:
+    wrote = tmp_path / "3.err"
+    wrote.write_text("".join(f"line {number}\x1b[2J\n" for number in range(2000)))
+    paused = running_bag(
+        paused="bag 7 is paused: why", halted=True, evidence=Evidence(3, 1), output=str(tmp_path), running=0
+    )
+    server = serve({control.GetBags: control.Bags([paused]), control.GetPilots: control.Pilots([])})
+    lines = cli("status").lines
+    assert lines[1].split()[2] == "paused"
+    assert lines[2] == "bag 7 is paused: why"
+    assert [line.rstrip("J2[·") for line in lines[3:8]] == [
+        f"  | line {number}" for number in range(1995, 2000)
+    ]
+    wrote.unlink()
+    assert cli("status").lines[2] == "bag 7 is paused: why", "the file may be gone"
+    outcome = cli("wait", "7")
+    assert (outcome.code, outcome.out) == (4, "")
+    assert outcome.err == "bag 7 is paused: why\n"
+    assert cli("watch", "7").code == 4
+    server.answers[control.GetBags] = control.Bags([bag_view()])
+    assert cli("wait", "7").code == 0
 
 
 def test_status_as_json(cli: Cli, serve: Serve) -> None:
@@ -51,9 +78,14 @@ def test_a_forecast_is_shown_with_its_record(cli: Cli, serve: Serve) -> None:
     found = control.Bags([bag_view(), running_bag(8, forecast=AHEAD)], record())
     server = serve({control.GetBags: found, control.GetPilots: control.Pilots([])})
     outcome = cli("status")
-    assert outcome.lines[3].startswith("bag 8: will cost about 1 credits (0.9 to 1.2), done about")
+    assert outcome.lines[3].startswith("bag 8: done ")
+    assert ", will cost about 1 credits (0.9 to 1.2)" in outcome.lines[3]
     assert outcome.lines[4] == record_line(record())
-    assert server.asked(control.GetBags) == [control.GetBags("all", record=True)]
+    assert server.asked(control.GetBags) == [control.GetBags("recent", record=True)]
+    none = ForecastRecordView(bags=0, cost=None, end=None, not_counted={})
+    server.answers[control.GetBags] = control.Bags(found.bags, none)
+    assert "forecasts so far" not in cli("status").out, "there is none yet"
+    server.answers[control.GetBags] = found
     value = cli("status", "--json").value
     assert value["forecast_record"]["bags"] == 23
     assert value["forecast_record"]["cost"]["held"] == 21

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from adaptor.cli import client, daemon_process
+from adaptor.cli import daemon_process
 from adaptor.cli.daily import run as run_module
 from adaptor.cli.daily.environment import captured
+from adaptor.client import asking as client
 from adaptor.daemon import process
 from adaptor.protocol import control
 from adaptor.protocol.control import BagInput, TaskInput
@@ -50,6 +51,22 @@ def test_a_bag_reaches_the_daemon(
     assert bag.tasks == [TaskInput("echo a"), TaskInput("echo b")]
 
 
+def test_tasks_that_can_never_run_are_named(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "mine.bag").write_text("echo a\necho b\n")
+    serve(
+        {control.Submit: control.Submitted(7, refused=3, reasons=["line 2: too large", "line 5: too wide"])}
+    )
+    outcome = cli("submit", "mine.bag")
+    assert (outcome.code, outcome.out) == (0, "bag 7: 2 tasks\n")
+    assert outcome.err.splitlines() == [
+        "adaptor: 3 tasks can never run, and failed at once:",
+        "  line 2: too large",
+        "  line 5: too wide",
+        "  and 1 more",
+    ]
+    assert cli("submit", "mine.bag", "--json").value == {"bag": 7, "tasks": 2, "refused": 3}
+
+
 def test_a_template_as_json(cli: Cli, serve: Serve, here: Path) -> None:
     server = serve({control.Submit: control.Submitted(8)})
     outcome = cli(
@@ -81,6 +98,11 @@ def test_standard_input_and_relative_folders(cli: Cli, serve: Serve, here: Path)
         (["missing.bag"], "missing.bag: cannot be read"),
         (["-", "--template", "true"], "mutually exclusive"),
         (["-", "-P", "a=1"], "--param requires --template"),
+        (["--csv", "x.csv"], "--csv requires --template"),
+        (["-", "--array", "1-3"], "--array: for a batch script only"),
+        (["-", "word"], "arguments: for a batch script only"),
+        (["--"], "--: no command"),
+        (["--template", "true", "--", "true"], "mutually exclusive"),
         (["--template", "true {a}"], "no parameter for {a}"),
         (["--template", "true {a}", "-P", "a=1", "-P", "a=2"], "duplicate --param a"),
         (["--template", "true", "--cpus", "0"], "'--cpus': '0' is not an integer of 1 or more"),
@@ -105,6 +127,67 @@ def test_a_folder_that_is_gone(cli: Cli, here: Path) -> None:
     outcome = cli("submit", "--template", "true")
     assert outcome.code == 2
     assert "the current folder no longer exists" in outcome.err
+
+
+def test_one_command(cli: Cli, serve: Serve, here: Path) -> None:
+    server = serve({control.Submit: control.Submitted(7)})
+    assert cli("submit", "--cpus", "2", "--", "/opt/prog", "-x", "--cpus", "a b").out == "bag 7: 1 task\n"
+    bag = submitted(server)
+    assert (bag.spec.name, bag.spec.cpus) == ("prog", 2)
+    assert bag.tasks == [TaskInput(["/opt/prog", "-x", "--cpus", "a b"])]
+
+
+def test_a_script_with_arguments(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "job.sh").write_text(
+        "#!/bin/sh\n#SBATCH --array=1-100 -o out/%a\n#SBATCH --exclusive\nhostname\n"
+    )
+    server = serve({control.Submit: control.Submitted(7)})
+    words = ("submit", "job.sh", "--array", "4-5", "a", "--ignore", "exclusive", "--", "-n", "b")
+    assert cli(*words).out == "bag 7: 2 tasks\n"
+    bag = submitted(server)
+    assert [task.command for task in bag.tasks] == [["job.sh", "a", "-n", "b"]] * 2
+    assert bag.spec.script is not None
+    assert (bag.spec.script.output, bag.spec.output) == (f"{here}/out/%a", f"{here}/out")
+    text = b"#!/bin/sh\n#SBATCH -o log\nhostname\n"
+    assert cli("submit", "-", "--output", "mine-%j", input=text).code == 0
+    script = server.asked(control.Submit)[-1].bag.spec.script
+    assert (script.body, script.output) == (text, f"{here}/mine-%j")
+
+
+def test_tables_and_parameters_that_go_together(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "rows.csv").write_text("a,b\n1,x\n2,y\n")
+    server = serve({control.Submit: control.Submitted(7)})
+    assert cli("submit", "--csv", "rows.csv", "--template", "r {a} {b} {c}", "-P", "+c=7,8").code == 0
+    assert [task.command for task in submitted(server).tasks] == ["r 1 x 7", "r 2 y 8"]
+
+
+def test_what_is_taken_over_is_told(cli: Cli, serve: Serve, here: Path) -> None:
+    taken = [control.TakenOver(6, 1, 1), control.TakenOver(5, 2, 0)]
+    (here / "t.bag").write_text("echo 1\n" * 5)
+    server = serve({control.Submit: control.Submitted(7, taken)})
+    assert cli("submit", "t.bag", "--resume").lines == [
+        "bag 7: 1 task",
+        "not run again: 1 task done and 1 task still to run in bag 6",
+        "not run again: 2 tasks done in bag 5",
+    ]
+    assert server.asked(control.Submit)[0].resume
+    assert cli("submit", "t.bag", "--resume", "--json").value["taken_over"][1] == {
+        "bag": 5,
+        "done": 2,
+        "to_run": 0,
+    }
+
+
+def test_nothing_is_left_to_run(cli: Cli, serve: Serve, here: Path) -> None:
+    (here / "t.bag").write_text("echo 1\n")
+    serve(
+        {
+            control.Submit: control.Submitted(0, [control.TakenOver(5, 1, 0)]),
+            control.GetDaemon: control.Daemon(daemon_view()),
+        }
+    )
+    assert cli("submit", "t.bag", "--resume").lines[-1] == "nothing is left to run: no new bag"
+    assert cli("run", "t.bag", "--resume", "--json").value["bag"] is None
 
 
 def test_the_environment_is_that_of_sbatch() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from adaptor.protocol import control
 from adaptor.views import Explanation
-from tests.cli.fake_control import bag_view
+from tests.cli.fake_control import bag_view, running_bag
 from tests.cli.invoking import Cli, Serve
 
 
@@ -21,3 +23,26 @@ def test_why(cli: Cli, serve: Serve) -> None:
     assert cli("why", "--pilot", "2", "--json").value[0]["time"] == "2023-11-14T22:13:20.000Z"
     server.answers[control.GetBags] = control.Bags([bag_view(), bag_view(8)])
     assert "selects 2 bags; select one" in cli("why", "all").err
+
+
+def test_new_lines_are_followed_to_the_end_of_the_bag(
+    cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adaptor.cli.daily.why.PAUSE", 0.0)
+    looks = 0
+
+    def told(question: control.GetWhy) -> control.Why:
+        number = question.after + 1
+        line = Explanation(time=1.7e9, site="hpc", subject="hpc", kind="withheld", text=f"reason {number}")
+        return control.Why([line], number)
+
+    def bags(_question: control.GetBags) -> control.Bags:
+        nonlocal looks
+        looks += 1
+        return control.Bags([running_bag() if looks < 4 else bag_view()])
+
+    server = serve({control.GetWhy: told, control.GetBags: bags})
+    outcome = cli("why", "7", "--kind", "withheld", "--kind", "issued", "--follow")
+    assert [line.rsplit(" ", 1)[1] for line in outcome.lines] == ["1", "2", "3", "4"]
+    assert {tuple(each.kinds) for each in server.asked(control.GetWhy)} == {("withheld", "issued")}
+    assert cli("why", "--follow", "--json").code == 2

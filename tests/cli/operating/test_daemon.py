@@ -30,7 +30,12 @@ def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.Mon
     assert cli("daemon", "start").out.startswith("already running: ")
     assert started == [True]
     assert cli("daemon", "start", "--json").value["started"] is False
-    assert "version 0.1.0, 2 workers" in cli("daemon", "status").out
+    told = cli("daemon", "status").out
+    assert "version 0.1.0, 2 workers" in told
+    assert "journal: 3M, 12 bags since" in told
+    assert "kept until `adaptor forget`" in told
+    assert "memory: 48M" in told
+    assert "50 results, journal -2K, 240 scheduler commands, 9.5 CPU seconds" in told
     assert cli("daemon", "status", "--json").value["addresses"] == ["tcp://127.0.0.1:5"]
 
 

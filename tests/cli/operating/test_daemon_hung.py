@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from adaptor.cli import client, daemon_process
+from adaptor.cli import daemon_process
 from adaptor.cli.operating import forced_stop
+from adaptor.client import asking as client
 from adaptor.daemon import lock, process
 from adaptor.daemon.lock import holder_of
 from tests.cli.invoking import Cli

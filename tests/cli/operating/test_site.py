@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.loading import default_config_path, load_config
+from adaptor.config.schema import SiteConfig
 from adaptor.protocol import control
-from adaptor.views import SiteView
+from adaptor.views import GpuCount, PartitionView, SiteView
 from backends.base import SchedulerError
 from backends.findings import Finding
 from backends.slurm import discover
@@ -59,6 +60,65 @@ def test_site_list(cli: Cli, serve: Serve) -> None:
     assert outcome.lines[1].endswith("silent")
     assert outcome.lines[2].strip() == "problem (since 2023-11-14): squeue does not answer"
     assert cli("site", "list", "--json").value[0]["max_tr"] == 3600.0
+
+
+def test_site_list_with_gpus(cli: Cli, serve: Serve) -> None:
+    gpus = [GpuCount(type="", total=2, free=0), GpuCount(type="a100", total=8, free=8)]
+    common = {"heuristic": "adaptive", "max_pending_requests": 3, "max_proc": 8, "max_tr": 60.0, "queued": 0}
+    common |= {"running": 0, "processors": 16, "observed": None, "problem": ""}
+    views = [
+        SiteView(name="hpc", backend="slurm", gpus=gpus, **common),  # type: ignore[arg-type]
+        SiteView(name="old", backend="slurm", **common),  # type: ignore[arg-type]
+    ]
+    serve({control.GetSites: control.Sites(views)})
+    titles, hpc, old = cli("site", "list").lines
+    at = titles.index("gpus")
+    assert titles.split().index("gpus") == titles.split().index("processors") + 1
+    assert "2, 8 a100" in hpc
+    assert old[: at + 4].split()[-1] == "-"
+
+
+def test_site_list_has_a_line_for_each_partition(cli: Cli, serve: Serve) -> None:
+    common = {"max_pending_requests": 3, "max_proc": 8, "max_tr": 60.0}
+    short = PartitionView(name="short", queued=1, running=2, held=5, processors=8, **common)  # type: ignore[arg-type]
+    long = PartitionView(name="long", closed="partition long is down", **common)  # type: ignore[arg-type]
+    whole = {"backend": "slurm", "heuristic": "static", "queued": 1, "running": 2, "processors": 16}
+    whole |= {"observed": None, "problem": "", **common}
+    views = [
+        SiteView(name="hpc", partitions=[short, long], **whole),  # type: ignore[arg-type]
+        SiteView(name="old", **whole),  # type: ignore[arg-type]
+    ]
+    serve({control.GetSites: control.Sites(views)})
+    _, hpc, first, second, closed, old = cli("site", "list").lines
+    assert hpc.split()[0] == "hpc"
+    assert first.split() == ["hpc/short", "3", "8", "1m", "1", "2", "5", "8"]
+    assert second.split() == ["hpc/long", "3", "8", "1m", "0", "0", "0", "-", "closed"]
+    assert closed == "  closed: partition long is down"
+    assert old.split()[0] == "old"
+
+
+def test_site_list_of_partitions_without_a_daemon(cli: Cli, tmp_path: Path) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text("sites: {hpc: {backend: slurm, partitions: {a: {limits: {max_proc: 4}}, b: {}}}}\n")
+    _, _, first, second = cli("--config", str(config), "site", "list").lines
+    assert first.split()[:3] == ["hpc/a", "-", "4"]
+    assert second.split()[:3] == ["hpc/b", "-", "-"]
+
+
+def test_check_tells_of_which_partition_a_finding_is(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def check(site: SiteConfig, machine: object) -> list[Finding]:
+        return [Finding("ok", "Slurm answers"), Finding("ok", f"partition {site.partition}: 2 nodes")]
+
+    monkeypatch.setattr(discover, "check_site", check)
+    config = tmp_path / "c.yaml"
+    config.write_text("sites: {hpc: {backend: slurm, partitions: {a: {}, b: {partition: batch}}}}\n")
+    assert cli("--config", str(config), "site", "check").lines == [
+        "hpc: ok      Slurm answers",
+        "hpc: ok      a: partition a: 2 nodes",
+        "hpc: ok      b: partition batch: 2 nodes",
+    ]
 
 
 def test_site_list_without_a_daemon(cli: Cli, tmp_path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from adaptor.cli.operating.slots_picture import picture
 from adaptor.protocol import control
-from adaptor.views import FreeStep, SlotsView, SlotView
+from adaptor.resources import TaskSize
+from adaptor.views import FreeStep, GpuCount, SlotsView, SlotView
 from tests.cli.invoking import Cli, Serve
 
 NOW = 1_700_000_000.0
@@ -45,6 +47,43 @@ def test_the_table_and_the_picture(cli: Cli, serve: Serve) -> None:
     assert max(map(len, outcome.lines)) <= 60
 
 
+def test_slots_for_tasks_of_a_size(cli: Cli, serve: Serve) -> None:
+    size = TaskSize(processors=3, memory=8 * 2**30, gpus=2, gpu_type="a100")
+    slot = SlotView(start=NOW, end=NOW + 1200, processors=16, p=15, tr=1080, tasks=5)
+    gpus = [GpuCount(type="", total=2, free=0), GpuCount(type="a100", total=8, free=4)]
+    view = msgspec.structs.replace(HPC, slots=[slot], task=size, gpus=gpus)
+    daemon = serve({control.GetSlots: control.Slots([view])})
+    outcome = cli("site", "slots", "--cpus", "3", "--mem", "8G", "--gpus", "a100:2")
+    assert daemon.asked(control.GetSlots) == [control.GetSlots([], size)]
+    assert outcome.lines[0].startswith("hpc: 16 of 64 processors, 0 of 2 GPUs, 4 of 8 a100 GPUs free now")
+    assert outcome.lines[1].split()[-1] == "tasks"
+    assert outcome.lines[2].split()[-1] == "5"
+
+
+def test_tasks_that_no_node_can_ever_run(cli: Cli, serve: Serve) -> None:
+    view = msgspec.structs.replace(HPC, task=TaskSize(processors=99), no_room="each needs 99 processors")
+    serve({control.GetSlots: control.Slots([view])})
+    assert cli("site", "slots", "--cpus", "99").lines[1:] == [
+        "no such task can ever run there: each needs 99 processors"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--gpus", "0.7"),
+        ("--gpus", "1.5"),
+        ("--gpus", "a100:"),
+        ("--mem", "much"),
+        ("--mem", "0"),
+    ],
+)
+def test_sizes_that_are_none(cli: Cli, option: str, value: str) -> None:
+    outcome = cli("site", "slots", option, value)
+    assert outcome.code == 2
+    assert option in outcome.err
+
+
 def test_json(cli: Cli, serve: Serve) -> None:
     serve({control.GetSlots: control.Slots([HPC])})
     (site,) = cli("site", "slots", "--json").value
@@ -54,6 +93,7 @@ def test_json(cli: Cli, serve: Serve) -> None:
         "processors": 16,
         "p": 16,
         "tr": 1080.0,
+        "tasks": None,
     }
     assert site["free"][1] == {"time": "2023-11-14T22:33:20.000Z", "processors": 0}
     assert site["slots"][1]["end"] is None
@@ -115,3 +155,14 @@ def test_a_site_with_few_processors_has_a_line_for_each() -> None:
         site="s", observed=NOW, processors=2, free=[FreeStep(NOW, 2)], slots=[], problem=""
     )  # fmt: skip
     assert [line.split()[0] for line in picture(small, 40)][:2] == ["2", "1"]
+
+
+def test_partitions_are_named_with_their_site(cli: Cli, serve: Serve) -> None:
+    named = [
+        msgspec.structs.replace(each, site="hpc", partition=p) for each, p in ((HPC, "short"), (DOWN, "long"))
+    ]
+    serve({control.GetSlots: control.Slots(named)})
+    outcome = cli("site", "slots", "hpc")
+    assert outcome.code == 1
+    assert outcome.lines[0].startswith("hpc/short: 16 of 64 processors free now")
+    assert outcome.lines[-1].startswith("hpc/long: squeue hangs")

@@ -1,0 +1,3 @@
+from adaptor.executor.executor import Executor as Executor
+
+__version__: str

@@ -1,0 +1,45 @@
+"""`adaptor forget`: remove ended bags from the journal."""
+
+from __future__ import annotations
+
+import click
+
+from adaptor.cli.daemon_process import ask_daemon, tell_started
+from adaptor.cli.json_output import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.reader import Reader
+from adaptor.cli.selectors import selector_argument
+from adaptor.cli.words import plural
+from adaptor.protocol import control
+
+
+@click.command()
+@selector_argument("SEL", required=True)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@config_option
+@json_option
+def forget(selector: str, yes: bool, config: str | None, as_json: bool) -> None:
+    """Remove ended bags from the journal, for good.
+
+    Their tasks, attempts and explanations go; the files that tasks wrote stay. What the bags have cost still
+    counts in budgets and credits of sites. A bag that has not ended is refused.
+
+    \b
+    Examples:
+      adaptor forget 1-500
+      adaptor forget 7 --yes
+    """
+    bags = [bag.id for bag in Reader().bags(selector)]
+    if not yes:
+        click.confirm(f"forget {plural(len(bags), 'bag')} ({_named(bags)}) for good?", abort=True, err=True)
+    answer, started = ask_daemon(control.Forget(bags), control.Forgotten, config)
+    if started:
+        tell_started()
+    if as_json:
+        print_json({"bags": bags})
+    else:
+        click.echo(f"{plural(answer.bags, 'bag')} forgotten")
+
+
+def _named(bags: list[int]) -> str:
+    return f"bag {bags[0]}" if len(bags) == 1 else f"{bags[0]} to {bags[-1]}"

@@ -1,0 +1,97 @@
+"""`adaptor plan`: what would become of a bag if it were submitted now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from adaptor import views
+from adaptor.cli.credit_words import amount
+from adaptor.cli.daily.bag_options import bag_options
+from adaptor.cli.forecast_words import interval
+from adaptor.cli.json_output import print_json
+from adaptor.cli.options import config_option, json_option
+from adaptor.cli.table import layout
+from adaptor.cli.words import clock, plural, printable
+from adaptor.client.asking import ask
+from adaptor.errors import NoDaemonError
+from adaptor.protocol import control
+from adaptor.units import format_duration
+
+_TIMEOUT = 120.0
+"""Seconds for the daemon's answer; it asks the schedulers first, which may be slow."""
+
+
+@click.command(short_help="Show what would become of a bag if it were submitted now.")
+@bag_options
+@config_option
+@json_option
+def plan(bag: control.BagInput, config: str | None, as_json: bool) -> None:
+    """Show what would become of a bag if it were submitted now; submits nothing.
+
+    The requests that would be made now, when they would start by the time limits of the queue, when
+    the bag would be done (an interval that holds with 90 %), its credits where somebody has set a
+    price, and what an array of one plain job per task would get on this queue.
+
+    \b
+    Examples:
+      adaptor plan tasks.bag --time 10m
+      adaptor plan tasks.bag --time 10m --site hpc
+    """
+    # The environment of the tasks is of no use to a plan, and need not travel.
+    spec = msgspec.structs.replace(bag.spec, environment={})
+    found = _read(control.GetPlan(spec, len(bag.tasks), bag.budget), config)
+    if as_json:
+        print_json(found)
+        return
+    for line in plan_lines(found):
+        click.echo(line)
+
+
+def _read(question: control.GetPlan, config: str | None) -> views.PlanView:
+    try:
+        return ask(question, control.Plan, timeout=_TIMEOUT).plan
+    except NoDaemonError:
+        click.echo("adaptor: no daemon is running; asking the schedulers from here", err=True)
+    from adaptor.config.loading import config_path, load_config
+    from adaptor.daemon.client.plans import plan_here
+
+    return plan_here(question, load_config(config_path(config)).sites)
+
+
+def plan_lines(found: views.PlanView) -> Iterator[str]:
+    for site, problem in found.problems.items():
+        yield f"{site}: {printable(problem)}"
+    if found.requests:
+        yield "requests that would be made now:"
+        yield from layout(
+            ("site", "processors", "walltime", "start"), [_row(each, found.now) for each in found.requests]
+        )
+    for site, why in found.withheld.items():
+        yield f"{site}: no request now: {printable(why)}"
+    hours = f"{found.work_low / 3600:,.1f} to {found.work_high / 3600:,.1f} processor-hours"
+    yield f"{plural(found.tasks, 'task')}: {hours}{_credits(found)}"
+    if found.end is not None and found.end_low is not None:
+        yield f"done {interval(found.end, found.end_low, found.end_high, found.now)}"
+    else:
+        yield "no end can be seen"
+    for array in found.arrays:
+        ends = interval(array.end, array.end_low, array.end_high, found.now)
+        limit = f"{format_duration(array.limit)} ({_LIMIT_OF[array.limit_of]})"
+        yield f"an array of {plural(found.tasks, 'job')} of {limit} at {array.site} would be done {ends}"
+
+
+_LIMIT_OF = {"scheduler": "the scheduler's default", "initial_tr": "initial_tr", "time": "--time"}
+
+
+def _row(each: views.PlannedRequestView, now: float) -> tuple[str, ...]:
+    start = "-" if each.start is None else "now" if each.start <= now else clock(each.start, now)
+    return each.site, str(each.p), format_duration(each.tr), start
+
+
+def _credits(found: views.PlanView) -> str:
+    if found.credits_low is None or found.credits_high is None:
+        return ""
+    return f", {amount(found.credits_low)} to {amount(found.credits_high)} credits and what is wasted"

@@ -1,0 +1,81 @@
+"""The tasks of a bag in a table, and how those that failed ended, in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from adaptor import page_views, views
+from adaptor.cli.progress import counts, title
+from adaptor.cli.table import layout
+from adaptor.cli.words import duration, plural, printable, size
+from adaptor.endings import ending
+from adaptor.outputs.finding import Outputs
+from adaptor.outputs.tails import tail
+
+_GPU_MEMORY = "gpu memory"
+"""The column is left out where no task has any."""
+_TITLES: tuple[str, ...] = (
+    "task",
+    "name",
+    "state",
+    "ending",
+    "tries",
+    "wall",
+    "cpu",
+    "memory",
+    _GPU_MEMORY,
+    "node",
+    "stdout",
+    "stderr",
+)
+_ENDED = ("done", "failed", "cancelled")
+_TAIL = 3
+"""Lines of the standard error of one task for each ending."""
+_WIDTH = 116
+
+
+def summary_lines(bag: views.BagView, sums: page_views.TaskSums | None, outputs: Outputs) -> Iterator[str]:
+    """What became of the bag, then each ending of its failures with the end of one standard error."""
+    yield f"{title(bag)}: {counts(bag)}; output in {printable(bag.output)}"
+    if sums is None:
+        return
+    for failure in sums.failures:
+        words = printable(ending(failure.exit_code, failure.signal, failure.error), 60)
+        yield f"  {failure.count:,} × {words}, such as task {failure.task}"
+        told = tail(outputs.find_one(failure.task, failure.attempt, "stderr", failure.stderr), _TAIL)
+        yield from (f"      {printable(line, _WIDTH - 6)}" for line in told.splitlines())
+    if sums.other_failures > 0:
+        yield f"  {plural(sums.other_failures, 'task')} failed in other ways"
+
+
+def table_lines(bag: views.BagView, tasks: Sequence[views.TaskView]) -> Iterator[str]:
+    if not tasks:
+        yield "no tasks match"
+        return
+    gpus = any(task.peak_gpu_memory for task in tasks)
+    titles = [each for each in _TITLES if gpus or each != _GPU_MEMORY]
+    yield from layout(titles, [_row(task, f"{Path(bag.output)}/", gpus=gpus) for task in tasks])
+
+
+def _row(task: views.TaskView, within: str, *, gpus: bool) -> tuple[str, ...]:
+    ended = task.state in _ENDED
+    return (
+        str(task.task),
+        printable(task.name or task.command, 32),
+        task.state,
+        printable(ending(task.exit_code, task.signal, task.error), 48) if ended else "-",
+        str(task.attempts),
+        duration(task.wall),
+        duration(task.cpu),
+        size(task.peak_memory),
+        *([size(task.peak_gpu_memory)] if gpus else []),
+        task.node or "-",
+        _path(task.stdout, within),
+        _path(task.stderr, within),
+    )
+
+
+def _path(path: str | None, within: str) -> str:
+    """Relative to the folder that is printed above the table. No `Path` is made: there may be 100,000."""
+    return "-" if path is None else path.removeprefix(within)

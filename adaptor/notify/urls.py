@@ -1,0 +1,47 @@
+"""The URLs of notifications. They hold passwords, so they stand in files that nobody else can read."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import stat
+from pathlib import Path
+
+from adaptor.errors import UsageError
+
+MARK = "@"
+"""What the path of a file with URLs begins with, in the place of a channel's name."""
+_MOST = 64 * 1024
+"""Bytes."""
+
+
+def read_urls(path: Path) -> list[str]:
+    """The URLs of a private file, one a line; `#` begins a comment.
+
+    Raises:
+        UsageError: it cannot be read, is not ours, is open to others, or has no URL.
+    """
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+                raise UsageError(f"{path}: is not a plain file of yours")
+            if stat.S_IMODE(status.st_mode) & 0o077:
+                raise UsageError(f"{path}: is open to other users; close it with: chmod 600 {path}")
+            text = file.read(_MOST).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: the URLs of a notification cannot be read: {error}") from error
+    lines = (line.strip() for line in text.splitlines())
+    urls = [line for line in lines if line and not line.startswith("#")]
+    if not urls:
+        raise UsageError(f"{path}: has no URL; write one a line, such as mailto://… or json://…")
+    return urls
+
+
+def require_apprise() -> None:
+    """Raises UsageError: the library that sends notifications is not installed."""
+    if importlib.util.find_spec("apprise") is None:
+        raise UsageError(
+            "notifications need apprise: python -m pip install 'request-adaptor[notify]'; "
+            "`hooks.on_bag_end` in the configuration needs nothing"
+        )

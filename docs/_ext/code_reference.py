@@ -1,0 +1,227 @@
+"""Tables of the reference that are read from the code: keys of the configuration, options of a bag.
+
+`config-keys` and `bag-options` are directives without content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+from docutils import nodes
+from msgspec import inspect as types
+from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+from sphinx.util.docutils import SphinxDirective
+
+from adaptor.bagfile.options import OPTIONS, BagOption
+from adaptor.config.ranges import MOST, Bounds, bounds_of, struct_of
+from adaptor.config.schema import Config
+from adaptor.units import Duration, HourlyRate, format_duration, format_hourly
+
+
+class Key(NamedTuple):
+    name: str
+    values: str
+    default: str
+    meaning: str
+
+
+class Group(NamedTuple):
+    """The keys of one mapping of the YAML."""
+
+    path: str
+    """With a placeholder for names that users choose: `sites.NAME.limits`."""
+    about: str
+    keys: Sequence[Key]
+
+
+def config_groups() -> list[Group]:
+    """All mappings of the configuration, from the top of the file."""
+    return list(_groups("", types.type_info(Config)))
+
+
+def _groups(path: str, kind: types.Type) -> Iterator[Group]:
+    inner = struct_of(kind)
+    if isinstance(inner, types.DictType):
+        yield from _groups(f"{path}.NAME", inner.value_type)
+    elif isinstance(inner, types.StructType):
+        sentences = _sentences(inner.cls)
+        keys = [_key(path, field, sentences.get(field.name, "")) for field in inner.fields]
+        yield Group(path.lstrip("."), _about(inner.cls), keys)
+        for field in inner.fields:
+            yield from _groups(f"{path}.{field.encode_name}", field.type)
+
+
+def _has_keys(kind: types.Type) -> bool:
+    """Whether the value is a mapping with keys that this reference lists."""
+    inner = struct_of(kind)
+    return isinstance(inner, types.StructType) or (
+        isinstance(inner, types.DictType) and isinstance(inner.value_type, types.StructType)
+    )
+
+
+def _sentences(struct: type) -> dict[str, str]:
+    """The string below each field of a class: Python keeps none, so Sphinx reads the source."""
+    found = ModuleAnalyzer.for_module(struct.__module__).find_attr_docs()
+    return {
+        name: _for_yaml(" ".join(line.strip() for line in lines).strip())
+        for (where, name), lines in found.items()
+        if where == struct.__name__
+    }
+
+
+def _for_yaml(text: str) -> str:
+    """As one who writes YAML reads it: the None of Python is a key that is left out."""
+    text = re.sub(r"(^|[.] )None: ", r"\1Left out: ", text)
+    return re.sub(r"\bNone: ", "left out: ", text)
+
+
+def _about(struct: type) -> str:
+    return _for_yaml(" ".join((struct.__doc__ or "").split()))
+
+
+def _key(path: str, field: types.Field, meaning: str) -> Key:
+    values = _values(field.type)
+    if _has_keys(field.type):
+        named = ".NAME" if isinstance(struct_of(field.type), types.DictType) else ""
+        values = f"[{values}](#{_anchor(f'{path}.{field.encode_name}{named}')})"
+    return Key(field.encode_name, values, _default(field), meaning)
+
+
+def _anchor(path: str) -> str:
+    """Of a heading, as myst-parser and GitHub form it."""
+    return path.replace(".", "").lower()
+
+
+def _default(field: types.Field) -> str:
+    if field.default is msgspec.NODEFAULT and field.default_factory is msgspec.NODEFAULT:
+        return "required"
+    value = field.default_factory() if field.default is msgspec.NODEFAULT else field.default
+    if value is None or value == "" or isinstance(value, msgspec.Struct):
+        return ""
+    return f"`{_in_yaml(value)}`"
+
+
+def _in_yaml(value: Any) -> str:
+    if isinstance(value, Duration):
+        return format_duration(float(value))
+    if isinstance(value, HourlyRate):
+        return format_hourly(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        return "[" + ", ".join(map(_in_yaml, value)) + "]"
+    return str(value)
+
+
+def _values(kind: types.Type) -> str:
+    """What may stand there, in words.
+
+    Raises:
+        TypeError: this function has no words for the type.
+    """
+    match kind:
+        case types.UnionType():
+            return " or ".join(_values(each) for each in kind.types if not isinstance(each, types.NoneType))
+        case types.Metadata() if not _is_duration(kind):
+            return _values(kind.type)
+        case types.Metadata() | types.CustomType() | types.IntType() | types.FloatType():
+            return _bounded(_noun(kind), bounds_of(kind))
+        case types.LiteralType():
+            return ", ".join(f"`{word}`" for word in kind.values)
+        case types.VarTupleType() | types.ListType():
+            return f"a list of {_values(kind.item_type)}"
+        case types.DictType():
+            return f"a mapping of names to {'keys' if _has_keys(kind) else _values(kind.value_type)}"
+    return _noun(kind)
+
+
+_NOUNS = {
+    types.BoolType: "`true` or `false`",
+    types.FloatType: "a number",
+    types.IntType: "an integer",
+    types.StrType: "text",
+    types.StructType: "keys of its own",
+}
+
+
+def _noun(kind: types.Type) -> str:
+    if _is_duration(kind):
+        return "a duration"
+    if isinstance(kind, types.CustomType) and kind.cls is HourlyRate:
+        return "so many in an hour, as `60/h`"
+    if type(kind) not in _NOUNS:
+        raise TypeError(f"no words for {kind}")
+    return _NOUNS[type(kind)]
+
+
+def _is_duration(kind: types.Type) -> bool:
+    inner = kind.type if isinstance(kind, types.Metadata) else kind
+    return isinstance(inner, types.CustomType) and inner.cls is Duration
+
+
+def _bounded(noun: str, bounds: Bounds | None) -> str:
+    if bounds is None:
+        return noun
+    if bounds.le is not None and bounds.le >= MOST:  # beyond it is a typing error, and no rule to know
+        bounds = msgspec.structs.replace(bounds, le=None)
+    words = bounds.words().removeprefix("must be").strip()
+    return f"{noun}, {words}" if words else noun
+
+
+def bag_rows() -> list[Key]:
+    return [Key(option.key, _option_values(option), option.default, option.help) for option in OPTIONS]
+
+
+def _option_values(option: BagOption) -> str:
+    return ", ".join(f"`{word}`" for word in option.kind.words) or f"*{option.kind.metavar}*"
+
+
+def _listing(first: str, rows: Sequence[Key]) -> Iterator[str]:
+    """A table for a page, and a list for the manual, whose columns are too narrow for tables."""
+    yield from (":::{only} not builder_man", "")
+    yield from _table((first, "values", "default", "meaning"), rows)
+    yield from ("", ":::", "", ":::{only} builder_man", "")
+    for row in rows:
+        values = re.sub(r"\[(.*)\]\(.*\)", r"\1", row.values)
+        default = f"; default: {row.default}" if row.default and row.default != "required" else ""
+        yield from (f"`{row.name}`", f": {row.meaning}", "", f"  Values: {values}{default}.", "")
+    yield from (":::", "")
+
+
+def _table(titles: Sequence[str], rows: Sequence[Key]) -> Iterator[str]:
+    cells = [(f"`{row.name}`", *row[1:]) for row in rows]
+    for line in (titles, ["---"] * len(titles), *cells):
+        yield "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |"
+
+
+class ConfigKeys(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        lines: list[str] = []
+        for group in config_groups():
+            heading = f"`{group.path}`" if group.path else "The file"
+            lines += [f"## {heading}", "", group.about, "", *_listing("key", group.keys)]
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+
+
+class BagOptions(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes("\n".join(_listing("option", bag_rows())))
+
+
+def _plain_in_the_manual(app: Sphinx, doctree: nodes.document, _docname: str) -> None:
+    """A manual page cannot follow a link to another page, so the link is its text."""
+    if app.builder.name == "man":
+        for link in list(doctree.findall(nodes.reference)):
+            if not link.get("refuri", "").startswith("http"):
+                link.replace_self(link.children)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("config-keys", ConfigKeys)
+    app.add_directive("bag-options", BagOptions)
+    app.connect("doctree-resolved", _plain_in_the_manual)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,95 @@
+"""`adaptor plan`: what would become of a bag, through the daemon and without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from adaptor.protocol import control
+from adaptor.views import PlainArrayView, PlannedRequestView, PlanView
+from tests.cli.invoking import Cli, Serve
+
+NOW = 1_700_000_000.0
+PLAN = PlanView(
+    now=NOW,
+    tasks=2,
+    requests=[PlannedRequestView(site="hpc", p=2, tr=600, start=NOW, reason="a hole")],
+    withheld={"far": "4 requests are in the system"},
+    end=NOW + 3600,
+    end_low=NOW + 1800,
+    end_high=NOW + 7200,
+    work=7200.0,
+    work_low=3600.0,
+    work_high=10_800.0,
+    credits=None,
+    credits_low=None,
+    credits_high=None,
+    arrays=[
+        PlainArrayView(
+            site="hpc", limit=3600.0, limit_of="scheduler", end=NOW + 9000, end_low=NOW + 8000, end_high=None
+        )
+    ],
+    problems={"dead": "squeue hangs\x1b[31m"},
+)
+
+
+@pytest.fixture(autouse=True)
+def place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+
+
+@pytest.fixture
+def bag(tmp_path: Path) -> str:
+    file = tmp_path / "two.bag"
+    file.write_text("true\ntrue\n", encoding="utf-8")
+    return str(file)
+
+
+def test_a_plan_is_told_and_nothing_is_submitted(cli: Cli, serve: Serve, bag: str) -> None:
+    daemon = serve({control.GetPlan: control.Plan(PLAN)})
+    outcome = cli("plan", bag, "--time", "30m", "--site", "hpc")
+    assert outcome.code == 0
+    (asked,) = daemon.asked(control.GetPlan)
+    assert (asked.tasks, asked.spec.time, asked.spec.sites, asked.budget) == (2, 1800.0, ("hpc",), None)
+    assert asked.spec.environment == {}, "it need not travel"
+    assert daemon.asked(control.Submit) == []
+    assert "\x1b" not in outcome.out
+    assert [line.split() for line in outcome.lines[2:4]] == [
+        ["site", "processors", "walltime", "start"],
+        ["hpc", "2", "10m", "now"],
+    ]
+    assert "far: no request now: 4 requests are in the system" in outcome.lines
+    assert "2 tasks: 1.0 to 3.0 processor-hours" in outcome.lines
+    assert any(line.startswith("done ") and " to " in line for line in outcome.lines)
+    assert outcome.lines[-1].startswith(
+        "an array of 2 jobs of 1h (the scheduler's default) at hpc would be done "
+    )
+    assert outcome.lines[-1].endswith("or later)")
+
+
+def test_credits_are_told_only_where_somebody_has_set_a_price(cli: Cli, serve: Serve, bag: str) -> None:
+    priced = msgspec.structs.replace(PLAN, credits=2.0, credits_low=1.0, credits_high=3.0)
+    serve({control.GetPlan: control.Plan(priced)})
+    assert "1 to 3 credits" in cli("plan", bag).out
+
+
+def test_without_a_daemon_the_scheduler_is_asked_from_here(cli: Cli, bag: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "sites:\n  here:\n    backend: local\n    processors: 2\n"
+        "    limits: {max_proc: 2, max_tr: 1h, max_pending_requests: 2}\n",
+        encoding="utf-8",
+    )
+    outcome = cli("plan", bag, "--time", "1m", "--config", str(config), "--json")
+    assert "no daemon is running" in outcome.err
+    found = outcome.value
+    (request,) = found["requests"]
+    assert (request["site"], request["p"]) == ("here", 2)
+    assert found["end_low"] <= found["end"] <= found["end_high"]
+    assert [array["site"] for array in found["arrays"]] == ["here"]
+    assert found["credits"] is None
+    unknown = cli("plan", bag, "--site", "nowhere", "--config", str(config))
+    assert unknown.code == 2
+    assert "no site 'nowhere'" in unknown.err

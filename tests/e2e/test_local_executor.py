@@ -1,0 +1,198 @@
+"""`adaptor.Executor` on this machine: results, exceptions, output, and `kill -9` in the middle of a map."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test
+
+from tests.e2e.lab import Lab, until
+from tests.e2e.test_local_crashes import LOCAL, workers_of
+
+Program = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def program(lab: Lab) -> Program:
+    """Starts a program of a user's."""
+    lab.configure(LOCAL)
+
+    def start(text: str) -> subprocess.Popen[str]:
+        path = lab.work / "program.py"
+        path.write_text(textwrap.dedent(text))
+        environment = {**lab.environment, "ADAPTOR_CONFIG": str(lab.config)}
+        output = subprocess.PIPE
+        words = [sys.executable, str(path)]
+        return subprocess.Popen(words, env=environment, cwd=lab.work, stdout=output, stderr=output, text=True)
+
+    return start
+
+
+def said(program: subprocess.Popen[str]) -> str:
+    out, err = program.communicate(timeout=120)
+    assert program.returncode == 0, err
+    return out
+
+
+def test_calls_come_back_as_they_do_from_a_pool(lab: Lab, program: Program) -> None:
+    out = said(
+        program("""
+            import adaptor, os, time
+
+            class Point:
+                def __init__(self, x): self.x = x
+
+            def double(point):
+                print("doubles", point.x)
+                return Point(2 * point.x)
+
+            def fail():
+                raise KeyError("why")
+
+            def late():
+                time.sleep(0.5)
+                print("late")
+
+            if __name__ == "__main__":
+                with adaptor.Executor(name="mine", mem="200M", time="1m") as executor:
+                    print([point.x for point in executor.map(double, map(Point, range(5)))])
+                    print(sum(executor.map(pow, range(100), [2] * 100, chunksize=30)))
+                    print(next(executor.map(abs, iter(int, 1), buffersize=3)))
+                    print(len(executor.submit(bytes, 10**6).result()))
+                    print(executor.submit(len, bytes(10**6)).result())
+                    error = executor.submit(fail).exception()
+                    print(repr(error), error.__traceback__.tb_frame.f_code.co_name)
+                    print(executor.submit(os._exit, 3).exception())
+                left = adaptor.Executor(output="left-{bag}")
+                left.submit(late)  # the program waits for it
+        """)
+    )
+    assert out.splitlines() == [
+        "[0, 2, 4, 6, 8]",
+        "328350",
+        "0",
+        "1000000",
+        "1000000",
+        "KeyError('why') fail",
+        "bag 1, task 15: the call has no result: exit 3",
+    ]
+    assert (lab.work / "left-2" / "0.out").read_text() == "late\n"
+    assert lab.status(2)["state"] == "done"
+    assert sorted(path.name for path in (lab.work / "adaptor-1").iterdir()) == [f"{n}.out" for n in range(5)]
+    assert (lab.work / "adaptor-1" / "3.out").read_text() == "doubles 3\n"
+    assert lab.status()["name"] == "mine"
+    named = [task["command"] for task in lab.results()]
+    assert named[0] == "__main__.double()"
+
+
+def test_joblib_dask_and_scikit_learn_compute_by_it(lab: Lab, program: Program) -> None:
+    """`python -m tests.campaign.python_users` has larger ones."""
+    out = said(
+        program("""
+            import adaptor, dask, importlib.util, joblib
+
+            def square(n):
+                return n * n
+
+            if __name__ == "__main__":
+                adaptor.register_joblib()
+                with joblib.parallel_config("adaptor", n_jobs=-1, name="jobs"):
+                    print(sum(joblib.Parallel()(joblib.delayed(square)(n) for n in range(50))))
+                    if importlib.util.find_spec("sklearn"):
+                        from sklearn.datasets import load_iris
+                        from sklearn.model_selection import GridSearchCV
+                        from sklearn.tree import DecisionTreeClassifier as Tree
+                        search = GridSearchCV(Tree(random_state=1), {"max_depth": [1, 3]}, cv=2)
+                        assert search.fit(*load_iris(return_X_y=True)).best_params_ == {"max_depth": 3}
+                with adaptor.Executor(name="dask") as executor:
+                    squares = [dask.delayed(square)(n) for n in range(10)]
+                    print(dask.delayed(sum)(squares).compute(scheduler=executor))
+        """)
+    )
+    assert out.split() == ["40425", "285"]
+    assert [bag["name"] for bag in lab.ask("status", "all")["bags"]] == ["jobs", "dask"]
+
+
+_THEIRS = [Path(*test.__path__), Path(f"/usr/lib/python3.{sys.version_info.minor}/test")]
+_TESTS = ["test_submit", "test_map", "test_map_exception"]
+
+
+def test_tests_of_python_itself(lab: Lab) -> None:
+    """`python -m tests.campaign.stdlib_executor` runs more of them."""
+    found = [folder for folder in _THEIRS if (folder / "test_concurrent_futures.py").exists()]
+    if not found:
+        pytest.skip("needs the tests of this Python in one file (Debian: libpython3.11-testsuite)")
+    lab.configure(LOCAL)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.campaign.stdlib_executor", str(found[0]), *_TESTS],
+        env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"Ran {len(_TESTS)} tests" in done.stderr
+
+
+def test_what_has_started_is_not_cancelled_and_what_waits_is(lab: Lab, program: Program) -> None:
+    out = said(
+        program("""
+            import adaptor, time
+
+            def stay(path):
+                open(path, "w").close()
+                while os.path.exists(path):
+                    time.sleep(0.02)
+                return "stayed"
+
+            if __name__ == "__main__":
+                import os
+                executor = adaptor.Executor(cpus=2)
+                failing = [executor.submit(int, "no number") for _ in range(30)]  # no bag stops for it
+                print({type(future.exception()).__name__ for future in failing})
+                first = executor.submit(stay, "here")
+                waiting = [executor.submit(int) for _ in range(20)]
+                while not os.path.exists("here"):
+                    time.sleep(0.02)
+                print(waiting[0].cancel(), waiting[0].cancelled(), waiting[0].done())
+                time.sleep(0.1)  # until the daemon knows of the start
+                print(first.cancel(), first.done())
+                executor.shutdown(wait=False, cancel_futures=True)
+                os.unlink("here")
+                print(first.result(), all(future.cancelled() for future in waiting))
+        """)
+    )
+    assert out.splitlines() == ["{'ValueError'}", "True True True", "False False", "stayed True"]
+
+
+def test_daemon_and_worker_are_killed_in_the_middle_of_a_map(lab: Lab, program: Program) -> None:
+    running = program("""
+        import adaptor, pathlib, time
+
+        def square(x):
+            time.sleep(0.15)
+            (pathlib.Path("done") / str(x)).touch()
+            return x * x
+
+        if __name__ == "__main__":
+            pathlib.Path("done").mkdir()
+            with adaptor.Executor() as executor:
+                assert list(executor.map(square, range(40))) == [x * x for x in range(40)]
+    """)
+    done = lab.work / "done"
+    until(lambda: done.exists() and len(os.listdir(done)) >= 8, "calls have run")
+    lab.kill_daemon()
+    until(lambda: len(os.listdir(done)) >= 18, "calls go on")
+    workers = until(lambda: workers_of(lab), "there is a worker")
+    workers[0].kill()
+    said(running)
+    status = lab.status()
+    assert (status["state"], status["done"], status["failed"]) == ("done", 40, 0)

@@ -1,0 +1,74 @@
+"""Guard rails on this machine: typos, hung tasks, checkpoints beyond `max_tr`, a pause."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.e2e.lab import Lab, until
+from tests.e2e.test_local_trouble import local
+
+
+def test_a_bag_of_typos_pauses_with_a_sentence_and_what_it_wrote(lab: Lab) -> None:
+    lab.configure(local())
+    lab.bag(["slep 1"] * 2000)
+    bag = lab.submit("tasks.bag")
+    said = lab.run("wait", str(bag), expect=4).stderr
+    assert f"bag {bag} is paused: its first 10 attempts all failed alike" in said
+    assert "slep: not found" in said
+    (shown,) = lab.ask("status", str(bag))["bags"]
+    assert shown["failed"] <= 12
+    assert shown["halted"]
+    status = lab.run("status", str(bag)).stdout
+    assert "paused" in status
+    assert "slep: not found" in status
+    until(lambda: all(pilot["workers"] == 0 for pilot in lab.pilots()), "its workers leave")
+    lab.run("cancel", str(bag))
+    lab.run("wait", str(bag), expect=3)
+    assert sum(task["attempts"] for task in lab.results(bag)) <= 12
+
+
+def test_a_task_that_checkpoints_finishes_beyond_max_tr(lab: Lab) -> None:
+    """It works for nearly twice as long as one request can give: 4 s of 10."""
+    lab.configure(
+        local("{max_pending_requests: 2, max_proc: 2, max_tr: 10}", "initial_tr: 4\n        pad: 6")
+    )
+    work = lab.work / "work"
+    lab.bag(
+        [
+            f"trap 'exit 75' USR1; touch {work}; while [ $(wc -c < {work}) -lt 15 ]; "
+            f"do sleep 0.5; printf x >> {work}; done"
+        ]
+    )
+    lab.submit("tasks.bag", "--requeue-on", "75", "--signal", "USR1@1", "--time", "1m")
+    lab.wait(1)
+    (slow,) = lab.results()
+    assert slow["state"] == "done"
+    assert slow["retries"] == 0
+    assert lab.ask("report", "1")["totals"]["used"] >= 7.0, "what was worked before a checkpoint counts"
+    lab.run("daemon", "stop")
+    ends = [attempt["outcome"] for attempt in lab.attempts(1, [0])]
+    assert ends.count("requeued") >= 2
+    assert set(ends) == {"requeued", "done"}
+    assert work.stat().st_size >= 15
+
+
+def test_a_pause_and_a_hung_task(lab: Lab) -> None:
+    lab.configure(local("{max_pending_requests: 2, max_proc: 2, max_tr: 1h}"))
+    gate = lab.work / "gate"
+    lab.bag([f"touch {gate}.1; while [ ! -e {gate} ]; do sleep 0.1; done", "true", "true"])
+    held = lab.submit("tasks.bag", "--max-running", "1")
+    until(lambda: Path(f"{gate}.1").exists(), "the first task runs")
+    lab.run("pause", str(held))
+    assert "its user has paused it" in lab.run("status", str(held)).stdout
+    gate.touch()
+    until(lambda: lab.status(held)["done"] == 1, "what runs goes on to its end")
+    lab.bag(["sleep 300", "true"], "hung.bag")
+    hung = lab.submit("hung.bag", "--timeout", "1s")
+    lab.wait(hung, expect=3)
+    late, quick = lab.results(hung)
+    assert late["error"] == "time-out after 1s"
+    assert quick["state"] == "done"
+    assert lab.status(held)["waiting"] == 2, "other bags have run, and this one has not"
+    assert "changed" in lab.run("change", str(held), "--priority", "3").stdout
+    assert "resumed" in lab.run("resume", str(held)).stdout
+    lab.wait(held)

@@ -1,0 +1,42 @@
+"""A bag that gets its tasks as they come, through the real daemon and real workers, over `kill -9`."""
+
+from __future__ import annotations
+
+import threading
+
+from adaptor.bag_spec import BagSpec
+from adaptor.client.bags import Client
+from adaptor.protocol.control import TaskInput
+from tests.e2e.lab import Lab, exactly_one_result_each, until
+
+
+def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
+    lab.configure(
+        """
+        sites:
+          here: {backend: local, processors: 2, initial_tr: 5m, pad: 5s, idle_timeout: 1s}
+        """
+    )
+    lab.run("daemon", "start")
+    spec = BagSpec(name="fed", cwd=str(lab.work), output=str(lab.work / "out"), environment={})
+    seen: list[int] = []
+    with Client(lab.state) as client:
+        bag = client.open_bag(spec, [TaskInput("echo 0")])
+        follower = threading.Thread(
+            target=lambda: [seen.append(task.task) for told in client.follow(bag) for task in told.tasks]
+        )
+        follower.start()
+        until(lambda: seen, "the first task has a result")
+        lab.kill_daemon()
+        threading.Timer(0.5, lambda: lab.run("daemon", "start")).start()
+        assert client.append(bag, [TaskInput(f"echo {number}") for number in range(1, 11)]) == [*range(1, 11)]
+        until(lambda: len(seen) == 11, "all have results")
+        assert lab.status(bag)["state"] == "open"
+        until(lambda: all(pilot["ended"] for pilot in lab.pilots()), "the idle pilot leaves")
+        assert (lab.ask("append", str(bag), lab.bag(["echo 11"])))["tasks"] == [11]
+        lab.run("close", str(bag))
+        lab.wait(bag)
+        follower.join(30)
+    assert sorted(seen) == list(range(12))
+    exactly_one_result_each(lab, bag, 12)
+    assert (lab.work / "out" / "11.out").read_text() == "11\n"

@@ -1,0 +1,56 @@
+"""What a wheel and a source distribution contain."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+from tests.packaging.source_copy import build, copy_source
+
+
+def contents(wheel: Path) -> dict[str, str]:
+    """Name and digest of each file, but for the list of them."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {
+            name: hashlib.sha256(archive.read(name)).hexdigest()
+            for name in archive.namelist()
+            if not name.endswith("RECORD")
+        }
+
+
+def test_tree_and_source_distribution_build_the_same_wheel_with_all_that_the_code_reads(
+    tmp_path: Path,
+) -> None:
+    tree = copy_source(tmp_path / "tree", tags=["v7.8.9"])
+    sdist = build(tree, tmp_path / "sdist", "--sdist")
+    wheel = build(tree, tmp_path / "wheel", "--wheel")
+    assert (sdist.name, wheel.name) == (
+        "request_adaptor-7.8.9.tar.gz",
+        "request_adaptor-7.8.9-py3-none-any.whl",
+    )
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    found = contents(wheel)
+    assert contents(build(unpacked, tmp_path / "again", "--wheel")) == found
+
+    wanted = {
+        str(path.relative_to(tree))
+        for package in ("adaptor", "backends")
+        for path in (tree / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name for name in found if ".dist-info/" not in name} == wanted
+    assert {"LICENSE", "CHANGELOG.md", "docs/sites.md", "tests/packaging/test_distributions.py"} <= {
+        str(path.relative_to(unpacked)) for path in unpacked.rglob("*")
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        metadata = Parser().parsestr(archive.read(name).decode())
+        assert archive.read(f"{Path(name).parent}/licenses/LICENSE").startswith(b"MIT License")
+    assert metadata["Version"] == "7.8.9"
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Author"] == "The Request Adaptor developers"

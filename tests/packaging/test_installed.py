@@ -1,0 +1,163 @@
+"""The wheel in an empty environment: its dependencies fit, and the README's commands run as written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.slurm import ThrowawaySlurm
+from tests.packaging.console_blocks import Command, console_blocks
+from tests.packaging.source_copy import build, copy_source
+from tests.source_tree import ROOT
+
+ELSEWHERE = {"git clone": "make demo: tests/demo and tests/e2e"}
+"""Blocks that this test does not run, by how they begin, and what tests them."""
+
+
+@dataclass(frozen=True)
+class Empty:
+    """A home with nothing in it but a virtual environment with the wheel."""
+
+    home: Path
+
+    def shell(self, line: str, **more: str) -> subprocess.CompletedProcess[str]:
+        """Run a line as a user would who has activated the environment."""
+        inherited = {name: value for name, value in os.environ.items() if not self._ours(name)}
+        environment = {
+            **inherited,
+            "HOME": str(self.home),
+            "PATH": f"{self.home}/.venv/bin:{inherited['PATH']}",
+            "COLUMNS": "100",
+            **more,
+        }
+        return subprocess.run(
+            ["/bin/bash", "-c", line],
+            env=environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+        )
+
+    def run(self, line: str, **more: str) -> str:
+        done = self.shell(line, **more)
+        assert done.returncode == 0, f"$ {line}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    @contextmanager
+    def started(self, line: str) -> Iterator[None]:
+        """While this command runs, in a session of its own."""
+        inherited = {name: value for name, value in os.environ.items() if not self._ours(name)}
+        path = f"{self.home}/.venv/bin:{inherited['PATH']}"
+        server = subprocess.Popen(
+            line.split(),
+            env={**inherited, "HOME": str(self.home), "PATH": path},
+            executable=shutil.which(line.split()[0], path=path),
+            cwd=self.home,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            yield
+        finally:
+            server.terminate()
+            server.wait(30)
+
+    @staticmethod
+    def _ours(name: str) -> bool:
+        return name.startswith(("ADAPTOR", "XDG_", "PYTHON", "VIRTUAL_ENV"))
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Empty]:
+    home = Path(tempfile.mkdtemp(prefix="wheel-"))  # short: a path of a socket has 107 bytes at most
+    place = Empty(home)
+    try:
+        tree = copy_source(home / "tree")
+        (home / "made").mkdir()
+        wheel = build(tree, home / "made" / "wheel", "--wheel")
+        subprocess.run([sys.executable, "-m", "venv", str(home / ".venv")], check=True, timeout=120)
+        place.run(f"python -m pip install --quiet --disable-pip-version-check {wheel}")
+        shutil.rmtree(tree)
+        shutil.rmtree(home / "made")
+        yield place
+    finally:
+        place.shell("adaptor daemon stop")
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_its_dependencies_fit_and_an_extra_can_be_added_as_the_messages_say(empty: Empty) -> None:
+    assert "No broken requirements" in empty.run("python -m pip check")
+    assert empty.run("adaptor --version").startswith("adaptor ")
+    message = empty.shell("adaptor site slots --png slots.png").stderr
+    found = re.search(r"drawing pictures needs matplotlib: (python -m pip install '.*')", message)
+    assert found, message
+    assert "Would install" in empty.run(f"{found[1]} --dry-run --disable-pip-version-check")
+
+
+def test_the_live_page_is_served_from_the_wheel(empty: Empty) -> None:
+    empty.run("python -m pip install --quiet --disable-pip-version-check 'request-adaptor[web]'")
+    assert "No broken requirements" in empty.run("python -m pip check")
+    path = empty.home / "page.sock"
+    with empty.started(f"adaptor dashboard --no-token --socket {path}"):
+        page = _fetched(path, "/")
+        assert "<html" in page
+        scripts = re.findall(r'<script[^>]* src="([^"]+)"', page)
+        assert scripts
+        for script in scripts:
+            assert _fetched(path, f"/{script}")
+
+
+def _fetched(path: Path, address: str) -> str:
+    """The answer over a unix socket, as soon as there is one."""
+    give_up = time.monotonic() + 60
+    while True:
+        try:
+            with socket.socket(socket.AF_UNIX) as link:
+                link.settimeout(20)
+                link.connect(str(path))
+                link.sendall(f"GET {address} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+                text = b"".join(iter(lambda: link.recv(65536), b"")).decode()
+                assert text.startswith("HTTP/1.1 200"), text[:200]
+                return text
+        except OSError:
+            assert time.monotonic() < give_up, "the page is not served"
+            time.sleep(0.2)
+
+
+@pytest.mark.slurm
+def test_the_blocks_of_the_readme_run_as_written(empty: Empty, slurm: ThrowawaySlurm) -> None:
+    (empty.home / "sweep.bag").write_text("sleep 1\n" * 8)
+    blocks = console_blocks((ROOT / "README.md").read_text(encoding="utf-8"))
+    mine = [block for block in blocks if not block[0].line.startswith(tuple(ELSEWHERE))]
+    assert len(mine) < len(blocks)
+    on_a_cluster = False
+    for block in mine:
+        if not on_a_cluster and any("site init" in command.line for command in block):
+            empty.shell("adaptor daemon stop")  # the cluster's login node is another machine
+            on_a_cluster = True
+        for command in block:
+            printed = empty.run(command.line, **(slurm.env if on_a_cluster else {}))
+            _compare(command, printed)
+    assert on_a_cluster
+    bags = empty.run("adaptor results all --stdout")
+    assert bags.count("hello from task") == 20
+    assert '"done": 8' in empty.run("adaptor status --json")
+
+
+def _compare(command: Command, printed: str) -> None:
+    """What the page shows of a bag's number and its tasks' output is what is printed."""
+    exact = [line for line in command.shown if re.match(r"bag \d+: \d+ tasks|==> |hello ", line)]
+    assert [line for line in exact if line not in printed] == []
