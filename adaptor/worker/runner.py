@@ -181,7 +181,7 @@ class Runner:
             if running is not None:
                 ended.append(running.held)
                 results.append(self._result(running, status, usage))
-        if not self._by_pid:
+        if reaped and not self._by_pid:
             self._oom.forget()
         alone = self.sweep() if reaped else True
         for held in ended:

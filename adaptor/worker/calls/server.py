@@ -251,8 +251,10 @@ class Memory:
 
     def peak(self) -> int:
         """Bytes, of the call that has ended."""
-        if not self._peak or time.monotonic() - self._began > _SHORT:
+        long = time.monotonic() - self._began > _SHORT
+        if long or not self._peak:
             self._peak = _peak()
+        if long:
             self._reset = float("-inf")
         return self._peak
 

@@ -22,6 +22,8 @@ INLINE = 64 * 1024
 """Bytes of a pickled result that go over the link; a larger one is written into the output folder."""
 _BUFFER = 256 * 1024
 """Bytes of the socket: a call has to fit, since the worker waits for nobody."""
+_PART = 16 * 1024
+"""Bytes read at a time: memory for more is fetched from the kernel and given back for each answer."""
 _BOOT = """\
 import os, socket
 def take(size):
@@ -95,7 +97,7 @@ class WarmProcess:
         with contextlib.suppress(BlockingIOError):
             while not (self.cut_off or self._is_whole()):
                 try:
-                    part = self.connection.recv(_BUFFER)
+                    part = self.connection.recv(_PART)
                 except ConnectionError:
                     part = b""
                 self.cut_off = not part
