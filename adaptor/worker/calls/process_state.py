@@ -175,3 +175,10 @@ def _peak() -> int:
             if line.startswith(b"VmHWM:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def used() -> tuple[float, tuple[int, int]]:
+    """CPU seconds so far, ended children included, and what changes with every child that was waited for."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return cpu, (children.ru_minflt, children.ru_majflt)

@@ -7,13 +7,13 @@ next one. Nobody but this process unpickles a call.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import errno
 import importlib.util
 import json
 import os
 import pickle
-import resource
 import socket
 import stat
 import struct
@@ -22,20 +22,22 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # there, its source is run before this one
-    from adaptor.worker.calls.process_state import Files, Memory, Variables
+    from adaptor.worker.calls.process_state import Files, Memory, Variables, used
 
 CALL = struct.Struct("!II")
 """Before each message to this process: the lengths of its JSON and of the payload."""
 ANSWER = struct.Struct("!?IIdQ???")
 """Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone,
 reaped, kept."""
-MOST_FILES = 4
+_MOST_FILES = 4
 """With a call: its folder, standard output and error, the folder of these two if they have no names yet."""
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
 """First byte of an answer, as `adaptor.protocol.calls` says."""
 _LONGEST_ERROR = 500
+_PART = 64 * 1024
+"""Bytes received at a time."""
 
 
 class Refused(Exception):
@@ -44,7 +46,8 @@ class Refused(Exception):
 
 def serve(connection: socket.socket) -> None:
     """Run calls until the connection ends."""
-    received = _receive(connection)
+    messages = Messages(connection)
+    received = messages.next()
     if received is None:
         return
     terms = received[0]
@@ -57,20 +60,20 @@ def serve(connection: socket.socket) -> None:
     os.dup2(null, 0)
     own, memory = os.getpid(), Memory()
     files, variables = Files(null), Variables()
-    while (received := _receive(connection)) is not None:
+    while (received := messages.next()) is not None:
         call, payload, handles = received
         if handles:
             files.take(handles, call["files"])
         files.enter()
         variables.set(call["environment"])
         memory.begin()
-        before, children = _cpu(), _ended_children()
-        answer, error = _run(payload, call, terms["inline"])
+        before, children = used()
+        answer, error = _run(payload, call, terms["inline"], children)
         if os.getpid() != own:  # the call has forked, and this is the child
             os._exit(0)
-        cpu = max(0.0, _cpu() - before)
+        after, children_after = used()
         files.leave()
-        alone, reaped = not _has_children(), _ended_children() != children
+        alone, reaped = not _has_children(), children_after != children
         kept = alone and not reaped and files.unused(call["names"])
         if not kept:
             try:
@@ -81,7 +84,7 @@ def serve(connection: socket.socket) -> None:
             connection,
             answer,
             error=error,
-            cpu=cpu,
+            cpu=max(0.0, after - before),
             peak=memory.peak(),
             alone=alone,
             reaped=reaped,
@@ -107,26 +110,44 @@ def _prepare(terms: dict[str, Any]) -> None:
         )
 
 
-def _receive(connection: socket.socket) -> tuple[dict[str, Any], bytes, list[int]] | None:
-    try:
-        head, files, _, _ = socket.recv_fds(connection, CALL.size, MOST_FILES)
-        if not head:
-            return None
-        head += _exactly(connection, CALL.size - len(head))
-        told, size = CALL.unpack(head)
-        return json.loads(_exactly(connection, told)), _exactly(connection, size), files
-    except (EOFError, ConnectionError):
-        return None
+class Messages:
+    """What the worker sends; it waits for the answer to one call before it sends the next."""
 
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._got = bytearray()
+        self._files = array.array("i")
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < size:
-        part = connection.recv(size - len(parts))
-        if not part:
-            raise EOFError
-        parts += part
-    return bytes(parts)
+    def next(self) -> tuple[dict[str, Any], bytes, list[int]] | None:
+        """What is told, the payload and the files; None: the connection has ended."""
+        while (end := self._end()) > len(self._got):
+            if not self._receive():
+                return None
+        size, _ = CALL.unpack_from(self._got)
+        middle = CALL.size + size
+        told, payload = json.loads(self._got[CALL.size : middle].decode()), bytes(self._got[middle:end])
+        del self._got[:end]
+        files: list[int] = []
+        if "files" in told:  # they may have arrived together with the message before
+            files = self._files.tolist()
+            del self._files[:]
+        return told, payload, files
+
+    def _end(self) -> int:
+        """Bytes of the next message, or at least."""
+        return CALL.size + sum(CALL.unpack_from(self._got)) if len(self._got) >= CALL.size else CALL.size
+
+    def _receive(self) -> bool:
+        room = socket.CMSG_LEN(_MOST_FILES * self._files.itemsize)
+        try:
+            part, ancillary, _, _ = self._connection.recvmsg(_PART, room, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionError:
+            return False
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                self._files.frombytes(data)
+        self._got += part
+        return bool(part)
 
 
 def _send(
@@ -147,9 +168,8 @@ def _send(
         connection.sendall(head + text + answer)
 
 
-def _run(payload: bytes, call: dict[str, Any], inline: int) -> tuple[bytes, str]:
-    """The answer, and the error in one line; empty: there was none."""
-    children = _cpu(resource.RUSAGE_CHILDREN)
+def _run(payload: bytes, call: dict[str, Any], inline: int, children: tuple[int, int]) -> tuple[bytes, str]:
+    """The answer, and the error in one line; empty: there was none. `children`: before it."""
     error = ""
     try:
         function, args, kwargs = pickle.loads(_read(payload, call["output"]))  # noqa: S301
@@ -158,7 +178,7 @@ def _run(payload: bytes, call: dict[str, Any], inline: int) -> tuple[bytes, str]
         raised.__traceback__ = raised.__traceback__ and raised.__traceback__.tb_next
         error = _one_line(raised)
         kind, data = _pickled_error(raised)
-        if kind == ERROR and _cpu(resource.RUSAGE_CHILDREN) != children:
+        if kind == ERROR and used()[1] != children:
             kind = ERROR_OF_CHILDREN
     if len(data) <= inline:
         return kind + data, error
@@ -235,17 +255,6 @@ def _one_line(error: BaseException) -> str:
         text = ""
     name = type(error).__name__
     return (f"{name}: {text}" if text else name)[:_LONGEST_ERROR]
-
-
-def _cpu(*whose: int) -> float:
-    used = [resource.getrusage(each) for each in whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-def _ended_children() -> tuple[int, int]:
-    """Changes with every child that was waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_minflt, used.ru_majflt
 
 
 def _has_children() -> bool:

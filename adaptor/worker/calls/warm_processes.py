@@ -42,6 +42,8 @@ class WarmProcesses:
         self._silent: set[int] = set()
         """Bags whose last call to end has written nothing."""
         self._poll = select.epoll()
+        self._by_handle: dict[int, int] = {}
+        """Process ids by the descriptors of the connections that are open."""
 
     @property
     def fd(self) -> int:
@@ -61,6 +63,7 @@ class WarmProcesses:
             self.make_room(time.monotonic(), len(self._busy) + 1)
             process = WarmProcess.start(held, interpreter, environment, files)
             self._poll.register(process.connection, select.EPOLLIN)
+            self._by_handle[process.connection.fileno()] = process.child.pid
         self._release_files(process)
         own = {
             name: value
@@ -184,11 +187,7 @@ class WarmProcesses:
         """The processes that have something to say, or whose connection has ended."""
         if not self._busy and not self._idle:
             return []
-        ready = {handle for handle, _ in self._poll.poll(0)}
-        if not ready:
-            return []
-        all_processes = [*self._busy.values(), *(process for _, process in self._idle.values())]
-        return [each.child.pid for each in all_processes if each.connection.fileno() in ready]
+        return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
 
     def _give_up(self, pid: int) -> None:
         """A process has ended, or has closed its connection: then it cannot answer any more."""
@@ -230,6 +229,7 @@ class WarmProcesses:
     def _close(self, process: WarmProcess) -> None:
         if process.connection.fileno() >= 0:
             self._poll.unregister(process.connection)
+            del self._by_handle[process.connection.fileno()]
             process.end()
         self._release_files(process)
 
