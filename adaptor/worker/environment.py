@@ -44,10 +44,13 @@ class NodeEnvironment:
 
 def of_task(shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
     """The whole environment of one attempt. `deadline`: epoch seconds at which the worker will end it."""
+    return {**shared, "PWD": lease.cwd or bag.cwd, **of_lease(bag, lease, deadline)}
+
+
+def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
+    """What one attempt has of its own. `deadline`: epoch seconds at which the worker will end it."""
     key = lease.key
     return {
-        **shared,
-        "PWD": lease.cwd or bag.cwd,
         **(lease.environment or {}),
         "ADAPTOR_BAG_ID": str(key.bag),
         "ADAPTOR_TASK_ID": str(key.task),

@@ -94,8 +94,9 @@ def _enter(held: HeldTask, folder: int) -> None:
     try:
         os.fchdir(folder)
     except OSError as error:
-        name = held.lease.cwd or held.bag.cwd
-        raise CannotStartError(f"{name}: the task's folder cannot be entered: {error.strerror}") from error
+        raise CannotStartError(
+            f"{held.cwd}: the task's folder cannot be entered: {error.strerror}"
+        ) from error
 
 
 def _start(

@@ -33,6 +33,8 @@ class Wakeup:
     def __init__(self) -> None:
         self.told_to_leave = ""
         """The name of the first signal that asked the worker to leave."""
+        self._rang = False
+        """Whether there was a signal since the pipe was drained."""
         self.fd, writer = os.pipe()
         for end in (self.fd, writer):
             os.set_blocking(end, False)
@@ -44,14 +46,18 @@ class Wakeup:
 
     def drain(self) -> None:
         """Forget the signals so far."""
+        if not self._rang:
+            return
+        self._rang = False
         with contextlib.suppress(BlockingIOError):
             while os.read(self.fd, 4096):
                 pass
 
     def _on_child(self, _number: int, _frame: FrameType | None) -> None:
-        """Without a handler Python would write no byte into the pipe."""
+        self._rang = True  # without a handler Python would write no byte into the pipe
 
     def _on_leave(self, number: int, _frame: FrameType | None) -> None:
+        self._rang = True
         self.told_to_leave = signal.Signals(number).name
 
 

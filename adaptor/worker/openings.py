@@ -34,6 +34,8 @@ class Output(Protocol):
     @property
     def has_spare(self) -> bool: ...
     def open(self, held: HeldTask) -> TaskFiles: ...
+    def name(self, names: tuple[str, str], key: AttemptKey) -> None: ...
+    def discarded(self, held: HeldTask) -> None: ...
     def ended(self, key: AttemptKey, *, spare: bool) -> None: ...
     def tidy(self) -> None: ...
 
@@ -58,7 +60,7 @@ class Opening:
         if self._call.ended:
             return self._call.value()
         self._call.drop()
-        folders = dict.fromkeys((self.held.lease.cwd or self.held.bag.cwd, self.held.bag.output))
+        folders = dict.fromkeys((self.held.cwd, self.held.bag.output))
         raise CannotStartError(
             f"{' or '.join(folders)}: the task's folder or its output folder could not be opened: "
             f"the file system has not answered for {LONGEST:.0f} s"
@@ -74,8 +76,8 @@ class _Folder:
     def __init__(self, output: Output) -> None:
         self.output = output
         self.thread = FileThread()
-        self.ended: deque[tuple[AttemptKey, bool]] = deque()
-        """Attempts that have ended, and whether their files are spare; the next call takes them in."""
+        self.later: deque[Callable[[], None]] = deque()
+        """What has become of files; the next call of the thread takes it in."""
         self.prepared: dict[AttemptKey, Call[TaskFiles]] = {}
         """Attempts that will start soon; their files are being opened, or are open."""
         self._hanging: Call[Any] | None = None
@@ -83,7 +85,7 @@ class _Folder:
     @property
     def untidy(self) -> bool:
         """Whether empty files may be left that no start has used."""
-        return bool(self.ended) or self.output.has_spare
+        return bool(self.later) or self.output.has_spare
 
     def prepare(self, many: Sequence[HeldTask]) -> None:
         """Have the files of attempts opened, one attempt after the other."""
@@ -104,18 +106,18 @@ class _Folder:
 
     def tidy(self) -> None:
         """In the thread."""
-        self._take_in_ended()
+        self.take_in()
         self.output.tidy()
+
+    def take_in(self) -> None:
+        """In the thread."""
+        while self.later:
+            self.later.popleft()()
 
     def _open(self, held: HeldTask) -> TaskFiles:
         """In the thread. Raises CannotStartError or ShortageError."""
-        self._take_in_ended()
+        self.take_in()
         return self.output.open(held)
-
-    def _take_in_ended(self) -> None:
-        while self.ended:
-            key, spare = self.ended.popleft()
-            self.output.ended(key, spare=spare)
 
     def answers(self, call: Call[Any]) -> bool:
         """Wait a moment for a call; returns whether it has ended."""
@@ -155,11 +157,13 @@ class Openings:
                 folder.prepare([held for held, _ in group])
 
     def discard(self, held: HeldTask) -> None:
-        """An attempt will not start after all; it may have been prepared."""
-        call = self._folder(held).prepared.pop(held.key, None)
+        """An attempt needs no files after all; it may have been prepared."""
+        folder = self._folder(held)
+        call = folder.prepared.pop(held.key, None)
         if call is not None:
             call.drop()
-            self.ended(held, spare=True)
+            folder.later.append(partial(folder.output.discarded, held))
+            self._untidy.add(folder)
 
     def open(self, held: HeldTask, environment: dict[str, str]) -> Opening | None:
         """Open the files of an attempt; None: that takes longer, and `take_over` will return it."""
@@ -193,8 +197,19 @@ class Openings:
     def ended(self, held: HeldTask, *, spare: bool) -> None:
         """See `OutputFolder.ended`. It wakes no thread: the next call takes it in."""
         folder = self._folder(held)
-        folder.ended.append((held.key, spare))
+        folder.later.append(partial(folder.output.ended, held.key, spare=spare))
         self._untidy.add(folder)
+
+    def name(self, held: HeldTask, names: tuple[str, str]) -> None:
+        """See `OutputFolder.name`. The worker does not wait for it."""
+        folder = self._folder(held)
+        folder.later.append(partial(folder.output.name, names, held.key))
+        folder.thread.call(folder.take_in)
+
+    def release(self, held: HeldTask, names: tuple[str, str]) -> None:
+        """Unnamed files are not needed any more; what is in them is the output of this attempt."""
+        self.name(held, names)
+        self.ended(held, spare=False)
 
     def tidy(self) -> None:
         """Remove the empty files of ended attempts, if their file systems answer in a moment.

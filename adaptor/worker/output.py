@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from itertools import count
 
 import msgspec
 
@@ -28,15 +29,30 @@ def output_names(key: AttemptKey) -> tuple[str, str]:
     return output_name(key.task, key.attempt, "stdout"), output_name(key.task, key.attempt, "stderr")
 
 
+class Unnamed(msgspec.Struct, frozen=True):
+    """Output files that do not have the name of an attempt yet: calls that write nothing share them."""
+
+    folder: int
+    """Descriptor of the folder in which they are."""
+    names: tuple[str, str]
+
+
 class TaskFiles(msgspec.Struct, frozen=True):
     """Descriptors of what an attempt starts with."""
 
     cwd: int
     out: int
     err: int
+    unnamed: Unnamed | None = None
+    """None: the files have the attempt's names, or none at all."""
+
+    @property
+    def handles(self) -> list[int]:
+        found = [self.cwd, self.out, self.err]
+        return found if self.unnamed is None else [*found, self.unnamed.folder]
 
     def close(self) -> None:
-        for handle in (self.cwd, self.out, self.err):
+        for handle in self.handles:
             os.close(handle)
 
 
@@ -55,6 +71,10 @@ class OutputFolder:
         self._kept = bag.output_files != "none"
         self._packer = Packer(os.uname().nodename, os.getpid()) if bag.output_files == "packed" else None
         self._to_pack: list[str] = []
+        self._unnamed_stem = f".call-{os.urandom(8).hex()}"
+        self._numbers = count(1)
+        self._unnamed: dict[AttemptKey, tuple[str, str]] = {}
+        """What was opened for attempts that have not ended."""
 
     @property
     def has_spare(self) -> bool:
@@ -64,17 +84,33 @@ class OutputFolder:
     def open(self, held: HeldTask) -> TaskFiles:
         """Open what an attempt starts with; the output folder is made where it is missing.
 
+        The files of a call are unnamed: most calls are short and write nothing, and leave them to the next.
+
         Raises:
             CannotStartError: a folder or file is missing, a stranger's, or cannot be written.
             ShortageError: the worker cannot open one more file now.
         """
-        cwd = open_cwd(held.lease.cwd or held.bag.cwd)
+        cwd = open_cwd(held.cwd)
         try:
-            out, err = self._open_outputs(held.key) if self._kept else _nowhere()
+            if not self._kept:
+                return TaskFiles(cwd, *_nowhere())
+            if held.lease.call is None:
+                out, err, folder = self._open_outputs(output_names(held.key))
+                os.close(folder)
+                return TaskFiles(cwd, out, err)
+            names = self._unnamed[held.key] = self._unused_names()
+            out, err, folder = self._open_outputs(names)
+            return TaskFiles(cwd, out, err, Unnamed(folder, names))
         except BaseException:
             os.close(cwd)
             raise
-        return TaskFiles(cwd, out, err)
+
+    def name(self, names: tuple[str, str], key: AttemptKey) -> None:
+        """Give unnamed files the names of an attempt, unless they have them already."""
+        with contextlib.suppress(OSError), self._opened() as folder:
+            for unnamed, name in zip(names, output_names(key), strict=True):
+                with contextlib.suppress(OSError):
+                    os.rename(unnamed, name, src_dir_fd=folder, dst_dir_fd=folder)
 
     def ended(self, key: AttemptKey, *, spare: bool) -> None:
         """Forget an attempt's files but for what it has written.
@@ -84,16 +120,27 @@ class OutputFolder:
         """
         if not self._kept:
             return
+        named = output_names(key)
         with contextlib.suppress(OSError), self._opened() as folder:
-            empty = [name for name in output_names(key) if _is_empty(name, folder)]
+            names = [*named, *self._unnamed.pop(key, ())]
+            empty = [name for name in names if _is_empty(name, folder)]
             if not spare:  # a process may still write into the others
                 _remove(empty, folder)
                 return
             self._spare += empty
             if self._packer is not None:
-                self._to_pack += [name for name in output_names(key) if name not in empty]
+                self._to_pack += [name for name in named if name not in empty]
         if len(self._to_pack) >= _TOGETHER:
             self._pack()
+
+    def discarded(self, held: HeldTask) -> None:
+        """What was opened for an attempt is spare; it does not start, or starts with other files."""
+        if not self._kept:
+            return
+        of_call = held.lease.call is not None
+        names = self._unnamed.pop(held.key, ()) if of_call else output_names(held.key)
+        with contextlib.suppress(OSError), self._opened() as folder:
+            self._spare += [name for name in names if _is_empty(name, folder)]
 
     def tidy(self) -> None:
         """Pack what has ended, and remove the empty files that no start has used."""
@@ -110,24 +157,28 @@ class OutputFolder:
             with contextlib.suppress(OSError), self._opened() as folder:
                 self._packer.pack(names, folder)
 
-    def _open_outputs(self, key: AttemptKey, *, again: bool = False) -> tuple[int, int]:
-        """`again`: the folder vanished after it was opened."""
-        names = output_names(key)
+    def _unused_names(self) -> tuple[str, str]:
+        stem = f"{self._unnamed_stem}-{next(self._numbers)}"
+        return f"{stem}.out", f"{stem}.err"
+
+    def _open_outputs(self, names: tuple[str, str], *, again: bool = False) -> tuple[int, int, int]:
+        """Two files and their folder. `again`: the folder vanished after it was opened."""
         handles: list[int] = []
         try:
             with self._made() as folder:
                 for name in names:
                     there = self._use_spare(name, folder)
                     handles.append(open_output(name, folder, there=there))
+                handles.append(os.dup(folder))
         except OSError as error:
             for handle in handles:
                 os.close(handle)
             if error.errno in _MISSING and not again:
-                return self._open_outputs(key, again=True)
-            name = names[len(handles)]
+                return self._open_outputs(names, again=True)
+            name = names[min(len(handles), 1)]
             raise cannot(f"{self._path}/{name}: the task's output cannot be written", error) from error
-        out, err = handles
-        return out, err
+        out, err, opened = handles
+        return out, err, opened
 
     def _use_spare(self, name: str, folder: int) -> bool:
         """Whether a spare file has this name now."""

@@ -14,10 +14,11 @@ from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
 from adaptor.protocol.messages import AttemptKey, Ending, Result
 from adaptor.units import format_duration
+from adaptor.worker.calls.unnamed_outputs import UnnamedOutputs
 from adaptor.worker.calls.warm import Answer
 from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
-from adaptor.worker.environment import NodeEnvironment, of_task, on_several
+from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
 from adaptor.worker.gpu_memory import GpuMemoryMeter
 from adaptor.worker.memory import INTERVAL, MemoryMeter, OomKills, counter_of, held_by
@@ -60,7 +61,9 @@ class Runner:
         scripts: Scripts,
         processors: int,
     ) -> None:
-        self.warm = WarmProcesses(processors)
+        self._openings = Openings(scripts.output_of)
+        self.warm = WarmProcesses(processors, self._openings.release)
+        self._unnamed = UnnamedOutputs()
         self._devices = devices
         self._files = files
         self._scripts = scripts
@@ -72,7 +75,6 @@ class Runner:
         """By bag: the environment that its tasks have in common here."""
         self._by_pid: dict[int, Running] = {}
         self._by_key: dict[AttemptKey, Running] = {}
-        self._openings = Openings(scripts.output_of)
         self._unattributed = False
         """Whether some orphans could not be attributed to a task; `chores` looks again."""
 
@@ -99,8 +101,10 @@ class Runner:
         return self._openings.keys()
 
     def prepare(self, queue: Iterable[HeldTask]) -> None:
-        """These attempts will start soon, in this order: begin to open their files."""
-        self._openings.prepare(queue)
+        """These attempts will start soon, in this order: begin to open their files if they need any."""
+        first = next(iter(queue), None)
+        if first is not None and not self.warm.are_silent(first.key.bag):
+            self._openings.prepare(queue)
 
     def discard(self, held: HeldTask) -> None:
         """An attempt will not start after all; it may have been prepared."""
@@ -112,6 +116,8 @@ class Runner:
         Returns whether it runs; False: a file system does not answer, `take_over` will return it.
         Raises CannotStartError or ShortageError.
         """
+        if held.lease.call is not None and self._go_on(held, deadline):
+            return True
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
@@ -123,6 +129,15 @@ class Runner:
         environment = self._scripts.environment(environment, held.bag, held.lease)
         opening = self._openings.open(held, environment)
         return opening is not None and self.start_opened(opening)
+
+    def _go_on(self, held: HeldTask, deadline: float) -> bool:
+        """Start a call in a process that has files for it; returns False if there is none."""
+        child = self.warm.go_on(held, of_lease(held.bag, held.lease, deadline))
+        if child is None:
+            return False
+        self._openings.discard(held)
+        self._note(Running(held, child))
+        return True
 
     def take_over(self, now: float) -> list[Opening]:
         """Those of `opening` that a file system has answered, or has not for too long; for `start_opened`."""
@@ -140,8 +155,16 @@ class Runner:
         except (CannotStartError, ShortageError):
             self._openings.ended(held, spare=False)
             raise
-        self._by_pid[running.child.pid] = self._by_key[held.key] = running
+        self._note(running)
         return True
+
+    def _note(self, running: Running) -> None:
+        """It runs."""
+        pid, held = running.child.pid, running.held
+        self._by_pid[pid] = self._by_key[held.key] = running
+        names = self.warm.names(pid) if held.lease.call is not None else None
+        if names is not None:
+            self._unnamed.began(pid, held, names, running.began)
 
     def _begin(self, held: HeldTask, environment: dict[str, str], files: TaskFiles) -> Child:
         """Raises CannotStartError or ShortageError."""
@@ -155,7 +178,9 @@ class Runner:
         return self._openings.forget(key)
 
     def leave(self) -> None:
-        """Remove what tasks were started from."""
+        """Remove what tasks were started from, and the files that they have not used."""
+        self.warm.end_all()
+        self.tidy()
         self._scripts.remove()
 
     def next_look(self) -> float:
@@ -174,6 +199,7 @@ class Runner:
                 # While its leader is a zombie, no other process group can have this id.
                 signal_group(pid, signal.SIGKILL)
                 self.warm.gone(pid)
+                self._unnamed.ended(pid)
             if running is not None and running.held.lease.nodes:
                 self._files.kill(running.held.key)
                 self._files.remove(running.held.key)
@@ -198,7 +224,7 @@ class Runner:
         Returns whether there were no orphans at all, so that no process of an ended attempt lives.
         """
         self._unattributed = False
-        orphans = [pid for pid in child_pids() if pid not in self._by_pid and pid not in self.warm]
+        orphans = self._orphans()
         for pid in orphans:
             if self._owner(pid) is None and not self.warm.leads(pid):
                 # If its environment is unreadable, it may belong to a running attempt: spare it.
@@ -285,6 +311,15 @@ class Runner:
         self.end(late, Ending.TIMED_OUT, kill_at)
         return next_due
 
+    def next_naming(self) -> float:
+        """When `name_outputs` is due."""
+        return self._unnamed.due()
+
+    def name_outputs(self, now: float) -> None:
+        """Give the output files of calls that run for long their names."""
+        for held, names in self._unnamed.take_due(now):
+            self._openings.name(held, names)
+
     def next_kill(self) -> float:
         dues = (min(running.kill_at, running.terminate_at) for running in self._by_pid.values())
         return min(min(dues, default=float("inf")), self.warm.next_due())
@@ -346,6 +381,10 @@ class Runner:
         running.ending = running.ending or ending
         running.kill_at = min(running.kill_at, kill_at)
 
+    def _orphans(self) -> list[int]:
+        """Processes that others have left to the worker."""
+        return [pid for pid in child_pids() if pid not in self._by_pid and pid not in self.warm]
+
     def _owner(self, pid: int) -> Running | None:
         """The running attempt that an orphan belongs to, by its session, else by its environment."""
         with contextlib.suppress(ProcessLookupError):
@@ -360,7 +399,7 @@ class Runner:
         running = self._by_pid.pop(pid)
         key = running.held.key
         del self._by_key[key]
-        self._openings.ended(running.held, spare=answer.alone)
+        self._settle_files(running, answer)
         sampled, on_gpus = self._meter.peak(pid, 0), self._gpu_meter.peak(pid)
         if answer.refused or running.ending:
             self.warm.end(pid, time.monotonic())
@@ -380,6 +419,17 @@ class Runner:
             error=answer.error or None,
             answer=answer.value,
         )
+
+    def _settle_files(self, running: Running, answer: Answer) -> None:
+        """Either the call has its output files for good, or the next one gets them, or nobody needs them."""
+        pid = running.child.pid
+        named = self.warm.names(pid) is not None and not self._unnamed.ended(pid)
+        if answer.kept:
+            self.warm.was_silent(pid, named=named)
+        else:
+            self.warm.wrote(pid)
+            alone = answer.alone and not (answer.reaped and self._orphans())
+            self._openings.ended(running.held, spare=alone)
 
     def _result(self, running: Running, status: int, usage: resource.struct_rusage) -> Result:
         pid = running.child.pid

@@ -34,6 +34,11 @@ class HeldTask(msgspec.Struct, frozen=True):
         return self.lease.key
 
     @property
+    def cwd(self) -> str:
+        """The folder in which it starts."""
+        return self.lease.cwd or self.bag.cwd
+
+    @property
     def task(self) -> TaskSize:
         """What it needs."""
         return self.lease.task or self.bag.task

@@ -170,6 +170,7 @@ class Tasks:
             self._start(opening.held, now, partial(self.runner.start_opened, opening))
         if now >= self._next_limit:
             self._next_limit = self.runner.time_out(self._limits, now, now + self.grace)
+        self.runner.name_outputs(now)
         self.runner.kill_due(now)
         if now >= self.runner.next_chores():
             self.runner.chores()
@@ -185,6 +186,7 @@ class Tasks:
         """When `tend` or `start` is due even without a signal."""
         dues = [
             self.runner.next_kill(),
+            self.runner.next_naming(),
             self._next_limit,
             self._next_signal,
             self.runner.next_chores(),

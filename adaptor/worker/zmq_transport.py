@@ -64,8 +64,10 @@ class ZmqTransport:
         return True
 
     def receive(self, seconds: float) -> list[bytes]:
-        self._poller.poll(max(0, math.ceil(seconds * 1000)))
+        ready = self._poller.poll(max(0, math.ceil(seconds * 1000)))
         messages: list[bytes] = []
+        if all(each is not self._socket for each, _ in ready):
+            return messages
         with contextlib.suppress(zmq.Again):
             while True:
                 messages.append(self._socket.recv_multipart(zmq.NOBLOCK)[-1])

@@ -12,7 +12,7 @@ class Experience:
     def __init__(self, most: int | None = None) -> None:
         """`most`: of more than so many a random sample is kept, the same in each run."""
         self._most, self._seen = most, 0
-        self._draw = random.Random(0)  # noqa: S311 - no secret
+        self._draw: random.Random | None = None
         self._sorted: list[float] = []
         self._above: list[float] | None = None
         """Sums from each place to the end."""
@@ -20,6 +20,8 @@ class Experience:
     def add(self, runtime: float) -> None:
         self._seen += 1
         if self._most is not None and len(self._sorted) >= self._most:
+            if self._draw is None:  # to seed one takes longer than all the rest
+                self._draw = random.Random(0)  # noqa: S311 - no secret
             if self._draw.randrange(self._seen) >= self._most:
                 return
             del self._sorted[self._draw.randrange(self._most)]

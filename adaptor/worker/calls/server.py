@@ -1,37 +1,43 @@
 """Runs calls, one after the other, in a process of the user's own Python; ends when its worker is gone.
 
 A worker sends this source to the process (`warm`), so it imports nothing of the adaptor. The folder, standard
-output and standard error of each call come as open files. Nobody but this process unpickles a call.
+output and standard error of the first call come as open files; a call that writes nothing leaves them to the
+next one. Nobody but this process unpickles a call.
 """
 
 from __future__ import annotations
 
+import array
 import contextlib
 import errno
 import importlib.util
 import json
 import os
 import pickle
-import resource
 import socket
 import stat
 import struct
 import sys
-import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # there, its source is run before this one
+    from adaptor.worker.calls.process_state import Files, Memory, Variables, used
 
 CALL = struct.Struct("!II")
 """Before each message to this process: the lengths of its JSON and of the payload."""
-ANSWER = struct.Struct("!?IIdQ?")
-"""Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone."""
+ANSWER = struct.Struct("!?IIdQ???")
+"""Before each answer: refused, the lengths of the error and of the value, CPU seconds, peak bytes, alone,
+reaped, kept."""
+_MOST_FILES = 4
+"""With a call: its folder, standard output and error, the folder of these two if they have no names yet."""
 INLINE, FILE = b"v", b"V"
 """First byte of a payload: what follows is the pickle, or the name of a file in the output folder with it."""
 VALUE, ERROR, ERROR_OF_CHILDREN, TEXT = b"v", b"e", b"c", b"t"
 """First byte of an answer, as `adaptor.protocol.calls` says."""
 _LONGEST_ERROR = 500
-_SHORT = 0.005
-"""Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
+_PART = 64 * 1024
+"""Bytes received at a time."""
 
 
 class Refused(Exception):
@@ -40,7 +46,8 @@ class Refused(Exception):
 
 def serve(connection: socket.socket) -> None:
     """Run calls until the connection ends."""
-    received = _receive(connection)
+    messages = Messages(connection)
+    received = messages.next()
     if received is None:
         return
     terms = received[0]
@@ -52,22 +59,37 @@ def serve(connection: socket.socket) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     own, memory = os.getpid(), Memory()
-    told: dict[str, str] = {}
-    while (received := _receive(connection)) is not None:
-        call, payload, files = received
-        _enter(files)
-        for name in told:
-            os.environ.pop(name, None)
-        told = call["environment"]
-        os.environ.update(told)
+    files, variables = Files(null), Variables()
+    while (received := messages.next()) is not None:
+        call, payload, handles = received
+        if handles:
+            files.take(handles, call["files"])
+        files.enter()
+        variables.set(call["environment"])
         memory.begin()
-        before = _cpu()
-        answer, error = _run(payload, call, terms["inline"])
+        before, children = used()
+        answer, error = _run(payload, call, terms["inline"], children)
         if os.getpid() != own:  # the call has forked, and this is the child
             os._exit(0)
-        cpu = max(0.0, _cpu() - before)
-        _leave(null)
-        _send(connection, answer, error=error, cpu=cpu, peak=memory.peak(), alone=not _has_children())
+        after, children_after = used()
+        files.leave()
+        alone, reaped = not _has_children(), children_after != children
+        kept = alone and not reaped and files.unused(call["names"])
+        if not kept:
+            try:
+                files.give(call["names"])
+            except OSError as failed:
+                answer, error = _failed(f"{call['output']}/{failed.filename2}: the output is lost", failed)
+        _send(
+            connection,
+            answer,
+            error=error,
+            cpu=max(0.0, after - before),
+            peak=memory.peak(),
+            alone=alone,
+            reaped=reaped,
+            kept=kept,
+        )
 
 
 def _prepare(terms: dict[str, Any]) -> None:
@@ -88,26 +110,44 @@ def _prepare(terms: dict[str, Any]) -> None:
         )
 
 
-def _receive(connection: socket.socket) -> tuple[dict[str, Any], bytes, list[int]] | None:
-    try:
-        head, files, _, _ = socket.recv_fds(connection, CALL.size, 3)
-        if not head:
-            return None
-        head += _exactly(connection, CALL.size - len(head))
-        told, size = CALL.unpack(head)
-        return json.loads(_exactly(connection, told)), _exactly(connection, size), files
-    except (EOFError, ConnectionError):
-        return None
+class Messages:
+    """What the worker sends; it waits for the answer to one call before it sends the next."""
 
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._got = bytearray()
+        self._files = array.array("i")
 
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    parts = bytearray()
-    while len(parts) < size:
-        part = connection.recv(size - len(parts))
-        if not part:
-            raise EOFError
-        parts += part
-    return bytes(parts)
+    def next(self) -> tuple[dict[str, Any], bytes, list[int]] | None:
+        """What is told, the payload and the files; None: the connection has ended."""
+        while (end := self._end()) > len(self._got):
+            if not self._receive():
+                return None
+        size, _ = CALL.unpack_from(self._got)
+        middle = CALL.size + size
+        told, payload = json.loads(self._got[CALL.size : middle].decode()), bytes(self._got[middle:end])
+        del self._got[:end]
+        files: list[int] = []
+        if "files" in told:  # they may have arrived together with the message before
+            files = self._files.tolist()
+            del self._files[:]
+        return told, payload, files
+
+    def _end(self) -> int:
+        """Bytes of the next message, or at least."""
+        return CALL.size + sum(CALL.unpack_from(self._got)) if len(self._got) >= CALL.size else CALL.size
+
+    def _receive(self) -> bool:
+        room = socket.CMSG_LEN(_MOST_FILES * self._files.itemsize)
+        try:
+            part, ancillary, _, _ = self._connection.recvmsg(_PART, room, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionError:
+            return False
+        for level, kind, data in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                self._files.frombytes(data)
+        self._got += part
+        return bool(part)
 
 
 def _send(
@@ -119,35 +159,17 @@ def _send(
     cpu: float = 0.0,
     peak: int = 0,
     alone: bool = False,
+    reaped: bool = False,
+    kept: bool = False,
 ) -> None:
     text = error.encode(errors="replace")
     with contextlib.suppress(ConnectionError):
-        head = ANSWER.pack(refused, len(text), len(answer), cpu, peak, alone)
+        head = ANSWER.pack(refused, len(text), len(answer), cpu, peak, alone, reaped, kept)
         connection.sendall(head + text + answer)
 
 
-def _enter(files: list[int]) -> None:
-    """Take over the folder and the output files of a call."""
-    folder, out, err = files
-    os.fchdir(folder)
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    for handle in files:
-        os.close(handle)
-
-
-def _leave(null: int) -> None:
-    """What is written after the call belongs to none."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-
-
-def _run(payload: bytes, call: dict[str, Any], inline: int) -> tuple[bytes, str]:
-    """The answer, and the error in one line; empty: there was none."""
-    children = _cpu(resource.RUSAGE_CHILDREN)
+def _run(payload: bytes, call: dict[str, Any], inline: int, children: tuple[int, int]) -> tuple[bytes, str]:
+    """The answer, and the error in one line; empty: there was none. `children`: before it."""
     error = ""
     try:
         function, args, kwargs = pickle.loads(_read(payload, call["output"]))  # noqa: S301
@@ -156,16 +178,22 @@ def _run(payload: bytes, call: dict[str, Any], inline: int) -> tuple[bytes, str]
         raised.__traceback__ = raised.__traceback__ and raised.__traceback__.tb_next
         error = _one_line(raised)
         kind, data = _pickled_error(raised)
-        if kind == ERROR and _cpu(resource.RUSAGE_CHILDREN) != children:
+        if kind == ERROR and used()[1] != children:
             kind = ERROR_OF_CHILDREN
     if len(data) <= inline:
         return kind + data, error
+    name = f"{call['attempt']}.result"
     try:
-        _write(call["output"], call["name"], data)
+        _write(call["output"], name, data)
     except OSError as failed:
-        text = f"{call['output']}/{call['name']}: the result cannot be written: {failed.strerror}"
-        return TEXT + pickle.dumps(("OSError", text, "")), text
-    return kind.upper() + call["name"].encode(), error
+        return _failed(f"{call['output']}/{name}: the result cannot be written", failed)
+    return kind.upper() + name.encode(), error
+
+
+def _failed(what: str, why: OSError) -> tuple[bytes, str]:
+    """The answer and the error of a call whose result or output cannot be kept."""
+    text = f"{what}: {why.strerror}"
+    return TEXT + pickle.dumps(("OSError", text, "")), text
 
 
 def _read(payload: bytes, folder: str) -> bytes:
@@ -227,55 +255,6 @@ def _one_line(error: BaseException) -> str:
         text = ""
     name = type(error).__name__
     return (f"{name}: {text}" if text else name)[:_LONGEST_ERROR]
-
-
-def _cpu(*whose: int) -> float:
-    used = [resource.getrusage(each) for each in whose or (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
-class Memory:
-    """The peak of the resident memory of each call; short calls in a row share one."""
-
-    def __init__(self) -> None:
-        self._reset = self._began = float("-inf")
-        self._peak = 0
-
-    def begin(self) -> None:
-        """A call begins."""
-        self._began = time.monotonic()
-        if self._began - self._reset > _SHORT:
-            self._reset = self._began
-            _reset_peak()
-            self._peak = 0
-
-    def peak(self) -> int:
-        """Bytes, of the call that has ended."""
-        long = time.monotonic() - self._began > _SHORT
-        if long or not self._peak:
-            self._peak = _peak()
-        if long:
-            self._reset = float("-inf")
-        return self._peak
-
-
-def _reset_peak() -> None:
-    """From now on the kernel's peak of the resident memory is that of the next call (proc(5))."""
-    with contextlib.suppress(OSError):
-        handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
-        try:
-            os.write(handle, b"5")
-        finally:
-            os.close(handle)
-
-
-def _peak() -> int:
-    """Bytes."""
-    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
-        for line in file:
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _has_children() -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from adaptor.bag_spec import Interpreter
 from adaptor.worker.calls.server import ANSWER, CALL
 from adaptor.worker.execution import Child, start_python
-from adaptor.worker.output import TaskFiles
+from adaptor.worker.output import TaskFiles, output_names
 from adaptor.worker.slots import HeldTask
 from adaptor.worker.start_errors import SHORTAGES, CannotStartError, ShortageError
 
@@ -31,12 +31,13 @@ def take(size):
     while len(data) < size:
         data += os.read(0, size - len(data)) or os._exit(1)
     return data
-source = take(int(take(8)))
 names = {"__name__": "adaptor_calls"}
 connection = socket.socket(fileno=os.dup(0))
-exec(compile(source, "<adaptor calls>", "exec"), names)
+for _ in range(2):
+    exec(compile(take(int(take(8))), "<adaptor calls>", "exec"), names)
 names["serve"](connection)
 """
+_SOURCES = ("process_state.py", "server.py")
 _OF_ONE_CALL = ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT", "ADAPTOR_DEADLINE")
 """Variables that the process does not begin with: what it leaves running belongs to no one task."""
 
@@ -61,7 +62,20 @@ class Answer(msgspec.Struct, frozen=True):
     peak: int
     """Bytes of resident memory of the process itself."""
     alone: bool
-    """Whether the call has left no process."""
+    """Whether the call has left no child."""
+    reaped: bool
+    """Whether children of the call have ended; such a one may have left its own to the worker."""
+    kept: bool
+    """Whether it has written nothing, so that the process keeps its files for the next call; else they have
+    its names now."""
+
+
+class KeptFiles(msgspec.Struct, frozen=True):
+    """What a process has open for its calls."""
+
+    cwd: str
+    names: tuple[str, str] | None
+    """Of the output files until one call has them for good; None: nobody keeps the output."""
 
 
 class WarmProcess:
@@ -73,24 +87,41 @@ class WarmProcess:
         self.connection = connection
         self.cut_off = False
         """Whether its connection has ended."""
+        self.held: HeldTask | None = None
+        """Its last call."""
+        self.kept: KeptFiles | None = None
         self._got = bytearray()
 
-    def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles) -> None:
-        """Have a call run. Raises CannotStartError."""
+    def send(self, held: HeldTask, environment: Mapping[str, str], files: TaskFiles | None = None) -> None:
+        """Have a call run.
+
+        Args:
+            environment: what is its own among its variables.
+            files: what it starts with; None: what the process has kept.
+
+        Raises:
+            CannotStartError: the process does not take it.
+        """
         key = held.key
-        call = {
-            "environment": {
-                name: value
-                for name, value in environment.items()
-                if name.startswith("ADAPTOR_") or name in (held.lease.environment or {})
-            },
+        call: dict[str, object] = {
+            "environment": environment,
             "output": held.bag.output,
-            "name": f"{key.task}.{key.attempt}.result",
+            "attempt": f"{key.task}.{key.attempt}",
+            "names": output_names(key),
         }
+        self.held = held
+        if files is not None:
+            names = None if files.unnamed is None else files.unnamed.names
+            self.kept = KeptFiles(held.cwd, names)
+            call["files"] = names or ()
         try:
-            self._send(call, held.lease.call or b"", [files.cwd, files.out, files.err])
+            self._send(call, held.lease.call or b"", files.handles if files is not None else [])
         except OSError as error:
             raise CannotStartError(f"its Python process does not take the call: {error.strerror}") from error
+
+    def has_files(self, held: HeldTask) -> bool:
+        """Whether it has kept files that a call can use."""
+        return self.kept is not None and self.kept.cwd == held.cwd
 
     def answer(self) -> Answer | None:
         """The answer, once it is there as a whole."""
@@ -104,10 +135,10 @@ class WarmProcess:
                 self._got += part
         if not self._is_whole():
             return None
-        refused, error, value, cpu, peak, alone = ANSWER.unpack_from(self._got)
+        refused, error, value, cpu, peak, alone, reaped, kept = ANSWER.unpack_from(self._got)
         middle, end = ANSWER.size + error, ANSWER.size + error + value
         text = self._got[ANSWER.size : middle].decode(errors="replace")
-        found = Answer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone)
+        found = Answer(refused, text, bytes(self._got[middle:end]), cpu, peak, alone, reaped, kept)
         del self._got[:end]
         return found
 
@@ -125,7 +156,9 @@ class WarmProcess:
         text = json.dumps(told).encode()
         head = CALL.pack(len(text), len(payload))
         size = len(head) + len(text) + len(payload)
-        if socket.send_fds(self.connection, [head, text, payload], files) < size:
+        parts = [head, text, payload]
+        sent = socket.send_fds(self.connection, parts, files) if files else self.connection.sendmsg(parts)
+        if sent < size:
             raise BlockingIOError(None, "it is too long")
 
     @classmethod
@@ -139,7 +172,11 @@ class WarmProcess:
             ShortageError: the caller may try again later.
         """
         ours, theirs = _pair()
-        own = {name: value for name, value in environment.items() if name not in _OF_ONE_CALL}
+        changed = (held.lease.environment or {}).keys()
+        own = {name: value for name, value in environment.items() if name not in changed}
+        own.update({name: value for name, value in held.bag.environment.items() if name in changed})
+        for name in _OF_ONE_CALL:
+            own.pop(name, None)
         try:
             with theirs:
                 words = [*interpreter.command, "-c", _BOOT]
@@ -152,10 +189,11 @@ class WarmProcess:
         return made
 
     def _begin(self, interpreter: Interpreter) -> None:
-        source = pkgutil.get_data(__package__, "server.py") or b""
+        sources = [pkgutil.get_data(__package__, name) or b"" for name in _SOURCES]
         told = {"version": interpreter.version, "path": list(interpreter.path), "inline": INLINE}
         with contextlib.suppress(ConnectionError):  # it has ended already, which its end will say
-            self.connection.sendall(f"{len(source):8}".encode() + source)
+            for source in sources:
+                self.connection.sendall(f"{len(source):8}".encode() + source)
             self._send(told, b"", [])
 
 

@@ -7,7 +7,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from adaptor.worker.calls.warm import Answer, Place, WarmProcess
 from adaptor.worker.execution import Child
@@ -24,9 +24,14 @@ _GRACE = 5.0
 class WarmProcesses:
     """Times are monotonic seconds, passed in."""
 
-    def __init__(self, most: int) -> None:
-        """`most`: attempts that run and processes that wait for calls, together."""
+    def __init__(self, most: int, release: Callable[[HeldTask, tuple[str, str]], None]) -> None:
+        """
+        Args:
+            most: attempts that run and processes that wait for calls, together.
+            release: gets the names of output files that a process does not need any more, with its last call.
+        """
         self._most = most
+        self._release = release
         self._idle: dict[int, tuple[float, WarmProcess]] = {}
         """By process id, the longest idle one first: since when."""
         self._busy: dict[int, WarmProcess] = {}
@@ -34,7 +39,11 @@ class WarmProcesses:
         """Those that have been told to end: when they are killed."""
         self._ended_bags: set[int] = set()
         """With processes that are busy still."""
+        self._silent: set[int] = set()
+        """Bags whose last call to end has written nothing."""
         self._poll = select.epoll()
+        self._by_handle: dict[int, int] = {}
+        """Process ids by the descriptors of the connections that are open."""
 
     @property
     def fd(self) -> int:
@@ -49,19 +58,56 @@ class WarmProcesses:
         interpreter = held.bag.interpreter
         if interpreter is None:
             raise CannotStartError("it is a call, and its bag names no Python interpreter")
-        process = self._take(Place(held.key.bag, held.cpus, held.gpus))
+        process = self._take(held)
         if process is None:
             self.make_room(time.monotonic(), len(self._busy) + 1)
             process = WarmProcess.start(held, interpreter, environment, files)
             self._poll.register(process.connection, select.EPOLLIN)
-        self._busy[process.child.pid] = process
+            self._by_handle[process.connection.fileno()] = process.child.pid
+        self._release_files(process)
+        own = {
+            name: value
+            for name, value in environment.items()
+            if name.startswith("ADAPTOR_") or name in (held.lease.environment or {})
+        }
+        return self._send(process, held, own, files)
+
+    def go_on(self, held: HeldTask, own: Mapping[str, str]) -> Child | None:
+        """Have a call run that needs no files; None: no process has kept those of an earlier one.
+
+        `own`: the variables of this call.
+        """
+        if held.lease.nodes:  # they are in a file of each call's own
+            return None
+        process = self._take(held, with_files=True)
+        if process is None:
+            return None
         try:
-            process.send(held, environment, files)
-        except CannotStartError:
-            del self._busy[process.child.pid]
-            self._end(process, 0.0)
-            raise
-        return process.child
+            return self._send(process, held, own)
+        except CannotStartError:  # it has ended meanwhile, and another one takes the call
+            return None
+
+    def names(self, pid: int) -> tuple[str, str] | None:
+        """Of the output files that a busy process has kept, if these have names."""
+        kept = self._busy[pid].kept
+        return None if kept is None else kept.names
+
+    def are_silent(self, bag: int) -> bool:
+        """Whether the calls of a bag write nothing, as far as is known, so that they need no new files."""
+        return bag in self._silent
+
+    def wrote(self, pid: int) -> None:
+        """The call of a process has ended, and the files are its own."""
+        process = self._busy[pid]
+        process.kept = None
+        self._silent.discard(process.place.bag)
+
+    def was_silent(self, pid: int, *, named: bool) -> None:
+        """The call of a process has ended, and has written nothing. `named`: its files have got its names."""
+        process = self._busy[pid]
+        self._silent.add(process.place.bag)
+        if named:
+            self._release_files(process)
 
     def end(self, pid: int, now: float) -> None:
         """The call of a process has ended, and it shall run no other."""
@@ -106,9 +152,15 @@ class WarmProcesses:
         for pid, (_, process) in list(self._idle.items()):
             if process.place.bag == bag:
                 self._end_idle(pid, now)
+        self._silent.discard(bag)
         self._ended_bags.discard(bag)
         if any(process.place.bag == bag for process in self._busy.values()):
             self._ended_bags.add(bag)
+
+    def end_all(self) -> None:
+        """No more calls come; nothing runs."""
+        for process in [*self._busy.values(), *(process for _, process in self._idle.values())]:
+            self._close(process)
 
     def next_due(self) -> float:
         oldest = min((since + IDLE for since, _ in self._idle.values()), default=float("inf"))
@@ -135,11 +187,7 @@ class WarmProcesses:
         """The processes that have something to say, or whose connection has ended."""
         if not self._busy and not self._idle:
             return []
-        ready = {handle for handle, _ in self._poll.poll(0)}
-        if not ready:
-            return []
-        all_processes = [*self._busy.values(), *(process for _, process in self._idle.values())]
-        return [each.child.pid for each in all_processes if each.connection.fileno() in ready]
+        return [self._by_handle[handle] for handle, _ in self._poll.poll(0)]
 
     def _give_up(self, pid: int) -> None:
         """A process has ended, or has closed its connection: then it cannot answer any more."""
@@ -149,9 +197,24 @@ class WarmProcesses:
             _kill(pid)
             self._close(self._busy[pid])
 
-    def _take(self, place: Place) -> WarmProcess | None:
+    def _send(
+        self, process: WarmProcess, held: HeldTask, own: Mapping[str, str], files: TaskFiles | None = None
+    ) -> Child:
+        """Raises CannotStartError."""
+        self._busy[process.child.pid] = process
+        try:
+            process.send(held, own, files)
+        except CannotStartError:
+            del self._busy[process.child.pid]
+            self._end(process, 0.0)
+            raise
+        return process.child
+
+    def _take(self, held: HeldTask, *, with_files: bool = False) -> WarmProcess | None:
+        """An idle process for a call; `with_files`: that has files for it."""
+        place = Place(held.key.bag, held.cpus, held.gpus)
         for pid, (_, process) in self._idle.items():
-            if process.place == place:
+            if process.place == place and (not with_files or process.has_files(held)):
                 del self._idle[pid]
                 return process
         return None
@@ -166,7 +229,14 @@ class WarmProcesses:
     def _close(self, process: WarmProcess) -> None:
         if process.connection.fileno() >= 0:
             self._poll.unregister(process.connection)
+            del self._by_handle[process.connection.fileno()]
             process.end()
+        self._release_files(process)
+
+    def _release_files(self, process: WarmProcess) -> None:
+        kept, process.kept = process.kept, None
+        if process.held is not None and kept is not None and kept.names is not None:
+            self._release(process.held, kept.names)
 
 
 def _kill(pid: int) -> None:

@@ -30,18 +30,25 @@ class ScriptOutput:
             CannotStartError: a folder or file is missing, a stranger's, or cannot be written.
             ShortageError: the worker cannot open one more file now.
         """
-        cwd = open_cwd(held.lease.cwd or held.bag.cwd)
-        handles = [cwd]
+        cwd = open_cwd(held.cwd)
+        handles: list[int] = []
         try:
             element = element_of(self._script, held.key.bag, held.key.task, held.lease.environment)
             out, err = output_files(self._script, element, self._node)
             handles.append(self._open(out))
             handles.append(os.dup(handles[-1]) if err == out else self._open(err))
         except BaseException:
-            for handle in handles:
+            for handle in (cwd, *handles):
                 os.close(handle)
             raise
-        return TaskFiles(*handles)
+        out_handle, err_handle = handles
+        return TaskFiles(cwd, out_handle, err_handle)
+
+    def name(self, names: tuple[str, str], key: AttemptKey) -> None:
+        """Its files have their names from the beginning."""
+
+    def discarded(self, held: HeldTask) -> None:
+        """Nothing is left to do."""
 
     def ended(self, key: AttemptKey, *, spare: bool) -> None:
         """Nothing is left to do."""

@@ -8,10 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
-from itertools import count
-from typing import Any
 
 import cloudpickle
 import pytest
@@ -19,63 +16,9 @@ import pytest
 from adaptor.bag_spec import Interpreter
 from adaptor.processes.identity import is_there, process_of
 from adaptor.protocol.calls import ERROR, ERROR_OF_CHILDREN, INPUT_FILE, TEXT, VALUE
-from adaptor.protocol.messages import Ending, Lease, Orders, Result
+from adaptor.protocol.messages import Ending, Lease, Orders
+from tests.worker.calls.bag_of_calls import Calls
 from tests.worker.fake_daemon import Harness, key
-
-VERSION = ".".join(map(str, sys.version_info[:2]))
-HERE = Interpreter((sys.executable,), VERSION, tuple(sys.path))
-
-
-class Calls:
-    """A bag of calls at a worker."""
-
-    def __init__(self, harness: Harness, bag: int) -> None:
-        self.harness, self.bag = harness, bag
-        self.output = harness.folder / f"out-{bag}"
-
-    def lease(self, *calls: tuple[Any, ...], interpreter: Interpreter = HERE, first: int = 1) -> None:
-        """Each is a function with its arguments, or a payload; the first of them is this task."""
-        leases = [
-            Lease(
-                key(number, bag=self.bag),
-                "a call",
-                0.0,
-                call=each if isinstance(each, bytes) else b"v" + cloudpickle.dumps((each[0], each[1:], {})),
-            )
-            for number, each in enumerate(calls, start=first)
-        ]
-        context = self.harness.bag(self.bag, interpreter=interpreter, output=str(self.output))
-        self.harness.lease(*leases, bags=[context])
-
-    def result(self, number: int) -> Result:
-        return self.harness.result(key(number, bag=self.bag))
-
-    def value(self, number: int) -> Any:
-        result = self.result(number)
-        assert (result.ending, result.exit_code) == (Ending.EXITED, 0), result
-        assert result.answer[:1] == VALUE
-        return pickle.loads(result.answer[1:])
-
-
-@pytest.fixture(scope="module")
-def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
-    made = Harness(tmp_path_factory.mktemp("worker"))
-    try:
-        made.started(ADAPTOR_PROCESSORS=1)
-        yield made
-    finally:
-        made.stop()
-
-
-@pytest.fixture
-def calls(one_worker: Harness) -> Iterator[Calls]:
-    """A bag of its own for each test, at a worker of one processor that they share."""
-    bag = next(_bags)
-    yield Calls(one_worker, bag)
-    one_worker.daemon.send(Orders(ended_bags=[bag]))
-
-
-_bags = count(1)
 
 
 def test_calls_answer_and_their_output_is_kept_apart(calls: Calls) -> None:
@@ -86,8 +29,7 @@ def test_calls_answer_and_their_output_is_kept_apart(calls: Calls) -> None:
 
     calls.lease(*((speak, n) for n in range(12)), first=0)
     assert [calls.value(n) for n in range(12)] == [n * n for n in range(12)]
-    found = {path.name: path.read_text() for path in calls.output.iterdir()}
-    assert found == {f"{n}.out": f"says {n}\n" for n in range(1, 12, 2)}
+    assert calls.texts() == {f"{n}.out": f"says {n}\n" for n in range(1, 12, 2)}
 
 
 def test_each_slot_keeps_its_process(harness: Harness) -> None:

@@ -1,0 +1,184 @@
+"""What a Python process keeps from one call to the next: its files, its variables, the look at its memory.
+
+A worker sends this source to the process (`warm`), so it imports nothing of the adaptor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import resource
+import stat
+import sys
+import time
+from typing import Any
+
+_SHORT = 0.005
+"""Seconds. To ask the kernel for the memory of a call costs as much as the call of a short function."""
+
+
+class Files:
+    """The folder and the output files of calls: those that one has not used are the next one's."""
+
+    def __init__(self, null: int) -> None:
+        self._null = null
+        self._handles: list[int] = []
+        self._names: list[str] = []
+        self._came: list[Any] = []
+
+    def take(self, handles: list[int], names: list[str]) -> None:
+        """From now on these. `names`: of the output files until a call has used them; none: of no file."""
+        self._close()
+        self._handles, self._names = handles, names
+        self._came = [_state(handle) for handle in handles[1:3]]
+
+    def enter(self) -> None:
+        """A call begins."""
+        folder, out, err = self._handles[:3]
+        os.fchdir(folder)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+
+    def leave(self) -> None:
+        """It has ended; what is written after it belongs to none."""
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        os.dup2(self._null, 1)
+        os.dup2(self._null, 2)
+
+    def unused(self, names: list[str]) -> bool:
+        """Whether the files are empty and as they came: no flag, mode or offset has changed.
+
+        `names`: of this call's output files; those of an earlier attempt of this name are removed.
+        """
+        try:
+            states = [_state(handle) for handle in self._handles[1:3]]
+            if states != self._came or any(state[6:8] != (0, 0) for state in states):
+                return False
+            if os.fstat(self._handles[0]).st_nlink == 0:  # another folder may have its name
+                return False
+            if self._names:
+                for name in names:
+                    self._remove_old(name)
+        except OSError:
+            return False
+        return True
+
+    def give(self, names: list[str]) -> None:
+        """The files are those of this call for good.
+
+        Raises:
+            OSError: they cannot be named, and there is something in them.
+        """
+        try:
+            for handle, unused, name in zip(self._handles[1:3], self._names, names, strict=False):
+                self._rename(handle, unused, name)
+        finally:
+            self._close()
+
+    def _rename(self, handle: int, unused: str, name: str) -> None:
+        folder = self._handles[3]
+        try:
+            os.rename(unused, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except FileNotFoundError:  # the worker has named it, or somebody has removed it
+            pass
+        except OSError:
+            if _state(handle)[6] > 0:
+                raise
+
+    def _remove_old(self, name: str) -> None:
+        folder = self._handles[3]
+        try:
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            os.unlink(name, dir_fd=folder)
+
+    def _close(self) -> None:
+        for handle in self._handles:
+            with contextlib.suppress(OSError):
+                os.close(handle)
+        self._handles, self._names = [], []
+
+
+def _state(handle: int) -> Any:
+    """What a call changes that uses a file, or makes it another one; at 6 and 7 the size and the offset."""
+    status = os.fstat(handle)
+    where = os.lseek(handle, 0, os.SEEK_CUR) if stat.S_ISREG(status.st_mode) else 0
+    return (*status[:7], where, fcntl.fcntl(handle, fcntl.F_GETFL))
+
+
+class Variables:
+    """The environment variables of single calls."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, str | None] = {}
+
+    def set(self, told: dict[str, str]) -> None:
+        """Those of the next call, in place of those of the last one."""
+        for name, value in self._before.items():
+            if name not in told:
+                self._put(name, value)
+        self._before = {name: self._before.get(name, os.environ.get(name)) for name in told}
+        os.environ.update(told)
+
+    @staticmethod
+    def _put(name: str, value: str | None) -> None:
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+class Memory:
+    """The peak of the resident memory of each call; short calls in a row share one."""
+
+    def __init__(self) -> None:
+        self._reset = self._began = float("-inf")
+        self._peak = 0
+
+    def begin(self) -> None:
+        """A call begins."""
+        self._began = time.monotonic()
+        if self._began - self._reset > _SHORT:
+            self._reset = self._began
+            _reset_peak()
+            self._peak = 0
+
+    def peak(self) -> int:
+        """Bytes, of the call that has ended."""
+        long = time.monotonic() - self._began > _SHORT
+        if long or not self._peak:
+            self._peak = _peak()
+        if long:
+            self._reset = float("-inf")
+        return self._peak
+
+
+def _reset_peak() -> None:
+    """From now on the kernel's peak of the resident memory is that of the next call (proc(5))."""
+    with contextlib.suppress(OSError):
+        handle = os.open("/proc/self/clear_refs", os.O_WRONLY)
+        try:
+            os.write(handle, b"5")
+        finally:
+            os.close(handle)
+
+
+def _peak() -> int:
+    """Bytes."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
+        for line in file:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def used() -> tuple[float, tuple[int, int]]:
+    """CPU seconds so far, ended children included, and what changes with every child that was waited for."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return cpu, (children.ru_minflt, children.ru_majflt)
