@@ -199,12 +199,14 @@ class Issue(msgspec.Struct, frozen=True):
 
 
 class Withdraw(msgspec.Struct, frozen=True):
-    """Cancel a queued pilot."""
+    """Cancel a pilot, unless it has started meanwhile."""
 
     pilot: int
     reason: str
     recraft: bool = False
     """Whether something waits for it, and it is withdrawn in order to make a better request."""
+    running: bool = False
+    """Whether it has started, and is cancelled nevertheless: its unfinished tasks begin anew elsewhere."""
 
 
 class Withhold(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """What a decision asks its driver to do, each with its reason. Frozen types.
 
 `Withdraw` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws a pilot only
-while it has not started.
+while it has not started, unless the planner knew that it had.
 """
 
 from __future__ import annotations

@@ -252,7 +252,8 @@ class SiteMemory:
         pilot = self.pilots.get(action.pilot)
         if pilot is None or pilot.cancel_reason:
             return None
-        if isinstance(action, (Withdraw, WithdrawStuck)) and pilot.state is PilotState.RUNNING:
+        may_run = isinstance(action, End) or (isinstance(action, Withdraw) and action.running)
+        if pilot.state is PilotState.RUNNING and not may_run:
             return None
         if isinstance(action, WithdrawStuck) and not pilot.node:
             self.stuck.failed(pilot.asked, now, action.reason)

@@ -195,17 +195,28 @@ class _Driver:
                 case Issue():
                     self._issue(decision)
                 case Withdraw():
-                    self._cluster.cancel(decision.pilot)
-                    self._end(self._pilots[decision.pilot], Served(0, 0))
+                    self._withdraw(self._pilots[decision.pilot])
                     withdrawn = True
                 case Withhold():
                     self._withheld = decision.reason
         return withdrawn
 
+    def _withdraw(self, pilot: _Pilot) -> None:
+        """Take a request back, or end its pilot; what ran there waits again."""
+        job = pilot.request.job
+        if not pilot.running:
+            self._cluster.cancel(job)
+            self._end(pilot, Served(0, 0))
+            return
+        served = self._execution.end_pilot(job, self._cluster.now)
+        self._cluster.end(job, self._cluster.now)
+        self._end(pilot, served)
+
     def _can_act(self) -> bool:
         """Whether there is a request to take back or one more allowed: the planner has no other means."""
         queued = any(not pilot.running for pilot in self._pilots.values())
-        return queued or len(self._pilots) < self._terms.rules.limits.max_pending_requests
+        may_end = self._terms.heuristic == "rollout" and self._terms.rules.may_withdraw
+        return queued or may_end or len(self._pilots) < self._terms.rules.limits.max_pending_requests
 
     def _issue(self, decision: Issue) -> None:
         crafted = decision.crafted

@@ -50,4 +50,5 @@ def without(queue: QueueState, jobs: set[str]) -> QueueState:
     left = tuple(
         msgspec.structs.replace(job, planned_start=None) for job in queue.pending if job.id not in jobs
     )
-    return msgspec.structs.replace(queue, pending=left)
+    running = tuple(job for job in queue.running if job.id not in jobs)
+    return msgspec.structs.replace(queue, running=running, pending=left)

@@ -1,8 +1,8 @@
 """The rollout heuristic: of several sets of requests, that which completes the bag first. Pure.
 
 In the sense of Bertsekas and Castañon (1999): each candidate is judged by what follows if simple requests
-are made after it. The candidates are what is queued with the best requests beside it, the same without some
-queued requests, and what `adaptive` and `static` propose.
+are made after it. The candidates are what is there with the best requests beside it, the same without some
+of the requests, and what `adaptive` and `static` propose.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from adaptor.model import CraftedRequest, PilotState
 WORTH_WITHDRAWING = 0.8
 """A queued request gives up its place for a completion that is sooner by this factor at least."""
 SETTLED = 300.0
-"""Seconds in the queue before which no request is withdrawn for a better one: local jobs take its place."""
+"""Seconds in the queue, or of running, before which no request makes room for a better one: local jobs take
+the place of what was queued, and what runs has not shown what it brings."""
+WORTH_ENDING = 0.6
+"""A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
+factor at least."""
 
 Proposal = Sequence[CraftedRequest]
 
@@ -33,6 +37,8 @@ class Rolled(msgspec.Struct, frozen=True, kw_only=True):
     """Queued pilots that can run nothing, and why."""
     withdrawn: list[tuple[int, str]]
     """Those withdrawn for a better request, and why."""
+    ended: bool = False
+    """Whether these run."""
     reason: str
     """Why nothing else is done."""
 
@@ -49,10 +55,12 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
         return Rolled(crafted=[], useless=told, withdrawn=[], reason="")
     world = World(bag)
     kept = world.kept()
-    best = _instead_of(kept, world)
-    if best is not None:
-        why = compared(world, best, kept)
-        return Rolled(crafted=[], withdrawn=[(pilot.id, why) for pilot in best.withdrawn], reason="")
+    for of, worth in ((_queued_sets, WORTH_WITHDRAWING), (_running_ones, WORTH_ENDING)):
+        best = _instead_of(kept, world, of(bag), worth)
+        if best is not None:
+            why = compared(world, best, kept)
+            told = [(pilot.id, why) for pilot in best.withdrawn]
+            return Rolled(crafted=[], withdrawn=told, ended=of is _running_ones, reason="")
     if bag.allowed <= 0:
         return Rolled(crafted=[], withdrawn=[], reason=nothing_better(world, kept))
     for proposal in proposals:
@@ -64,20 +72,33 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
     return Rolled(crafted=crafted, withdrawn=[], reason="" if crafted else nothing_better(world, kept))
 
 
-def _instead_of(kept: RequestSet, world: World) -> RequestSet | None:
-    """The best set without some of what is queued; None: nothing is worth the place in the queue."""
-    best, least = None, WORTH_WITHDRAWING * kept.cost
-    for some in _subsets(_withdrawable(world.bag)):
+def _instead_of(
+    kept: RequestSet, world: World, sets: list[tuple[PilotView, ...]], worth: float
+) -> RequestSet | None:
+    """The best set without one of these sets of requests; None: none is sooner by the factor `worth`."""
+    best, least = None, worth * kept.cost
+    for some in sets:
         found = world.without(some)
         if found.cost < least:
             best, least = found, found.cost
     return best
 
 
-def _subsets(queued: list[PilotView]) -> list[tuple[PilotView, ...]]:
-    """What may be withdrawn: each alone, and all."""
+def _queued_sets(bag: Bag) -> list[tuple[PilotView, ...]]:
+    """What may be withdrawn: each request alone, and all."""
+    queued = _withdrawable(bag)
     single: list[tuple[PilotView, ...]] = [(pilot,) for pilot in queued]
     return [*single, tuple(queued)] if len(queued) > 1 else single
+
+
+def _running_ones(bag: Bag) -> list[tuple[PilotView, ...]]:
+    """What may be ended, one at a time."""
+    return [
+        (pilot,)
+        for pilot in bag.pilots
+        if pilot.state is PilotState.RUNNING and pilot.job is not None and bag.rules.may_withdraw
+        if pilot.started is not None and bag.now - pilot.started >= SETTLED
+    ]
 
 
 def _withdrawable(bag: Bag) -> list[PilotView]:

@@ -53,7 +53,7 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
     if rolled.useless:
         return [Withdraw(pilot, why) for pilot, why in rolled.useless]
     if rolled.withdrawn:
-        return [Withdraw(pilot, why, recraft=True) for pilot, why in rolled.withdrawn]
+        return [Withdraw(pilot, why, recraft=True, running=rolled.ended) for pilot, why in rolled.withdrawn]
     if rolled.crafted:
         return [Issue(each, demand) for each in rolled.crafted]
     if view.submissions_left == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from adaptor.crafting.rollout.kernel import NEVER
 from adaptor.crafting.rollout.world import RequestSet, World
+from adaptor.model import PilotState
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
 _CERTAIN = 1.05
@@ -18,11 +19,14 @@ def completion(world: World, found: RequestSet) -> str:
 
 
 def compared(world: World, best: RequestSet, kept: RequestSet) -> str:
-    """Why requests are withdrawn."""
-    queued = " + ".join(
+    """Why requests are withdrawn, or one that runs is ended."""
+    without = " + ".join(
         f"{pilot.request.p} × {format_duration(pilot.request.tr)}" for pilot in best.withdrawn
     )
-    return f"{completion(world, best)}; keeping the queued {queued} would be done about {_when(world, kept)}"
+    state = "running" if best.withdrawn[0].state is PilotState.RUNNING else "queued"
+    return (
+        f"{completion(world, best)}; keeping the {state} {without} would be done about {_when(world, kept)}"
+    )
 
 
 def nothing_better(world: World, kept: RequestSet) -> str:

@@ -101,6 +101,42 @@ def test_a_request_that_was_just_made_keeps_its_place() -> None:
     assert isinstance(plan(fresh)[0], Withhold)
 
 
+def outgrown(started: float = -1000.0, tasks: int = 1000) -> PlanningView:
+    """A narrow request that still runs for hours, and a machine that has become free beside it."""
+    ours = PilotView(
+        id=7,
+        job="ours7",
+        state=PilotState.RUNNING,
+        request=Request(2, 36_000),
+        submitted=started,
+        started=started,
+        ends=started + 36_000,
+        processors=2,
+    )
+    running = (RunningJob("ours7", 2, ours.started + 36_000 if ours.started is not None else 0.0),)
+    return view(ours, waiting=tasks, running=running, rules=one_at_a_time())
+
+
+def test_a_running_request_is_ended_for_a_much_sooner_completion() -> None:
+    (ended,) = plan(outgrown())
+    assert isinstance(ended, Withdraw)
+    assert ended.running
+    assert ended.recraft
+    assert "keeping the running 2 × 10h would be done about" in ended.reason
+
+
+@pytest.mark.parametrize("seen", [outgrown(started=-60.0), outgrown(tasks=2)], ids=["young", "nearly done"])
+def test_a_running_request_goes_on_where_its_end_would_bring_little(seen: PlanningView) -> None:
+    assert not any(isinstance(each, Withdraw) for each in plan(seen))
+
+
+def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    assert not any(
+        isinstance(each, Withdraw) for each in plan(msgspec.structs.replace(outgrown(), rules=rules))
+    )
+
+
 def test_a_site_that_forbids_withdrawing_has_its_way() -> None:
     rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
     assert isinstance(plan(msgspec.structs.replace(freed(), rules=rules))[0], Withhold)
