@@ -118,6 +118,7 @@ class World:
         rules = self.bag.rules
         longest = min(round_down(length + kernel.TINY, rules.time_resolution), rules.limits.max_tr)
         needed = max(map(self._needed, self.believed, ends, [start] * len(ends)))
+        needed = max(needed, self.bag.demand.shortest + rules.pad)  # of tasks that were cut more is known
         if start <= 0:
             needed *= SPARE
         tr = min(longest, round_up(max(1.0, needed) - kernel.TINY, rules.time_resolution))

@@ -101,6 +101,13 @@ def test_a_request_that_was_just_made_keeps_its_place() -> None:
     assert isinstance(plan(fresh)[0], Withhold)
 
 
+def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took() -> None:
+    """Else its worker leaves at once, and the same request is made again, for ever."""
+    seen = view(waiting=1, runtime=1200.0, running=(RunningJob("1", 64, 3600.0),))
+    (issued,) = [each for each in plan(seen) if isinstance(each, Issue)]
+    assert issued.crafted.request.tr >= 1200 + RULES.pad
+
+
 def outgrown(started: float = -1000.0, tasks: int = 1000) -> PlanningView:
     """A narrow request that still runs for hours, and a machine that has become free beside it."""
     ours = PilotView(
