@@ -25,6 +25,9 @@ the place of what was queued, and what runs has not shown what it brings."""
 WORTH_ENDING = 0.6
 """A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
 factor at least."""
+FORESEEN = 10.0
+"""Requests of the longest time, one after the other: a bag that takes longer by all that is thought of its
+tasks gives no place up, since which request is better depends on holes that nobody sees yet."""
 
 Proposal = Sequence[CraftedRequest]
 
@@ -55,12 +58,8 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
         return Rolled(crafted=[], useless=told, withdrawn=[], reason="")
     world = World(bag)
     kept = world.kept()
-    for of, worth in ((_queued_sets, WORTH_WITHDRAWING), (_running_ones, WORTH_ENDING)):
-        best = _instead_of(kept, world, of(bag), worth)
-        if best is not None:
-            why = compared(world, best, kept)
-            told = [(pilot.id, why) for pilot in best.withdrawn]
-            return Rolled(crafted=[], withdrawn=told, ended=of is _running_ones, reason="")
+    if (better := _better(kept, world)) is not None:
+        return better
     if bag.allowed <= 0:
         return Rolled(crafted=[], withdrawn=[], reason=nothing_better(world, kept))
     for proposal in proposals:
@@ -70,6 +69,19 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
             return _as_proposed(world, proposed, allowed)
     crafted = _crafted(world, kept)
     return Rolled(crafted=crafted, withdrawn=[], reason="" if crafted else nothing_better(world, kept))
+
+
+def _better(kept: RequestSet, world: World) -> Rolled | None:
+    """Without which requests the bag is done much sooner; None: without none."""
+    if not len(kept.members) or min(world.ends(kept.members)) > FORESEEN * world.bag.rules.limits.max_tr:
+        return None
+    for of, worth in ((_queued_sets, WORTH_WITHDRAWING), (_running_ones, WORTH_ENDING)):
+        best = _instead_of(kept, world, of(world.bag), worth)
+        if best is not None:
+            why = compared(world, best, kept)
+            told = [(pilot.id, why) for pilot in best.withdrawn]
+            return Rolled(crafted=[], withdrawn=told, ended=of is _running_ones, reason="")
+    return None
 
 
 def _instead_of(
