@@ -91,8 +91,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Requests that it is sent in any hour at most, for instance `60/h`; None: `60/h`, a local site without
     bound."""
     withdraw: bool = True
-    """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those that nothing needs any
-    more are withdrawn in any case."""
+    """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those
+    that nothing needs any more are withdrawn in any case."""
     heuristic: Literal["static", "adaptive", "rollout"] = "adaptive"
     """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
     `rollout` compares sets of requests by when they complete the bag."""

@@ -31,7 +31,7 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     max_submissions: int | None = None
     """Requests that may be sent in any hour; None: no bound."""
     may_withdraw: bool = True
-    """Whether a queued request may be withdrawn in order to make a better one."""
+    """Whether a request may be withdrawn, or ended, in order to make a better one."""
 
     @property
     def longest_task(self) -> float:
