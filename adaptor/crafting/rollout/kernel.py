@@ -266,14 +266,14 @@ def progress(members: Floats, at: float, belief: Floats, table: Floats, rules: F
 
 @loop
 def completion(members: Floats, tasks: float, belief: Floats, table: Floats, rules: Floats) -> float:
-    """Seconds until so many tasks are finished, to half a per cent."""
+    """Seconds until so many tasks are finished, to half a per cent, or a second."""
     low, high = 0.0, 60.0
     while progress(members, high, belief, table, rules) < tasks:
         low = high
         high *= 2.0
         if high > NEVER:
             return NEVER
-    while high - low > 0.005 * high:
+    while high - low > max(1.0, 0.005 * high):
         middle = 0.5 * (low + high)
         if progress(members, middle, belief, table, rules) >= tasks:
             high = middle

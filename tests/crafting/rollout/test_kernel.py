@@ -100,3 +100,35 @@ def test_requests_one_after_another_go_on_at_their_pace() -> None:
     for place in range(kernel.GRID):
         rounds = kernel.grid_time(place) / 3600
         assert 0.7 * 16 * (rounds - 1) <= later[0, place] <= 16 * rounds + kernel.TINY
+
+
+def test_tasks_that_have_outlasted_what_is_believed_of_them_are_done_at_once() -> None:
+    """Else the search for the second in which they are done would not end."""
+    beliefs, wanted = np.array([[100.0, 100.0, 1.0, 3600.0]]), rules()
+    running = np.array([[0.0, 500.0, 16.0, 150.0]])
+    later = np.zeros((1, kernel.GRID))
+    assert kernel.completion(running, 16.0, beliefs[0], later[0], wanted) <= 1.0
+
+
+@examples(100)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5000), st.integers(60, 5000), st.integers(1, 16), st.integers(0, 900)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(1, 200),
+    st.integers(1, 1000),
+    st.floats(1.0, 3.0),
+)
+def test_the_completion_is_a_time_at_which_all_tasks_are_finished(
+    drawn: list[tuple[int, int, int, int]], tasks: int, mean: int, spread: float
+) -> None:
+    members = np.array(
+        [(start, long, slots, 0 if start else age) for start, long, slots, age in drawn], float
+    )
+    beliefs, wanted = np.array([[mean, mean * spread, 1.0, 3600.0]]), rules(LEAST=60)
+    later = kernel.fresh(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
+    end = kernel.completion(members, float(tasks), beliefs[0], later[0], wanted)
+    assert end > 0
+    assert end >= kernel.NEVER or kernel.progress(members, end, beliefs[0], later[0], wanted) >= tasks
