@@ -38,10 +38,8 @@ class Rolled(msgspec.Struct, frozen=True, kw_only=True):
     crafted: list[CraftedRequest]
     useless: list[tuple[int, str]] = []
     """Queued pilots that can run nothing, and why."""
-    withdrawn: list[tuple[int, str]]
-    """Those withdrawn for a better request, and why."""
-    ended: bool = False
-    """Whether these run."""
+    withdrawn: list[tuple[PilotView, str]]
+    """Those withdrawn, or ended as they run, for a better request, and why."""
     reason: str
     """Why nothing else is done."""
 
@@ -75,13 +73,13 @@ def _better(kept: RequestSet, world: World) -> Rolled | None:
     """Without which requests the bag is done much sooner; None: without none."""
     if not len(kept.members) or min(world.ends(kept.members)) > FORESEEN * world.bag.rules.limits.max_tr:
         return None
-    for of, worth in ((_queued_sets, WORTH_WITHDRAWING), (_running_ones, WORTH_ENDING)):
-        best = _instead_of(kept, world, of(world.bag), worth)
-        if best is not None:
-            why = compared(world, best, kept)
-            told = [(pilot.id, why) for pilot in best.withdrawn]
-            return Rolled(crafted=[], withdrawn=told, ended=of is _running_ones, reason="")
-    return None
+    best = _instead_of(kept, world, _queued_sets(world.bag), WORTH_WITHDRAWING) or _instead_of(
+        kept, world, _running_ones(world.bag), WORTH_ENDING
+    )
+    if best is None:
+        return None
+    why = compared(world, best, kept)
+    return Rolled(crafted=[], withdrawn=[(pilot, why) for pilot in best.withdrawn], reason="")
 
 
 def _instead_of(

@@ -12,7 +12,7 @@ from adaptor.crafting.rollout.world import Bag
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Decision, Demand, Issue, PlanningView, Withdraw, Withhold
 from adaptor.crafting.static import static
-from adaptor.model import QueueState
+from adaptor.model import PilotState, QueueState
 
 
 def why_not_by_rollout(view: PlanningView) -> str:
@@ -53,7 +53,10 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
     if rolled.useless:
         return [Withdraw(pilot, why) for pilot, why in rolled.useless]
     if rolled.withdrawn:
-        return [Withdraw(pilot, why, recraft=True, running=rolled.ended) for pilot, why in rolled.withdrawn]
+        return [
+            Withdraw(pilot.id, why, recraft=True, running=pilot.state is PilotState.RUNNING)
+            for pilot, why in rolled.withdrawn
+        ]
     if rolled.crafted:
         return [Issue(each, demand) for each in rolled.crafted]
     if view.submissions_left == 0:
