@@ -93,18 +93,22 @@ def _await_event(snapshot: Overview, seconds: float) -> None:
 
 
 class _Outage:
-    """How long the daemon has not answered."""
+    """How long the daemon has not answered: from the first question without an answer."""
 
     def __init__(self) -> None:
-        self._seen = -math.inf
+        self._since: float | None = -math.inf
+        """When it began (monotonic); None: the daemon answers."""
         self._told = False
 
     def over(self) -> None:
-        self._seen, self._told = time.monotonic(), False
+        self._since, self._told = None, False
 
     def endure(self, selector: str) -> None:
         """Tell the user once; raises NoDaemonError or NoAnswerError after OUTAGE_TIMEOUT."""
-        away = time.monotonic() - self._seen
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        away = now - self._since
         if away >= OUTAGE_TIMEOUT:
             if isinstance(silence := no_daemon(state_directory()), NoAnswerError):
                 raise silence

@@ -107,7 +107,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
     finally:
         deaf.kill()
     assert "its processes were killed" in done.stderr
-    assert not is_alive(keeper["pid"])
+    wait_until(lambda: not is_alive(keeper["pid"]), "the keeper without processes has left")
     assert nodes.report(tag).end is not None
 
 
