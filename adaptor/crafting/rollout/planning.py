@@ -1,4 +1,4 @@
-"""The schedule of a queue as arrays, by the compiled loops: that of `availability.schedule`. Pure."""
+"""The schedule of a queue as arrays: that of `availability`, by compiled loops. Pure."""
 
 from __future__ import annotations
 
@@ -8,41 +8,70 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.availability import fixed
+from adaptor.crafting.nodes.schedule import node_schedule
+from adaptor.crafting.nodes.slots import SlotProfile, slot_profile
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.kernel import Floats
 from adaptor.model import QueueState
+from adaptor.resources import Need
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """What is free, and when the jobs that wait start; times are seconds from now on."""
+    """What is free for one kind of tasks, and when the jobs that wait start; seconds from `now` on."""
 
+    now: float
+    """Epoch seconds."""
     profile: Floats
     """In the rows of `kernel`."""
     starts: dict[str, float]
     """By id; `kernel.NEVER`: it never does."""
+    slots: SlotProfile | None = None
+    """The same profile with the nodes that it is the sum of; None: they are not known."""
 
-    @property
-    def as_profile(self) -> Profile:
-        """For what needs more than the loops do."""
-        return Profile.of_steps([(time, int(free)) for time, free in self.profile.T.tolist()])
+    def free(self) -> Profile:
+        """The profile for what needs more than the loops do, in epoch seconds; it may be changed."""
+        if self.slots is not None:
+            return self.slots.copy()
+        return Profile.of_steps([(self.now + time, int(free)) for time, free in self.profile.T.tolist()])
 
 
-def planned(queue: QueueState) -> Plan:
-    """Plan a queue by conservative backfilling, counted in processors."""
+def planned(queue: QueueState, unit: Need | None = None) -> Plan:
+    """Plan a queue by conservative backfilling; on its nodes, where they are known.
+
+    Args:
+        unit: what a request is made of (`unit.on_nodes`); None: of single processors.
+    """
+    if queue.nodes:
+        return _on_nodes(queue, unit or Need(chunks=1, processors=1))
     profile, starts, later = fixed(queue)
-    array = np.array(list(zip(*profile.steps(), strict=True)), np.float64)
-    array[kernel.TIME] -= queue.now
-    array[kernel.TIME, 0] = 0.0
+    array = _as_array(profile, queue.now)
     shapes: dict[tuple[int, float], int] = {}
     rows = [
         (job.processors, job.tr, shapes.setdefault((job.processors, job.tr), len(shapes))) for job in later
     ]
     found = np.empty(len(rows))
     array = kernel.backfill(array, np.array(rows, np.float64).reshape(-1, 3), found)
-    told = {id: start - queue.now for id, start in starts.items() if not math.isinf(start)}
+    told = _from_now(starts, queue.now)
     told.update(zip((job.id for job in later), found.tolist(), strict=True))
-    return Plan(array, told)
+    return Plan(queue.now, array, told)
+
+
+def _on_nodes(queue: QueueState, unit: Need) -> Plan:
+    plan = node_schedule(queue)
+    slots = slot_profile(plan, unit, queue.now)
+    return Plan(queue.now, _as_array(slots, queue.now), _from_now(plan.starts, queue.now), slots)
+
+
+def _as_array(profile: Profile, now: float) -> Floats:
+    array = np.array(list(zip(*profile.steps(), strict=True)), np.float64)
+    array[kernel.TIME] -= now
+    array[kernel.TIME, 0] = 0.0
+    return array
+
+
+def _from_now(starts: dict[str, float], now: float) -> dict[str, float]:
+    return {id: start - now if start < math.inf else kernel.NEVER for id, start in starts.items()}
 
 
 def without(queue: QueueState, jobs: set[str]) -> QueueState:

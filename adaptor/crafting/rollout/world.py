@@ -74,7 +74,7 @@ class World:
         self.believed = beliefs(bag.demand.times, bag.now, bag.demand.running, FIRST, bag.rules.longest_task)
         self._rules = _rules(bag, self.believed)
         self._beliefs = _as_rows(bag, self.believed)
-        self._plan = planned(bag.queue)
+        self._plan = planned(bag.queue, bag.shape.chunk)
         found = kernel.offers(self._plan.profile, self._rules, float(bag.tasks))
         self._later = kernel.fresh(found, self._beliefs, self._rules)
 
@@ -85,20 +85,20 @@ class World:
     def without(self, withdrawn: tuple[PilotView, ...]) -> RequestSet:
         """The best set if these are withdrawn: all that wait are planned anew then, in their order."""
         gone = {name_of(pilot) for pilot in withdrawn}
-        return self._best(withdrawn, planned(without(self.bag.queue, gone)))
+        return self._best(withdrawn, planned(without(self.bag.queue, gone), self.bag.shape.chunk))
 
     def with_these(self, requests: Sequence[tuple[Request, float | None]]) -> RequestSet:
         """All that is there, and these requests, which start then (epoch seconds; None: when they fit)."""
         there = self._there((), self._plan)
-        profile, rows, now = self._plan.as_profile, [], self.bag.now
+        profile, rows = self._plan.free(), []
         for request, at in requests:
-            start = profile.earliest_start(request.p, request.tr) if at is None else max(0.0, at - now)
+            start = profile.earliest_start(request.p, request.tr) if at is None else max(self.bag.now, at)
             if math.isinf(start):
                 continue
             if profile.minimum(start, start + request.tr) >= request.p:
                 profile.take(start, request.tr, request.p)
             slots = self.bag.shape.slots(request.p)
-            rows.append((start, float(request.tr), float(slots), 0.0))
+            rows.append((start - self.bag.now, float(request.tr), float(slots), 0.0))
         return self._worth((), np.array([*there, *rows], np.float64).reshape(-1, 4), len(there))
 
     def ends(self, members: Floats) -> list[float]:
@@ -135,7 +135,21 @@ class World:
             plan.profile, np.array(there, np.float64).reshape(-1, 4), self.bag.allowed + len(withdrawn),
             float(self.bag.tasks), self._beliefs, self._later, self._rules,
         )  # fmt: skip
-        return self._worth(withdrawn, members, len(there))
+        if plan.slots is not None:
+            members = np.array([*there, *self._on_nodes(members[len(there) :], plan)], np.float64)
+        return self._worth(withdrawn, members.reshape(-1, 4), len(there))
+
+    def _on_nodes(self, made: Floats, plan: Plan) -> list[tuple[float, float, float, float]]:
+        """Requests at the times when they fit: where one node comes free as another one is taken, the sum
+        of both is no hole."""
+        profile, margin, rows = plan.free(), self.bag.rules.slot_margin, []
+        for start, length, slots, age in made.tolist():
+            processors = self.bag.shape.processors_for(int(slots))
+            fits = profile.earliest_start(processors, length + margin, self.bag.now + start)
+            if fits < math.inf:
+                profile.take(fits, length + margin, processors)
+                rows.append((fits - self.bag.now, length, slots, age))
+        return rows
 
     def _worth(self, withdrawn: tuple[PilotView, ...], members: Floats, there: int) -> RequestSet:
         cost = kernel.NEVER
