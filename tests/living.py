@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 
 import psutil
 
@@ -13,6 +14,14 @@ def is_alive(process: psutil.Process | int) -> bool:
         found = psutil.Process(process) if isinstance(process, int) else process
         return found.is_running() and bool(found.status() != psutil.STATUS_ZOMBIE)
     return False
+
+
+def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:
+    """Whether it ends within so many seconds: a kill takes its time where many processes want to run."""
+    give_up = time.monotonic() + seconds
+    while is_alive(process) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return not is_alive(process)
 
 
 def names_below(top: psutil.Process) -> set[str]:

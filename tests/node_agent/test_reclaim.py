@@ -13,7 +13,7 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.living import is_alive, oldest_child
+from tests.living import is_alive, is_gone, oldest_child
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 _GREEDY = """
@@ -107,7 +107,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
     finally:
         deaf.kill()
     assert "its processes were killed" in done.stderr
-    wait_until(lambda: not is_alive(keeper["pid"]), "the keeper without processes has left")
+    assert is_gone(keeper["pid"])
     assert nodes.report(tag).end is not None
 
 

@@ -41,7 +41,7 @@ def as_user(words: list[str], uid: int = USER) -> subprocess.CompletedProcess[st
 @contextlib.contextmanager
 def open_to_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[DonatedNodes]:
     """Nodes below a folder that every user can reach, with a copy of the code there."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:  # what is killed may write yet
         folder = Path(name)
         folder.chmod(0o755)
         shutil.copytree(Path(adaptor.__file__).parent, folder / "code" / "adaptor", ignore=_UNNEEDED)

@@ -27,6 +27,7 @@ from adaptor.units import Duration
 from tests.daemon.fake_site import FakeSite
 from tests.daemon.lived_bags import begin, forget, hear, leased, live
 from tests.daemon.upkeep.web import SECRET, Web
+from tests.living import is_gone
 
 
 @pytest.fixture
@@ -288,7 +289,7 @@ def test_a_hook_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None
     assert corner.states() == [(bag, "end", "", "failed")]
     assert any("on_bag_end: it took longer than 1s" in text for text in corner.site.told("problem"))
     pid = int((tmp_path / "pid").read_text())
-    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert is_gone(pid)
     corner.site.journal.close()
 
 
