@@ -43,10 +43,10 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
     of rounds, so a small change of an estimate withdraws no pilot.
     """
     scene = _Scene(views, groups)
-    return PilotCoverage(
-        uncovered=_Assignment(scene).run(math.inf).waiting,
-        needless=_Assignment(scene).run(1).untouched,
-    )
+    in_rounds, at_once = _Assignment(scene).run(math.inf), _Assignment(scene).run(1)
+    # Among tasks of several widths the rounds may leave one that a later pilot was made for.
+    needless = [id for id in at_once.untouched if id in in_rounds.untouched]
+    return PilotCoverage(uncovered=in_rounds.waiting, needless=needless)
 
 
 class _Scene:

@@ -114,6 +114,16 @@ def test_only_idle_slots_of_running_pilots_make_a_queued_one_needless() -> None:
     assert coverage(site(tasks(3, running=1), pilots=pilots)).needless == [2]
 
 
+def test_a_pilot_that_was_made_for_a_task_which_the_others_leave_is_not_needless() -> None:
+    """Two tasks of two processors and one of three: in rounds, those before it leave one of the former."""
+    pilots = (running(0, 2, left=1), queued(1, 4, tr=1), queued(2, 1, tr=1), queued(3, 1, tr=1))
+    rules = SiteRules(limits=Limits(max_pending_requests=5, max_proc=4, max_tr=1))
+    demands = (tasks(0, running=1, runtime=1), tasks(2, runtime=0.5, cpus=2), tasks(1, runtime=1, cpus=3))
+    assert coverage(site(*demands, pilots=pilots, rules=rules)).uncovered[1] == 1
+    made = (*pilots, queued(4, 2, tr=1))
+    assert 4 not in coverage(site(*demands, pilots=made, rules=rules)).needless
+
+
 def test_a_pilot_on_which_no_waiting_task_fits_is_needless() -> None:
     assert coverage(site(tasks(3, cpus=4), pilots=(queued(1, 2),))).needless == [1]
 

@@ -48,7 +48,8 @@ def test_the_plan_beside_a_request_is_that_of_a_queue_with_it(
     parts = parts_of(node_schedule(queue), unit, chunks, begin, end)
     request = PendingJob("request", unit.processors * chunks, end - begin, begin, parts)
     free = Availability(queue)
-    with_it = msgspec.structs.replace(queue, pending=(request,))
+    # Without parts it would be one whose nodes are not known; it has none where no node has room for a chunk.
+    with_it = msgspec.structs.replace(queue, pending=(request,) if parts else ())
     planned = Availability(with_it)
     for seen in (unit, None):
         assert free.beside(request, begin).profile(seen).steps() == planned.profile(seen).steps()
