@@ -2,7 +2,8 @@
 
 A scene: local jobs whose limits are minutes and whose run times are a known share of them, queued before
 the bag comes, and some more that come later; then a bag of tasks, once with each heuristic, in an order that
-alternates. Local jobs and tasks only sleep. Each bag has a daemon of its own, which has learned nothing.
+alternates. Local jobs and tasks only sleep, so that several clusters run side by side. Each bag has a daemon
+of its own, which has learned nothing.
 
     python -m tests.campaign.rollout_live --repetitions 30
 
@@ -21,7 +22,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -43,14 +46,14 @@ CONFIG = """
         backend: slurm
         partition: batch
         heuristic: {heuristic}
-        limits: {{max_pending_requests: 3, max_proc: 8, max_tr: 20m}}
+        limits: {{max_pending_requests: 3, max_proc: 8, max_tr: 1h}}
         initial_tr: 1m
         pad: 6s
         idle_timeout: 5
         poll_interval: 2
         max_submissions: 600/h
 """
-LONGEST = 900.0
+LONGEST = 3600.0
 """Seconds that a bag may take."""
 RESAMPLES = 5000
 
@@ -81,17 +84,30 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def scene_of(seed: int) -> Scene:
-    """The machine is full, a queue of some minutes waits by its limits; it runs in a third of that."""
+    """The machine is full; a queue of a quarter of an hour waits by its limits, and runs in a third of it."""
     draw = random.Random(seed)
     local = [_local(draw, -6.0) for _ in range(9)]
-    local += [_local(draw, draw.uniform(5, 40)) for _ in range(3)]
-    return Scene(tuple(local), tasks=draw.choice((24, 48, 96)), seconds=draw.choice((2, 4, 8)))
+    local += [_local(draw, draw.uniform(15, 120)) for _ in range(3)]
+    return Scene(tuple(local), tasks=draw.choice((24, 48, 96)), seconds=draw.choice((15, 30, 60)))
 
 
 def _local(draw: random.Random, at: float) -> LocalJob:
-    minutes = draw.choice((1, 2, 3, 5))
+    minutes = draw.choice((3, 5, 10, 15))
     share = draw.choice((0.1, 0.2, 0.3, 0.5))
     return LocalJob(at, draw.choice((1, 2, 4, 4, 8)), minutes, max(5, round(60 * minutes * share)))
+
+
+def repetition(number: int, seed: int, heuristics: tuple[str, str]) -> tuple[Scene, dict[str, Outcome]]:
+    """One scene with both, on a cluster of its own, which is that of this process."""
+    scene = scene_of(seed * 1000 + number)
+    found: dict[str, Outcome] = {}
+    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="rollout-live-") as folder:
+        os.environ.update(slurm.env)
+        for heuristic in heuristics if number % 2 == 0 else heuristics[::-1]:
+            place = Path(folder) / heuristic
+            place.mkdir(mode=0o700)
+            found[heuristic] = play(slurm, scene, heuristic, place)
+    return scene, found
 
 
 def play(slurm: ThrowawaySlurm, scene: Scene, heuristic: str, folder: Path) -> Outcome:
@@ -162,23 +178,18 @@ def interval(ratios: Sequence[float], seed: int = 1) -> tuple[float, float, floa
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--repetitions", type=int, default=30)
+    parser.add_argument("--clusters", type=int, default=4, help="Side by side")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
     parser.add_argument("--json", type=Path, help="Also write the outcomes there")
     chosen = parser.parse_args()
     base, new = chosen.heuristics
     kept: list[dict[str, Outcome]] = []
-    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="rollout-live-") as folder:
-        os.environ.update(slurm.env)
-        for number in range(chosen.repetitions):
-            scene = scene_of(chosen.seed * 1000 + number)
-            found: dict[str, Outcome] = {}
-            for heuristic in (base, new) if number % 2 == 0 else (new, base):
-                place = Path(folder) / f"{number}-{heuristic}"
-                place.mkdir(mode=0o700)
-                found[heuristic] = play(slurm, scene, heuristic, place)
+    with ProcessPoolExecutor(chosen.clusters) as pool:
+        play_it = partial(repetition, seed=chosen.seed, heuristics=(base, new))
+        for scene, found in pool.map(play_it, range(chosen.repetitions)):
             kept.append(found)
-            print(f"{number + 1}: {scene.tasks} × {scene.seconds} s: {_words(found, base, new)}", flush=True)
+            print(f"{len(kept)}: {scene.tasks} × {scene.seconds} s: {_words(found, base, new)}", flush=True)
             if chosen.json is not None:
                 chosen.json.write_bytes(json.dumps(msgspec.to_builtins(kept)).encode())
     ratios = [each[base].turnaround / each[new].turnaround for each in kept]
