@@ -2,7 +2,8 @@
 
 The nodes have 32 processors and 128 GB, every tenth 4 GPUs. Running jobs hold parts of one to eight nodes. Of
 the waiting jobs the scheduler has planned the first hundred, on nodes that it names; the others are planned
-here. `arrays`: twenty jobs in a row ask for the same; `different`: no two do. Alone: `python -m bench.nodes`.
+here. `adaptive`, `rollout`: a whole planning step. `arrays`: twenty jobs in a row ask for the same;
+`different`: no two do. Alone: `python -m bench.nodes`.
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ def _planned(draw: random.Random, nodes: tuple[Node, ...]) -> Iterator[PendingJo
         yield PendingJob(f"s{number}", 32 * len(parts), tr, start, parts)
 
 
-def _view(queue: QueueState) -> PlanningView:
+def _view(queue: QueueState, heuristic: str) -> PlanningView:
     limits = Limits(max_pending_requests=6, max_proc=64, max_tr=64800)
     return PlanningView(
         now=queue.now,
         queue=queue,
         rules=SiteRules(limits=limits, time_resolution=60, slot_margin=60, pad=30.0),
-        heuristic="adaptive",
+        heuristic=heuristic,
         demands=(Demand(waiting=10_000, runtime=1000.0, task=TaskSize(processors=3, memory=4 * GB)),),
     )
 
@@ -78,12 +79,14 @@ def _view(queue: QueueState) -> PlanningView:
 def rows() -> Iterator[Row]:
     """First the compiled loops are loaded."""
     node_schedule(crowded_nodes(10, 1), compiled=True)
+    plan(_view(crowded_nodes(10, 1), "rollout"))
     for pending, target in ((900, 0.050), (9900, 0.400)):
         for kind, alike in (("arrays", 20), ("different", 1)):
             queue = crowded_nodes(pending, alike)
             steps: dict[str, tuple[Callable[[], object], float | None]] = {
                 "availability": (lambda queue=queue: availability(queue, UNIT), target),  # type: ignore[misc]
-                "planning step": (lambda queue=queue: plan(_view(queue)), None),  # type: ignore[misc]
+                "adaptive": (lambda queue=queue: plan(_view(queue, "adaptive")), None),  # type: ignore[misc]
+                "rollout": (lambda queue=queue: plan(_view(queue, "rollout")), None),  # type: ignore[misc]
             }
             for name, (step, most) in steps.items():
                 what = f"{name}, {pending + PLANNED:,} jobs, {kind}"
