@@ -12,8 +12,6 @@ _FEW, _MANY = 8, 64
 """Finished tasks: fewer may not have shown how long the longest is; so many show it whatever still runs."""
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
-_SCALE = 3600.0
-"""Seconds of delay that weigh as much as a completion of that time itself."""
 
 
 class Belief(msgspec.Struct, frozen=True):
@@ -59,9 +57,13 @@ def mean_age(times: TaskTimes, now: float) -> float:
     return 0.0 if times.mean_start is None else now - times.mean_start
 
 
-def scale(belief: Belief, tasks: int, processors: int) -> float:
-    """By which a completion is divided, so that no belief outweighs the others: near the shortest one."""
-    return _SCALE + belief.mean * max(1.0, tasks / processors)
+def scale(belief: Belief, tasks: int, processors: int, delay: float) -> float:
+    """By which a completion is divided, so that no belief outweighs the others: near the shortest one.
+
+    Args:
+        delay: seconds that weigh as much as a completion after that time (`Times`).
+    """
+    return delay + belief.mean * max(1.0, tasks / processors)
 
 
 def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:

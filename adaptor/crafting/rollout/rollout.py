@@ -19,9 +19,6 @@ from adaptor.model import CraftedRequest, PilotState
 
 WORTH_WITHDRAWING = 0.8
 """A queued request gives up its place for a completion that is sooner by this factor at least."""
-SETTLED = 300.0
-"""Seconds in the queue, or of running, before which no request makes room for a better one: local jobs take
-the place of what was queued, and what runs has not shown what it brings."""
 WORTH_ENDING = 0.6
 """A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
 factor at least."""
@@ -107,7 +104,7 @@ def _running_ones(bag: Bag) -> list[tuple[PilotView, ...]]:
         (pilot,)
         for pilot in bag.pilots
         if pilot.state is PilotState.RUNNING and pilot.job is not None and bag.rules.may_withdraw
-        if pilot.started is not None and bag.now - pilot.started >= SETTLED
+        if pilot.started is not None and bag.now - pilot.started >= bag.times.settled
     ]
 
 
@@ -122,7 +119,7 @@ def _withdrawable(bag: Bag) -> list[PilotView]:
 
 
 def _may_be_withdrawn(pilot: PilotView, bag: Bag) -> bool:
-    settled = pilot.submitted is None or bag.now - pilot.submitted >= SETTLED
+    settled = pilot.submitted is None or bag.now - pilot.submitted >= bag.times.settled
     return pilot.state is PilotState.QUEUED and pilot.job is not None and settled and bag.rules.may_withdraw
 
 

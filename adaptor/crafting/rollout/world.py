@@ -12,13 +12,12 @@ from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age, scale
 from adaptor.crafting.rollout.kernel import Floats
 from adaptor.crafting.rollout.planning import Plan, planned, without
+from adaptor.crafting.rollout.times import Times, times_for
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, PilotView, SiteRules
 from adaptor.model import PilotState, QueueState, Request
 from adaptor.units import round_down, round_up
 
-FIRST = 60.0
-"""Seconds, the shortest runtime that is thought of before anything is known."""
 PACE, PACE_ALONE = 0.55, 1.0
 """The speed of requests made later, in parts of that of the same requests made now, since the holes of now
 are then taken; alone: where only one request is allowed at a time. Found on SDSC SP2."""
@@ -46,6 +45,10 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     def tasks(self) -> int:
         return self.demand.waiting + self.demand.running
 
+    @property
+    def times(self) -> Times:
+        return times_for(self.rules.limits.max_tr)
+
 
 class RequestSet(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that serve the bag."""
@@ -71,7 +74,9 @@ class World:
 
     def __init__(self, bag: Bag) -> None:
         self.bag = bag
-        self.believed = beliefs(bag.demand.times, bag.now, bag.demand.running, FIRST, bag.rules.longest_task)
+        self.believed = beliefs(
+            bag.demand.times, bag.now, bag.demand.running, bag.times.first, bag.rules.longest_task
+        )
         self._rules = _rules(bag, self.believed)
         self._beliefs = _as_rows(bag, self.believed)
         self._plan = planned(bag.queue, bag.shape.chunk)
@@ -195,6 +200,12 @@ def _as_rows(bag: Bag, believed: list[Belief]) -> Floats:
     weight = sum(each.weight for each in believed)
     at_once = bag.shape.slots(bag.shape.widest)
     rows = [
-        (each.mean, each.longest, each.weight / weight, scale(each, bag.tasks, at_once)) for each in believed
+        (
+            each.mean,
+            each.longest,
+            each.weight / weight,
+            scale(each, bag.tasks, at_once, bag.times.delay),
+        )
+        for each in believed
     ]
     return np.array(rows, np.float64)
