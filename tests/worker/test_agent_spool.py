@@ -96,7 +96,7 @@ def test_leases_for_a_connection_that_was_given_up_are_not_taken(
     (first,) = folders(daemon)
     daemon.close()
     daemon.until(lambda: log(harness).count("reconnecting"))
-    assert not first.exists()
+    daemon.until(lambda: not first.exists())
     daemon.open()
     daemon.hellos.clear()
     daemon.until(lambda: daemon.hellos)

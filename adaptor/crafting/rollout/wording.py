@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.rollout.kernel import NEVER
 from adaptor.crafting.rollout.world import RequestSet, World
 from adaptor.model import PilotState
 from adaptor.units import counted, format_clock, format_duration, format_instant
@@ -11,6 +10,8 @@ _CERTAIN = 1.05
 """Ends that differ by less than this factor are told as one."""
 _A_DAY = 20 * 3600.0
 """Seconds until which a time of the day is understood without its date."""
+_NO_DATE = 1e11
+"""Seconds beyond which no calendar reaches: what some tasks need never starts."""
 
 
 def completion(world: World, found: RequestSet) -> str:
@@ -34,6 +35,8 @@ def nothing_better(world: World, kept: RequestSet) -> str:
     tasks = counted(world.bag.tasks, "task")
     if not len(kept.members):
         return f"no request that the limits allow could run any of the {tasks}"
+    if min(world.ends(kept.members)) >= _NO_DATE:
+        return f"what is queued for the {tasks} never starts, and no further request would either"
     return f"no further request would end the {tasks} sooner than about {_when(world, kept)}"
 
 
@@ -51,8 +54,6 @@ def _when(world: World, found: RequestSet) -> str:
     """The expected end, and between which ones it may be as the runtime is not known yet."""
     ends = world.ends(found.members)
     weights = [each.weight for each in world.believed]
-    if min(ends) >= NEVER:
-        return "never"
     middle = sum(end * weight for end, weight in zip(ends, weights, strict=True)) / sum(weights)
     told = _clock(world, middle)
     if max(ends) <= _CERTAIN * min(ends):
@@ -62,5 +63,7 @@ def _when(world: World, found: RequestSet) -> str:
 
 def _clock(world: World, seconds: float) -> str:
     """The time so many seconds from now; with its date where that is no longer clear."""
+    if seconds >= _NO_DATE:
+        return "never"
     at = world.bag.now + seconds
     return format_clock(at) if seconds < _A_DAY else format_instant(at)

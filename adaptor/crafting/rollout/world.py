@@ -173,7 +173,8 @@ class World:
             left = (bag.now if pilot.ends is None else pilot.ends) - bag.now
             age = max(1.0, mean_age(bag.demand.times, bag.now))
             return 0.0, left, float(bag.shape.slots(processors)), age
-        wait = SOONER * max(0.0, plan.starts.get(name_of(pilot), 0.0))
+        start = max(0.0, plan.starts.get(name_of(pilot), 0.0))
+        wait = SOONER * start if start < kernel.NEVER else kernel.NEVER
         return wait, float(pilot.request.tr), float(bag.shape.slots(pilot.request.p)), 0.0
 
 

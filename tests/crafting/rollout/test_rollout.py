@@ -96,6 +96,20 @@ def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
     assert [each.pilot for each in withdrawn if isinstance(each, Withdraw)] == [8]
 
 
+def test_a_request_that_never_starts_is_told_so() -> None:
+    """What runs before it has no end."""
+    holding = RunningJob("1", 64, float("inf"))
+    seen = view(queued(7, 64, 6000, submitted=-5.0), running=(holding,), rules=one_at_a_time())
+    pending = (PendingJob("ours7", 64, 6000),)
+    assert seen.queue is not None
+    seen = msgspec.structs.replace(seen, queue=msgspec.structs.replace(seen.queue, pending=pending))
+    (withheld,) = plan(seen)
+    assert isinstance(withheld, Withhold)
+    assert withheld.reason == (
+        "what is queued for the 100 tasks never starts, and no further request would either"
+    )
+
+
 def test_a_request_that_was_just_made_keeps_its_place() -> None:
     fresh = msgspec.structs.replace(freed(), pilots=(queued(7, 64, 6000, submitted=-5.0),))
     assert isinstance(plan(fresh)[0], Withhold)
