@@ -125,12 +125,10 @@ class DonatedNodes:
         """Nothing of a test outlives it."""
         for lock in self.runtime.glob("*/lock@*"):
             uid, node = int(lock.parent.name), lock.name.partition("@")[2]
-            keepers = []
-            if (lock.parent / f"use@{node}").exists():
-                try:
-                    keepers = [int(json.loads((lock.parent / f"use@{node}").read_text())["keeper"]["pid"])]
-                except (ValueError, KeyError, TypeError):
-                    keepers = []
+            try:
+                keepers = [int(json.loads((lock.parent / f"use@{node}").read_text())["keeper"]["pid"])]
+            except (FileNotFoundError, ValueError, KeyError, TypeError):
+                keepers = []
             end_trees(marker(str(self.runtime), uid, node), keepers, time.monotonic() + DEADLINE)
 
 
