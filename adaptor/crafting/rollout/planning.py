@@ -7,9 +7,7 @@ import math
 import msgspec
 import numpy as np
 
-from adaptor.crafting.availability import fixed
-from adaptor.crafting.nodes.schedule import node_schedule
-from adaptor.crafting.nodes.slots import SlotProfile, slot_profile
+from adaptor.crafting.availability import Availability, fixed
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.kernel import Floats
@@ -26,7 +24,7 @@ class Plan(msgspec.Struct, frozen=True):
     """In the rows of `kernel`."""
     starts: dict[str, float]
     """By id; `kernel.NEVER`: it never does."""
-    slots: SlotProfile | None = None
+    slots: Profile | None = None
     """The same profile with the nodes that it is the sum of; None: they are not known."""
 
     def free(self) -> Profile:
@@ -36,14 +34,15 @@ class Plan(msgspec.Struct, frozen=True):
         return Profile.of_steps([(self.now + time, int(free)) for time, free in self.profile.T.tolist()])
 
 
-def planned(queue: QueueState, unit: Need | None = None) -> Plan:
+def planned(queue: QueueState, unit: Need | None = None, free: Availability | None = None) -> Plan:
     """Plan a queue by conservative backfilling; on its nodes, where they are known.
 
     Args:
         unit: what a request is made of (`unit.on_nodes`); None: of single processors.
+        free: what the queue leaves free, where it was planned before; only that of nodes is used.
     """
     if queue.nodes:
-        return _on_nodes(queue, unit or Need(chunks=1, processors=1))
+        return _on_nodes(free or Availability(queue), unit, queue.now)
     profile, starts, later = fixed(queue)
     array = _as_array(profile, queue.now)
     shapes: dict[tuple[int, float], int] = {}
@@ -57,10 +56,10 @@ def planned(queue: QueueState, unit: Need | None = None) -> Plan:
     return Plan(queue.now, array, told)
 
 
-def _on_nodes(queue: QueueState, unit: Need) -> Plan:
-    plan = node_schedule(queue)
-    slots = slot_profile(plan, unit, queue.now)
-    return Plan(queue.now, _as_array(slots, queue.now), _from_now(plan.starts, queue.now), slots)
+def _on_nodes(free: Availability, unit: Need | None, now: float) -> Plan:
+    assert free.nodes is not None
+    slots = free.profile(unit)
+    return Plan(now, _as_array(slots, now), _from_now(free.nodes.starts, now), slots)
 
 
 def _as_array(profile: Profile, now: float) -> Floats:

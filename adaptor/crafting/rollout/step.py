@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from adaptor.crafting.adaptive import adaptive
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import Wanted, situation_in
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.places import Place, places_of
@@ -35,6 +38,7 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
     """The decisions for a site whose only demand has waiting tasks."""
     (demand,) = view.demands
     (place,) = places_of(view, queue)
+    place = msgspec.structs.replace(place, free=Availability(place.queue))  # planned once for all that ask
     shape = RequestShape.for_demand(view.rules, place.queue, demand)
     pilots = tuple(pilot for pilot in view.pilots if pilot.state.in_system)
     allowed = max(0, view.rules.limits.max_pending_requests - len(pilots))
@@ -48,6 +52,7 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
         queue=place.queue,
         pilots=tuple(pilot for pilot in pilots if not pilot.leaving),
         allowed=allowed,
+        free=place.free,
     )
     rolled = rollout(bag, _proposals(view, place, demand, bag.allowed))
     if rolled.useless:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from adaptor.crafting.availability import Availability
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age, scale
 from adaptor.crafting.rollout.kernel import Floats
@@ -40,6 +41,8 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     pilots: tuple[PilotView, ...]
     allowed: int
     """Requests that may be made now."""
+    free: Availability | None = None
+    """What the queue leaves free, where it was planned before."""
 
     @property
     def tasks(self) -> int:
@@ -79,7 +82,7 @@ class World:
         )
         self._rules = _rules(bag, self.believed)
         self._beliefs = _as_rows(bag, self.believed)
-        self._plan = planned(bag.queue, bag.shape.chunk)
+        self._plan = planned(bag.queue, bag.shape.chunk, bag.free)
         found = kernel.offers(self._plan.profile, self._rules, float(bag.tasks))
         self._later = kernel.fresh(found, self._beliefs, self._rules)
 
@@ -199,14 +202,9 @@ def _rules(bag: Bag, believed: list[Belief]) -> Floats:
 
 def _as_rows(bag: Bag, believed: list[Belief]) -> Floats:
     weight = sum(each.weight for each in believed)
-    at_once = bag.shape.slots(bag.shape.widest)
+    at_once, delay = bag.shape.slots(bag.shape.widest), bag.times.delay
     rows = [
-        (
-            each.mean,
-            each.longest,
-            each.weight / weight,
-            scale(each, bag.tasks, at_once, bag.times.delay),
-        )
+        (each.mean, each.longest, each.weight / weight, scale(each, bag.tasks, at_once, delay))
         for each in believed
     ]
     return np.array(rows, np.float64)
