@@ -39,8 +39,8 @@ def joint_coverage(views: Mapping[str, PlanningView], groups: Sequence[TaskGroup
     can serve several groups serves those with the largest uncovered share first.
 
     A queued pilot is needless if the idle slots of running pilots and the slots of earlier queued
-    pilots (in order of issue) can hold every waiting task at once. That does not depend on the number
-    of rounds, so a small change of an estimate withdraws no pilot.
+    pilots (in order of issue) can hold every waiting task at once, and it covers none in rounds either. The
+    former does not depend on the number of rounds, so a small change of an estimate withdraws no pilot.
     """
     scene = _Scene(views, groups)
     in_rounds, at_once = _Assignment(scene).run(math.inf), _Assignment(scene).run(1)
