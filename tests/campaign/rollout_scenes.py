@@ -38,12 +38,15 @@ def ratio(scene: Scene, policy: Policy, stretch: float, pair: tuple[str, str]) -
 def _jobs(scene: Scene, stretch: float) -> Jobs:
     """From the local jobs that are there at second 0 on; the bag comes six seconds later."""
     local = sorted(scene.local, key=lambda job: job.at)
-    columns = np.array(
-        [(max(0.0, job.at), job.runs, 60 * job.minutes, job.processors / stretch) for job in local]
+    seconds = np.array([(max(0.0, job.at), job.runs, 60 * job.minutes) for job in local])
+    submit, run, estimate = np.rint(seconds * stretch).astype(np.int64).T
+    return Jobs(
+        number=np.arange(1, len(local) + 1),
+        submit=submit,
+        run=run,
+        estimate=estimate,
+        processors=np.array([job.processors for job in local], np.int64),
     )
-    submit, run, estimate, processors = np.rint(columns * stretch).astype(np.int64).T
-    number = np.arange(1, len(local) + 1)
-    return Jobs(number=number, submit=submit, run=run, estimate=estimate, processors=processors)
 
 
 def _terms(name: str, stretch: float) -> GridTerms:

@@ -114,6 +114,7 @@ def test_calls_that_write_nothing_share_files_that_go_with_the_bag(calls: Calls)
     calls.lease(*[(where,)] * 20)
     # One that takes a second, as on a busy machine, gets files of its own.
     assert len({calls.value(n) for n in range(1, 21)}) < 10
+    assert calls.texts() == {}
     end(calls)
     assert list(calls.output.iterdir()) == []
 
