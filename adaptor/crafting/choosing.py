@@ -184,10 +184,10 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 
 def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
-    longest = max((_rules(place, demand).limits.max_tr for place in places), default=0)
+    longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
-        rules = _rules(place, demand)
+        rules = rules_for(place, demand)
         need = demand.runtime + rules.pad
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
@@ -215,7 +215,7 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """What a heuristic looks at in a place."""
-    rules = _rules(place, wanted.demand)
+    rules = rules_for(place, wanted.demand)
     part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(
         queue=place.queue,
@@ -228,7 +228,7 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     )
 
 
-def _rules(place: Place, demand: Demand) -> SiteRules:
+def rules_for(place: Place, demand: Demand) -> SiteRules:
     """The rules of a place with the demand's own bounds on p and tr."""
     limits = place.rules.limits
     if demand.most is not None:

@@ -9,25 +9,24 @@ import msgspec
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Craft, Wanted, craft_among, craft_in, one_by_one
-from adaptor.crafting.coverage import coverage, holds, slots_in
+from adaptor.crafting.coverage import coverage
 from adaptor.crafting.multisite.site_status import SitePart
+from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import places_of
-from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer, too_short
+from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer
 from adaptor.crafting.situation import (
     Decision,
     Demand,
     Heuristic,
     Issue,
-    PilotView,
     PlanningView,
     Withdraw,
     Withhold,
 )
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
-from adaptor.crafting.unit import unit_of
-from adaptor.model import PilotState, QueueState
-from adaptor.units import counted
+from adaptor.crafting.turns import turns
+from adaptor.model import QueueState
 
 HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive, "rollout": adaptive}
 """The heuristics by their names in a site's configuration; what rollout cannot do yet, adaptive does."""
@@ -106,7 +105,7 @@ def _by_coverage(view: PlanningView, part: SitePart | None) -> list[Decision]:
     They are for the waiting tasks that no pilot in the system covers (see `coverage`).
     """
     cover = part or coverage(view)
-    decisions: list[Decision] = [*_withdrawals(view, cover.needless)]
+    decisions: list[Decision] = [*withdrawals(view, cover.needless)]
     if part is not None:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
     if not _waits(view):
@@ -135,64 +134,19 @@ def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int
     ]
 
 
-def _withdrawals(view: PlanningView, needless: list[int]) -> list[Withdraw]:
-    return [
-        Withdraw(pilot.id, _why_needless(view, pilot))
-        for pilot in view.pilots
-        if pilot.id in needless and pilot.state is PilotState.QUEUED
-    ]
-
-
-def _why_needless(view: PlanningView, pilot: PilotView) -> str:
-    served = [demand for demand in view.demands if demand.bag == pilot.bag]
-    demands = [demand for demand in served if demand.waiting]
-    if not demands:
-        return f"no task waits ({sum(demand.running for demand in served)} running)"
-    long_enough = [demand for demand in demands if holds(pilot, demand)]
-    if not long_enough:
-        return too_short(pilot, demands)
-    fitting = [demand for demand in long_enough if _has_slot(view, pilot, demand)]
-    if not fitting:
-        narrowest = min(demand.task.processors for demand in long_enough)
-        return (
-            f"{counted(pilot.request.p, 'processor')} cannot run any waiting task: "
-            f"the narrowest needs {narrowest}"
-        )
-    waiting = sum(demand.waiting for demand in fitting)
-    fit = "fits" if waiting == 1 else "fit"
-    return f"the {counted(waiting, 'waiting task')} already {fit} in idle slots and earlier pilots"
-
-
-def _has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
-    unit = unit_of(view.rules, view.queue, demand.task)
-    return slots_in(pilot, pilot.request.p, demand, unit) > 0
-
-
 def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
-    """Craft requests for each demand in turn: by priority, then the largest uncovered share first.
+    """Craft requests for each demand in turn (see `turns`).
 
-    Each demand of a priority gets an equal part of the requests that are still allowed, so every one of
-    them gets its first request before another one gets its second. Requests that one demand leaves go to
-    the next. The queue of each demand contains the requests crafted before it, in whatever partition.
+    The queue of each demand contains the requests crafted before it, in whatever partition.
     """
     decisions: list[Decision] = []
-    urgent = sorted(
-        (index for index, tasks in enumerate(uncovered) if tasks),
-        key=lambda index: (
-            -view.demands[index].priority,
-            -uncovered[index] / view.demands[index].waiting,
-        ),
-    )
     heuristic = HEURISTICS[view.heuristic]
     places = places_of(view, queue)
-    for turn, index in enumerate(urgent):
-        priority = view.demands[index].priority
-        peers = sum(view.demands[other].priority == priority for other in urgent[turn:])
-        part = math.ceil(allowed / peers)
+    for index, peers in turns(view.demands, uncovered, [i for i, tasks in enumerate(uncovered) if tasks]):
         wanted = Wanted(
             demand=view.demands[index],
             remaining=uncovered[index],
-            allowed=part,
+            allowed=math.ceil(allowed / peers),
             limit=view.rules.limits.max_pending_requests,
             heuristic=heuristic,
         )

@@ -295,12 +295,21 @@ def cost(members: Floats, tasks: float, beliefs: Floats, later: Floats, rules: F
 
 @loop
 def chosen(
-    profile: Floats, held: Floats, allowed: int, tasks: float, beliefs: Floats, later: Floats, rules: Floats
+    profile: Floats,
+    held: Floats,
+    allowed: int,
+    most: float,
+    tasks: float,
+    beliefs: Floats,
+    later: Floats,
+    rules: Floats,
 ) -> Floats:
-    """The members held and up to so many more, each the one that shortens the completion most."""
-    members = held.copy()
+    """The members held and up to so many more, of `most` processors together, each the one that shortens
+    the completion most."""
+    members, rules = held.copy(), rules.copy()
     best = cost(members, tasks, beliefs, later, rules) if members.shape[0] else NEVER
     for _ in range(allowed):
+        rules[WIDEST] = min(rules[WIDEST], most)
         found = offers(profile, rules, tasks)
         place, least = -1, best * _BETTER
         more = np.empty((members.shape[0] + 1, 4))
@@ -317,4 +326,5 @@ def chosen(
         start, length = found[place, START], found[place, LENGTH]
         processors = np.ceil(found[place, SLOTS] / rules[TASKS]) * rules[UNIT]
         profile = taken(profile, start, start + length + rules[MARGIN], processors)
+        most -= processors
     return np.copy(members)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age, scale
 from adaptor.crafting.rollout.kernel import Floats
@@ -47,6 +48,15 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def tasks(self) -> int:
         return self.demand.waiting + self.demand.running
+
+    @property
+    def most(self) -> float:
+        """Processors of all requests that may be made now."""
+        return kernel.NEVER if self.demand.most is None else float(self.demand.most)
+
+    def slots(self, pilot: PilotView, processors: int) -> int:
+        """Tasks that run at the same time on so many processors of a pilot."""
+        return slots_in(pilot, processors, self.demand, self.shape.unit)
 
     @property
     def times(self) -> Times:
@@ -140,9 +150,15 @@ class World:
     def _best(self, withdrawn: tuple[PilotView, ...], plan: Plan) -> RequestSet:
         there = self._there(withdrawn, plan)
         members = kernel.chosen(
-            plan.profile, np.array(there, np.float64).reshape(-1, 4), self.bag.allowed + len(withdrawn),
-            float(self.bag.tasks), self._beliefs, self._later, self._rules,
-        )  # fmt: skip
+            plan.profile,
+            np.array(there, np.float64).reshape(-1, 4),
+            self.bag.allowed + len(withdrawn),
+            self.bag.most + sum(pilot.request.p for pilot in withdrawn),
+            float(self.bag.tasks),
+            self._beliefs,
+            self._later,
+            self._rules,
+        )
         if plan.slots is not None:
             members = np.array([*there, *self._on_nodes(members[len(there) :], plan)], np.float64)
         return self._worth(withdrawn, members.reshape(-1, 4), len(there))
@@ -175,10 +191,10 @@ class World:
             processors = pilot.request.p if pilot.processors is None else pilot.processors
             left = (bag.now if pilot.ends is None else pilot.ends) - bag.now
             age = max(1.0, mean_age(bag.demand.times, bag.now))
-            return 0.0, left, float(bag.shape.slots(processors)), age
+            return 0.0, left, float(bag.slots(pilot, processors)), age
         start = max(0.0, plan.starts.get(name_of(pilot), 0.0))
         wait = SOONER * start if start < kernel.NEVER else kernel.NEVER
-        return wait, float(pilot.request.tr), float(bag.shape.slots(pilot.request.p)), 0.0
+        return wait, float(pilot.request.tr), float(bag.slots(pilot, pilot.request.p)), 0.0
 
 
 def name_of(pilot: PilotView) -> str:

@@ -89,7 +89,7 @@ def test_a_bag_on_a_free_machine_is_done_after_its_rounds() -> None:
     beliefs, wanted = np.array([[100.0, 100.0, 1.0, 3600.0]]), rules()
     free = as_array(Profile(0.0, 16))
     later = kernel.fresh(kernel.offers(free, wanted, 48.0), beliefs, wanted)
-    members = kernel.chosen(free, np.empty((0, 4)), 1, 48.0, beliefs, later, wanted)
+    members = kernel.chosen(free, np.empty((0, 4)), 1, kernel.NEVER, 48.0, beliefs, later, wanted)
     assert members[:, kernel.SLOTS].tolist() == [16.0]
     assert kernel.completion(members, 48.0, beliefs[0], later[0], wanted) == pytest.approx(300, rel=0.01)
 

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from adaptor.crafting.planner import plan
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.rollout.serving import pilots_by_demand
 from adaptor.crafting.situation import (
     Demand,
     Issue,
@@ -17,6 +19,7 @@ from adaptor.crafting.situation import (
     Withhold,
 )
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
 
 RULES = SiteRules(limits=Limits(max_pending_requests=3, max_proc=64, max_tr=36_000), time_resolution=60)
 ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0)
@@ -171,18 +174,106 @@ def test_a_request_too_short_for_every_waiting_task_is_withdrawn_even_there() ->
     assert withdrawn.reason == "5m is too short for every waiting task: the shortest needs 10m"
 
 
+def bounded(demand: Demand, **bounds: object) -> Demand:
+    return msgspec.structs.replace(demand, **bounds)
+
+
 @pytest.mark.parametrize(
     ("bound", "told"),
-    [({"most": 8}, "a budget, a deadline or a preference"), ({"alone": True}, "not all tasks may run")],
+    [({"whole": 3600, "most": 8}, "it is bought host by host"), ({"alone": True}, "the tasks run alone")],
 )
 def test_what_it_does_not_know_is_crafted_by_adaptive_which_says_why(
-    bound: dict[str, int], told: str
+    bound: dict[str, object], told: str
 ) -> None:
     seen = view()
-    demand = msgspec.structs.replace(seen.demands[0], **bound)
-    issued = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], **bound),)))
     assert isinstance(issued[0], Issue)
     assert f"by adaptive, since {told}" in issued[0].crafted.reason
+
+
+@pytest.mark.parametrize("most", [1, 7, 20])
+def test_no_more_processors_than_a_bound_leaves(most: int) -> None:
+    """Of a quote, or of `max-running`."""
+    seen = view(running=(RunningJob("1", 48, 7200.0),))
+    demand = bounded(seen.demands[0], most=most, why_most="the quote says so")
+    issued = [
+        each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
+    ]
+    assert 0 < sum(each.crafted.request.p for each in issued) <= most
+    assert all(each.crafted.reason.endswith("; the quote says so") for each in issued)
+
+
+def test_where_nothing_may_be_made_no_place_is_given_up_either() -> None:
+    seen = freed()
+    demand = bounded(seen.demands[0], most=0, why_most="such requests fail")
+    assert plan(msgspec.structs.replace(seen, demands=(demand,))) == [Withhold("such requests fail")]
+
+
+def test_a_place_is_given_up_for_no_more_processors_than_a_bound_leaves() -> None:
+    """Those of the place itself are among them."""
+    seen = freed()
+    demand = bounded(seen.demands[0], most=1, why_most="max-running")
+    (withdrawn,) = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.reason.startswith("64 × ")
+    gone = msgspec.structs.replace(seen, demands=(bounded(demand, most=65),), pilots=())
+    assert sum(each.crafted.request.p for each in plan(gone) if isinstance(each, Issue)) <= 65
+
+
+def test_work_after_a_deadline_is_not_asked_for() -> None:
+    seen = view(waiting=10_000)
+    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], longest=5400),)))
+    lengths = [each.crafted.request.tr for each in issued if isinstance(each, Issue)]
+    assert lengths
+    assert max(lengths) <= 5400
+
+
+def side_by_side(*pilots: PilotView) -> PlanningView:
+    """Many small tasks, and a few that need 16 processors each."""
+    seen = view(*pilots)
+    wide = Demand(
+        task=TaskSize(processors=16), waiting=4, runtime=3600.0, shortest=3600.0,
+        times=TaskTimes(finished=3, mean=3600.0, longest=3600.0),
+    )  # fmt: skip
+    return msgspec.structs.replace(seen, demands=(*seen.demands, wide))
+
+
+def test_tasks_of_several_sizes_get_requests_of_their_own_beside_each_other() -> None:
+    seen = side_by_side()
+    issued = [each for each in plan(seen) if isinstance(each, Issue)]
+    assert {each.demand for each in issued} == set(seen.demands)
+    assert not any("adaptive" in each.crafted.reason for each in issued)
+    free = Profile(0.0, 64)
+    for each in issued:  # they are planned beside each other: all of them fit when they say
+        start, request = each.crafted.predicted_start, each.crafted.request
+        assert start is not None
+        assert free.minimum(start, start + request.tr) >= request.p
+        free.take(start, request.tr, request.p)
+
+
+def test_a_pilot_serves_the_tasks_that_it_was_made_for() -> None:
+    own = queued(7, 64, 36_000)
+    seen = side_by_side(own)
+    small, wide = seen.demands
+    for made_for, other in ((0, 1), (1, 0)):
+        pilot = msgspec.structs.replace(own, shape=seen.demands[made_for].shape)
+        assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(pilot,)), [0, 1]) == {
+            made_for: [pilot],
+            other: [],
+        }
+    of_wide = msgspec.structs.replace(own, shape=wide.shape)
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(of_wide,)), [0]) == {0: [of_wide]}
+    narrow = msgspec.structs.replace(own, request=Request(8, 36_000))
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(narrow,)), [0, 1]) == {0: [narrow], 1: []}
+    stranger = msgspec.structs.replace(own, bag=5)
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(stranger,)), [0, 1]) == {0: [], 1: []}
+    assert small.waiting
+
+
+def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() -> None:
+    strangers = msgspec.structs.replace(queued(7, 64, 36_000), bag=5)
+    seen = view(strangers, pending=(PendingJob("ours7", 64, 36_000, 10.0),))
+    assert Withdraw(7, "no task waits (0 running)") in plan(seen)
 
 
 def test_no_more_requests_than_the_hour_allows() -> None:
