@@ -33,7 +33,7 @@ class ControlFolder:
 
 
 def _hold(path: Path) -> int:
-    """Lock a new file. It gets its name when it is locked: what has the name and is not, others sweep away."""
+    """Make a file that is locked before it has its name: others sweep away what has it and is not."""
     new = path.with_suffix(".new")
     handle = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

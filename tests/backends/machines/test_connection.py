@@ -153,7 +153,7 @@ def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
 
 @pytest.fixture
 def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """For the sockets of connections: whoever connects sweeps the usual one. Short, as their paths must be."""
+    """For the sockets of connections: whoever connects sweeps the usual one. Their paths must be short."""
     with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as name:
         monkeypatch.setattr(control, "_PLACE", name)
         yield name
