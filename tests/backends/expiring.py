@@ -12,14 +12,14 @@ _LONGER = (1, 5, 25)
 _Outcome = TypeVar("_Outcome")
 
 
-def expired(run: Callable[[int], _Outcome], begun: Callable[[], bool], first: int = 1) -> _Outcome:
-    """What `run`, given a limit, returns when what the limit ended had begun.
+def expired(run: Callable[[int], _Outcome], begun: Callable[[_Outcome], bool], first: int = 1) -> _Outcome:
+    """What `run`, given a limit, returns when what the limit ended had `begun`.
 
     The limit is `first` seconds, and longer ones only on a machine too busy to begin anything in that time.
     """
     for factor in _LONGER:
         outcome = run(first * factor)
-        if begun():
+        if begun(outcome):
             return outcome
     pytest.fail(f"nothing had begun within {first * _LONGER[-1]} s")
 

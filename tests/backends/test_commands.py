@@ -84,12 +84,12 @@ def hang(limit: int) -> None:
 def test_a_command_that_hangs_is_killed_with_its_children(fake: Fake, tmp_path: Path) -> None:
     child = tmp_path / "child"
     fake("squeue", f"trap '' TERM; sleep 300 & echo $! > {child}; wait")
-    expired(hang, lambda: is_written(child))
+    expired(hang, lambda _: is_written(child))
     assert is_gone(int(child.read_text()))
 
 
 def test_a_child_that_left_the_group_does_not_hold_us_up(fake: Fake, tmp_path: Path) -> None:
     child = tmp_path / "child"
     fake("squeue", f"setsid bash -c 'echo $$ > {child}; exec sleep 300' & wait")
-    expired(hang, lambda: is_written(child))
+    expired(hang, lambda _: is_written(child))
     psutil.Process(int(child.read_text())).kill()

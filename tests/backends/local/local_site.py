@@ -83,7 +83,7 @@ class LocalSite:
         def run(limit: int) -> tuple[int, JobReport]:
             return limit, self.reaches(self.submit(command, tr=limit), JobState.WALLTIME)
 
-        return expired(run, lambda: all(is_written(self.latest / name) for name in files))
+        return expired(run, lambda _: all(is_written(self.latest / name) for name in files))
 
     def wrote(self, name: str, *numbers: int) -> None:
         """Waits until the workers of these pilots have written a file."""

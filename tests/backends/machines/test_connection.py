@@ -239,7 +239,7 @@ def test_a_command_on_the_other_side_does_not_outlive_its_time(
         proxy.cut()
         thread.join(60)
 
-    expired(cut_off, pid.exists)
+    expired(cut_off, lambda _: pid.exists())
     process = int(pid.read_text())
     until(lambda: not is_alive(process))
 

@@ -82,7 +82,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(machine: Machine, tmp_p
         with pytest.raises(CommandHung, match=f"sh did not answer within {limit}s"):
             run(machine, "sh", "-c", f"trap '' TERM; sleep 300 & echo $! > {child}; wait", timeout=limit)
 
-    expired(hang, lambda: is_written(child))
+    expired(hang, lambda _: is_written(child))
     assert is_gone(int(child.read_text()))
 
 
