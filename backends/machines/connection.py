@@ -23,6 +23,8 @@ from backends.machines.here import kill_group, put_an_end_to
 
 CONNECT_TIMEOUT = 20.0
 """Seconds for which a connection is tried."""
+_LOOK_AGAIN = 0.05
+"""Seconds after which whoever leaves looks again for a process that connects."""
 _ALIVE = {"ServerAliveInterval": "5", "ServerAliveCountMax": "3"}
 """A connection that is silent for 15 s is given up."""
 _NEVER_ASK = {"BatchMode": "yes", "RemoteCommand": "none", "RequestTTY": "no", "LogLevel": "ERROR"}
@@ -161,10 +163,18 @@ class Connection:
 
     def close(self) -> None:
         """Leave; whoever waits for a connection to come about waits no longer."""
-        if self._connecting is not None:
-            kill_group(self._connecting)
-        with self._lock:
+        self._give_up_connecting()
+        while not self._lock.acquire(timeout=_LOOK_AGAIN):
+            self._give_up_connecting()  # its process was not known yet, or another thread tries now
+        try:
             self._drop()
+        finally:
+            self._lock.release()
+
+    def _give_up_connecting(self) -> None:
+        connecting = self._connecting
+        if connecting is not None:
+            kill_group(connecting)
 
     def _starts(self, process: Any) -> None:
         self._connecting = process

@@ -22,6 +22,7 @@ from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
 from backends.slurm.backend import SlurmBackend
+from tests.backends.expiring import expired
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_wrappers import backend_type as slurm_wrappers
 from tests.clusters.sshd import ThrowawaySshd
@@ -94,7 +95,7 @@ class Site:
 
 def local_site(folder: Path) -> Site:
     config = SiteConfig(backend="local", processors=4)
-    return Site(LocalBackend(config, folder / "site", kill_wait=1.0), 4, folder)
+    return Site(LocalBackend(config, folder / "site", kill_wait=60.0), 4, folder)
 
 
 def slurm_site(folder: Path) -> Site:
@@ -175,7 +176,9 @@ def test_the_worker_is_told_its_share_and_its_end(site: Site) -> None:
     assert seen["ADAPTOR_PROCESSORS"] == "3"
     assert seen["ADAPTOR_NODE"]
     assert report.start is not None
-    assert float(seen["ADAPTOR_PILOT_END"]) == pytest.approx(report.start + 120, abs=5)
+    assert report.end is not None
+    # Counted from the start of the job, or of its script where the scheduler does not tell.
+    assert report.start - 2 <= float(seen["ADAPTOR_PILOT_END"]) - 120 <= report.end + 2
 
 
 def test_a_queued_job_that_is_cancelled_never_runs(site: Site) -> None:
@@ -204,10 +207,16 @@ def test_a_running_job_that_is_cancelled_is_told_first(site: Site) -> None:
 def test_a_job_ends_at_its_time_limit(site: Site) -> None:
     if site.backend.time_resolution > 1:
         pytest.skip("its time limits are whole minutes: too long for a test")
+
+    def run(limit: int) -> str:
+        tag = f"mine-{limit}"
+        site.reaches(site.submit(tag, WAIT, tr=limit), JobState.WALLTIME)
+        return tag
+
     # Time enough to be up when it is told: a pilot of OpenPBS asks for its walltime first.
-    id = site.submit("mine-1", WAIT, tr=1 if isinstance(site.backend, LocalBackend) else 30)
-    site.reaches(id, JobState.WALLTIME)
-    assert site.path("mine-1", "told").exists()
+    first = 1 if isinstance(site.backend, LocalBackend) else 30
+    tag = expired(run, lambda tag: site.path(tag, "up").exists(), first)
+    assert site.path(tag, "told").exists()
 
 
 def test_unknown_ids_are_simply_missing(site: Site) -> None:
@@ -253,7 +262,7 @@ def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:
     def uses(*donated: str) -> set[NodeUse]:
         return {node.use for node in site.backend.nodes(donated)} - {NodeUse.AWAY}
 
-    assert uses() == {NodeUse.IDLE}
+    wait_until(lambda: uses() == {NodeUse.IDLE}, "all nodes idle")
     pilot = site.submit("donated", WAIT, p=site.processors)
     site.reaches(pilot, JobState.RUNNING)
     wait_until(lambda: uses() == {NodeUse.TAKEN}, "all nodes taken")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 
@@ -12,8 +13,9 @@ from backends.sharing import FRESH, SharedLook
 
 
 @pytest.fixture
-def look() -> SharedLook[int]:
-    """Sees 1, then 2, …"""
+def look(monkeypatch: pytest.MonkeyPatch) -> SharedLook[int]:
+    """Sees 1, then 2, … and nothing grows old while a busy machine does something else."""
+    monkeypatch.setattr(sharing, "FRESH", math.inf)
     return SharedLook(itertools.count(1).__next__)
 
 
@@ -32,6 +34,7 @@ def test_after_a_change_nothing_is_known(look: SharedLook[int]) -> None:
 
 
 def test_what_is_old_is_not_used(look: SharedLook[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "FRESH", FRESH)
     monkeypatch.setattr(sharing.time, "monotonic", itertools.count(0, FRESH).__next__)
     assert [look.take("nodes"), look.take("queue")] == [1, 2]
 

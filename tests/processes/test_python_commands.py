@@ -39,7 +39,7 @@ def run(words: Sequence[str], home: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=30,
+        timeout=120,
         check=False,
     )
 

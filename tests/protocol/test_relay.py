@@ -118,20 +118,35 @@ def test_a_stranger_gets_no_further_than_the_relay(daemon: Daemon, tmp_path: Pat
 
 
 def test_nobody_at_the_other_end_is_told_by_closing(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = closed.getsockname()[1]
-    relay = Relay(str(nobody), str(tmp_path))
-    with call(relay.port) as caller:
-        caller.sendall(GREETING)
-        assert closed_by_peer(caller)
-    relay.end()
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        relay = Relay(str(nobody.getsockname()[1]), str(tmp_path))
+        with call(relay.port) as caller:
+            caller.sendall(GREETING)
+            assert closed_by_peer(caller)
+        relay.end()
 
 
-def test_the_next_relay_listens_where_workers_still_knock(daemon: Daemon, tmp_path: Path) -> None:
+@pytest.fixture
+def kept_port() -> Iterator[int]:
+    """One that is given to nobody who does not ask for this very one."""
+    with socket.socket() as keeper:
+        keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keeper.bind(("0.0.0.0", 0))
+        yield keeper.getsockname()[1]
+
+
+def test_the_next_relay_listens_where_workers_still_knock(
+    daemon: Daemon, tmp_path: Path, kept_port: int
+) -> None:
+    def knock_at(*addresses: str) -> None:
+        keys = {"server_key": "s", "public_key": "p", "secret_key": "k"}
+        write_access(tmp_path / RELAYED_ACCESS, Access(addresses=addresses, **keys))
+
+    knock_at(f"tcp://login.example.org:{kept_port}")
     first = Relay(str(daemon.port), str(tmp_path), "login.example.org")
-    assert first.opened.addresses[0] == f"tcp://login.example.org:{first.port}"
-    keys = {"server_key": "s", "public_key": "p", "secret_key": "k"}
-    write_access(tmp_path / RELAYED_ACCESS, Access(addresses=first.opened.addresses, **keys))
+    assert first.opened.addresses[0] == f"tcp://login.example.org:{kept_port}"
+    knock_at(*first.opened.addresses)
     first.end()
     second = Relay(str(daemon.port), str(tmp_path))
     assert second.port == first.port

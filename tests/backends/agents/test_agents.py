@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,10 @@ from backends.agents.launching import command_on
 from backends.agents.notes import Ended, Entry, Ordered, Started
 from backends.agents.reports import id_of, is_agent, node_and_tag, report
 from backends.base import SchedulerError, SubmitUncertain
-from tests.living import is_alive
+from backends.machines.base import Answer, CommandHung
+from backends.machines.here import Here
+from tests.backends.agents.patience import PATIENCE, be_patient
+from tests.living import is_alive, is_gone
 from tests.node_agent.donated_nodes import TIMEOUT, DonatedNodes, wait_until
 
 
@@ -33,6 +37,7 @@ def test_a_pilot_from_its_start_to_its_end(nodes: DonatedNodes) -> None:
     (running,) = nodes.agents.reports([id], "another")
     assert (running.state, running.nodes, running.tag) == (JobState.RUNNING, ("n1",), order.tag)
     assert running.start is not None
+    be_patient(nodes)
     nodes.agents.end([id])
     (ended,) = nodes.agents.reports([id], "another")
     assert ended.state is JobState.CANCELLED
@@ -67,6 +72,7 @@ def test_a_pilot_does_not_outlast_its_time(nodes: DonatedNodes) -> None:
 def test_many_are_ended_at_once(nodes: DonatedNodes) -> None:
     tags = {node: nodes.lend(node) for node in ("n1", "n2", "n3")}
     keepers = [nodes.keeper(node) for node in tags]
+    be_patient(nodes)
     ids = [id_of(node, tag) for node, tag in tags.items()]
     nodes.agents.end([*ids, "agent:n9:never.was", ids[0]])
     assert not any(is_alive(keeper) for keeper in keepers)
@@ -76,7 +82,7 @@ def test_many_are_ended_at_once(nodes: DonatedNodes) -> None:
 
 def test_it_is_found_again_after_a_restart(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1")
-    nodes.agents = nodes.reopened()
+    be_patient(nodes)
     assert nodes.report(tag).state is JobState.RUNNING
     assert [each.tag for each in nodes.agents.reports([], "test.")] == [tag]
     nodes.agents.end([id_of("n1", tag)])
@@ -128,10 +134,13 @@ def test_a_launcher_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_a_start_whose_answer_is_lost_is_found_by_its_tag(tmp_path: Path) -> None:
-    lossy = '"$@" >/dev/null; sleep 1000 # {node}'
-    nodes = DonatedNodes(
-        tmp_path, launcher=("/bin/bash", "-c", lossy, "launcher"), command_timeout=Duration(3)
-    )
+    class Losing(Here):
+        def run(self, arguments: Sequence[str], variables: Mapping[str, str], timeout: float) -> Answer:
+            super().run(arguments, variables, timeout)
+            raise CommandHung("the connection was lost before it had answered")
+
+    nodes = DonatedNodes(tmp_path)
+    nodes.agents = Agents(nodes.site, nodes.donation, nodes.notes, sys.executable, Losing())
     order = nodes.order("n1", "exec sleep 1000")
     with pytest.raises(SubmitUncertain):
         nodes.agents.start(order)
@@ -155,8 +164,9 @@ def test_a_node_that_is_not_reached_any_more_counts_as_failed(tmp_path: Path) ->
 def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: DonatedNodes) -> None:
     """It was started anew in between."""
     tag = nodes.lend("n1")
-    os.kill(nodes.keeper(), signal.SIGKILL)
-    wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
+    keeper = nodes.keeper()
+    os.kill(keeper, signal.SIGKILL)
+    assert is_gone(keeper)
     nodes.end_all()
     (nodes.own / "use@n1").unlink()
     nodes.agents.end([id_of("n1", tag)])
@@ -166,9 +176,10 @@ def test_a_node_that_knows_nothing_of_it_counts_as_failed(nodes: DonatedNodes) -
 
 def test_it_ends_while_it_is_being_cancelled_and_reclaimed(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
+    be_patient(nodes)
     cancelling = threading.Thread(target=nodes.agents.end, args=([id_of("n1", tag)],))
     cancelling.start()
-    nodes.reclaim("n1", "--job=1")
+    nodes.reclaim("n1", "--job=1", f"--timeout={PATIENCE}")
     cancelling.join()
     assert not any(is_alive(pid) for pid in pids)
     assert nodes.report(tag).state in (JobState.CANCELLED, JobState.PREEMPTED)

@@ -15,12 +15,13 @@ from adaptor.cli.main import program
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
 from backends.base import SubmitRefused
+from tests.backends.agents.patience import PATIENCE
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions
 from tests.living import is_alive
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(300)]
 NODES = ("n1", "n2", "n3")
 
 
@@ -44,9 +45,8 @@ def hooked(folder: Path, lent: DonatedNodes) -> Iterator[ThrowawaySlurm]:
     if reason:
         pytest.skip(reason)
     config = folder / "config.yaml"
-    config.write_text(
-        f"sites: {{hpc: {{backend: slurm, donation: {{mode: agent, runtime_directory: {lent.runtime}}}}}}}\n"
-    )
+    donation = f"{{mode: agent, runtime_directory: {lent.runtime}, reclaim_timeout: {PATIENCE:g}}}"
+    config.write_text(f"sites: {{hpc: {{backend: slurm, donation: {donation}}}}}\n")
     words = ["--config", str(config), "site", "install-hooks", "hpc", "--write", str(folder / "hooks")]
     done = CliRunner().invoke(program, words)
     assert done.exit_code == 0, done.output
@@ -117,5 +117,5 @@ def test_a_node_that_is_not_donated_starts_its_job(
     assert seen.read_text().split()[1:] == [str(os.getpid())], "it sees who lives"
     (folder / "look-n2.py").unlink()
     wait_until(lambda: not hooked.run(["squeue", "-h"]), "it has ended")
-    assert set(states(hooked).values()) == {"idle"}, "no prolog has taken a node out of service"
+    wait_until(lambda: set(states(hooked).values()) == {"idle"}, "no prolog has taken a node out of service")
     assert is_alive(os.getpid())

@@ -15,6 +15,7 @@ from backends.agents.agents import Agents
 from backends.agents.reports import id_of
 from backends.base import SchedulerError
 from backends.machines.distant import Distant
+from tests.backends.agents.patience import PATIENCE, be_patient
 from tests.clusters.sshd import ThrowawaySshd
 from tests.living import is_alive
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
@@ -45,6 +46,7 @@ def test_a_keeper_outlives_the_ssh_that_started_it(sshd: ThrowawaySshd, tmp_path
         tag, pids = nodes.lend_stubborn()
         wait_until(lambda: not sshd.sessions(), "the connection has ended")
         assert all(is_alive(pid) for pid in pids)
+        be_patient(nodes)
         nodes.agents.end([id_of("n1", tag)])
         assert not any(is_alive(pid) for pid in pids)
         assert nodes.report(tag).state is JobState.CANCELLED
@@ -62,11 +64,12 @@ def test_a_path_that_a_shell_would_take_apart_is_not_passed_on(sshd: ThrowawaySs
 
 def test_a_site_whose_login_node_is_elsewhere(sshd: ThrowawaySshd, tmp_path: Path) -> None:
     nodes = DonatedNodes(tmp_path)
+    be_patient(nodes)
     machine = Distant(msgspec.convert(sshd.site(), SshConfig), {}, 20)
     nodes.agents = Agents(nodes.site, nodes.donation, tmp_path / "notes", sys.executable, machine)
     try:
         first, second = nodes.lend("n1"), nodes.lend("n2")
-        nodes.reclaim("n1", "--job=4")
+        nodes.reclaim("n1", "--job=4", f"--timeout={PATIENCE}")
         assert nodes.report(first).state is JobState.PREEMPTED
         nodes.agents.end([id_of("n2", second)])
         assert nodes.report(second).state is JobState.CANCELLED

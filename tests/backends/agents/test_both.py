@@ -12,6 +12,7 @@ from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, JobState, NodeReport
 from backends.agents.both import WithAgents
 from backends.base import Backend, PilotOrder, SchedulerError
+from tests.backends.agents.patience import be_patient
 from tests.node_agent.donated_nodes import DonatedNodes
 
 LIMITS = Limits(max_pending_requests=3, max_proc=8, max_tr=3600)
@@ -59,6 +60,7 @@ class Scheduler:
 @pytest.fixture
 def both(nodes: DonatedNodes) -> tuple[Backend, Scheduler, DonatedNodes]:
     scheduler = Scheduler()
+    be_patient(nodes)
     return WithAgents(scheduler, nodes.agents), scheduler, nodes
 
 

@@ -16,9 +16,12 @@ from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
+from tests.backends.expiring import expired, is_written
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 KILL_WAIT = 0.3
+PATIENT = 3600.0
+"""Seconds from SIGTERM to SIGKILL where a worker leaves by itself, however busy the machine is."""
 
 
 def wait_until(condition: Callable[[], bool], what: str = "the condition") -> None:
@@ -31,7 +34,7 @@ def wait_until(condition: Callable[[], bool], what: str = "the condition") -> No
 
 def written_pid(path: Path) -> int:
     """A process id that a worker writes to a file."""
-    wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} being written")
+    wait_until(lambda: is_written(path), f"{path.name} being written")
     return int(path.read_text())
 
 
@@ -45,9 +48,9 @@ class LocalSite:
         self.backend = self.reopened()
         self._orders = 0
 
-    def reopened(self) -> LocalBackend:
+    def reopened(self, kill_wait: float = KILL_WAIT) -> LocalBackend:
         """What a daemon has that was started anew."""
-        return LocalBackend(self.config, self.state, kill_wait=KILL_WAIT)
+        return LocalBackend(self.config, self.state, kill_wait=kill_wait)
 
     def order(self, command: str, p: int = 1, tr: int = 60, tag: str | None = None) -> PilotOrder:
         self._orders += 1
@@ -74,11 +77,19 @@ class LocalSite:
         wait_until(lambda: self.report(id).state is state, f"job {id} being {state.value}")
         return self.report(id)
 
+    def ended_at_its_limit(self, command: str, *files: str) -> tuple[int, JobReport]:
+        """A job that has met its time limit when its worker had written these files; the limit in seconds."""
+
+        def run(limit: int) -> tuple[int, JobReport]:
+            return limit, self.reaches(self.submit(command, tr=limit), JobState.WALLTIME)
+
+        return expired(run, lambda _: all(is_written(self.latest / name) for name in files))
+
     def wrote(self, name: str, *numbers: int) -> None:
         """Waits until the workers of these pilots have written a file."""
         for number in numbers:
             path = self.directory(number) / name
-            wait_until(lambda path=path: path.exists() and path.read_text().endswith("\n"), str(path))
+            wait_until(lambda path=path: is_written(path), str(path))
 
     def supervisor(self, id: str) -> int:
         """The process id of a running job's supervisor."""
@@ -88,6 +99,11 @@ class LocalSite:
 
     def directory(self, number: int = 1) -> Path:
         return self.folder / f"pilot-{number}"
+
+    @property
+    def latest(self) -> Path:
+        """The directory of the pilot that was ordered last."""
+        return self.directory(self._orders)
 
     def close(self) -> None:
         for note in self.state.glob("*.job.json*"):

@@ -16,6 +16,7 @@ from adaptor.reports import JobState
 from backends.base import SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from tests.backends.local.local_site import LocalSite, wait_until
+from tests.living import is_gone
 
 
 def test_a_job_runs_to_its_end(site: LocalSite) -> None:
@@ -148,7 +149,9 @@ def test_it_has_no_nodes_to_give_back(site: LocalSite) -> None:
 
 
 def test_nothing_is_open_to_others(site: LocalSite) -> None:
-    site.reaches(site.submit("true"), JobState.COMPLETED)
+    id = site.submit("true")
+    site.reaches(id, JobState.COMPLETED)
+    assert is_gone(site.supervisor(id)), "and with it what it has under a temporary name"
     assert stat.S_IMODE(site.state.stat().st_mode) == 0o700
     assert all(stat.S_IMODE(note.stat().st_mode) == 0o600 for note in site.state.iterdir())
 

@@ -14,16 +14,18 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
+from adaptor.units import Duration
 from backends.base import PilotOrder
 from backends.local.backend import LocalBackend
 
 name, folder = sys.argv[1], Path(sys.argv[2])
-backend = LocalBackend(SiteConfig(backend="local", processors=4), folder / "site")
+patient = SiteConfig(backend="local", processors=4, command_timeout=Duration(600))
+backend = LocalBackend(patient, folder / "site")
 for number in range(6):
     directory = folder / f"{name}-{number}"
     directory.mkdir(mode=0o700)
     backend.submit(PilotOrder(
-        tag=directory.name, request=Request(1 + number % 3, 20), task=TaskSize(),
+        tag=directory.name, request=Request(1 + number % 3, 600), task=TaskSize(),
         directory=directory, worker=("/bin/sh", "-c", 'echo ran >> "$ADAPTOR_DIRECTORY/ran"; sleep 0.1'),
         environment={"ADAPTOR_DIRECTORY": str(directory)},
     ))
@@ -49,7 +51,7 @@ def test_two_processes_share_a_site(site: LocalSite) -> None:
     names = ("one", "two")
     commands = [[sys.executable, "-c", SUBMITTER, name, str(site.folder)] for name in names]
     processes = [subprocess.Popen(command) for command in commands]
-    assert [process.wait(60) for process in processes] == [0, 0]
+    assert [process.wait(120) for process in processes] == [0, 0]
     wait_until(lambda: all(report.end for report in site.backend.jobs([], "")), "the end of all jobs")
     reports = site.backend.jobs([], "")
     tags = {f"{name}-{number}": 1 + number % 3 for name in names for number in range(6)}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from adaptor.reports import JobState
-from tests.backends.local.local_site import KILL_WAIT, LocalSite, wait_until, written_pid
+from tests.backends.local.local_site import KILL_WAIT, PATIENT, LocalSite, wait_until, written_pid
 from tests.living import is_alive
 
 STUBBORN = """
@@ -20,30 +20,28 @@ sleep 100; sleep 100; sleep 100
 
 
 def test_a_job_is_ended_at_its_time_limit(site: LocalSite) -> None:
-    id = site.submit('echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100', tr=1)
-    worker = written_pid(site.directory() / "worker")
-    report = site.reaches(id, JobState.WALLTIME)
-    assert "1 s" in report.reason
-    assert not is_alive(worker)
+    command = 'echo $$ > "$ADAPTOR_DIRECTORY/worker"; exec sleep 100'
+    limit, report = site.ended_at_its_limit(command, "worker")
+    assert f"{limit} s" in report.reason
+    assert not is_alive(written_pid(site.latest / "worker"))
     assert report.start is not None
     assert report.end is not None
-    assert report.end - report.start >= 1
+    assert report.end - report.start >= limit
 
 
 def test_a_worker_may_use_its_grace(site: LocalSite) -> None:
-    script = "trap 'echo handed back; exit 0' TERM; sleep 100 & wait"
-    id = site.submit(script, tr=1)
-    site.reaches(id, JobState.WALLTIME)
-    assert (site.directory() / f"local-{id}.out").read_text() == "handed back\n"
+    site.backend = site.reopened(PATIENT)
+    script = "trap 'echo handed back; exit 0' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; sleep 100 & wait"
+    _, report = site.ended_at_its_limit(script, "up")
+    assert (site.latest / f"local-{report.id}.out").read_text() == "handed back\n"
 
 
 def test_a_stubborn_worker_is_killed_with_all_that_it_started(site: LocalSite) -> None:
-    id = site.submit(STUBBORN, tr=1)
-    worker, fled = (written_pid(site.directory() / name) for name in ("worker", "fled"))
-    report = site.reaches(id, JobState.WALLTIME)
+    limit, report = site.ended_at_its_limit(STUBBORN, "worker", "fled")
+    worker, fled = (written_pid(site.latest / name) for name in ("worker", "fled"))
     assert report.start is not None
     assert report.end is not None
-    assert report.end - report.start >= 1 + KILL_WAIT
+    assert report.end - report.start >= limit + KILL_WAIT
     assert not is_alive(worker)
     assert not is_alive(fled)
 
@@ -96,11 +94,14 @@ def test_cancelling_again_or_nothing_is_no_error(site: LocalSite) -> None:
 
 
 def test_a_job_that_is_being_ended_holds_its_processors(site: LocalSite) -> None:
-    id = site.submit(STUBBORN, p=4)
-    written_pid(site.directory() / "worker")
+    site.backend = site.reopened(PATIENT)
+    until_told = 'until [ -e "$ADAPTOR_DIRECTORY/leave" ]; do sleep 0.05; done'
+    id = site.submit(f"trap '' TERM; echo >\"$ADAPTOR_DIRECTORY/up\"; {until_told}", p=4)
+    site.wrote("up", 1)
     next = site.submit("true", p=4)
     site.backend.cancel([id])
     assert site.report(next).state is JobState.QUEUED
+    (site.directory() / "leave").touch()
     ended = site.reaches(id, JobState.CANCELLED).end
     started = site.reaches(next, JobState.COMPLETED).start
     assert ended is not None

@@ -94,9 +94,9 @@ def test_jobs_that_ran_before_a_reboot_have_failed(site: LocalSite) -> None:
 def test_a_process_id_that_was_given_to_another_process_is_not_taken_for_the_supervisor(
     site: LocalSite,
 ) -> None:
-    id = site.submit("sleep 100")
-    bystander = subprocess.Popen(["sleep", "100"])
+    bystander = subprocess.Popen(["sleep", "100"])  # long enough before to differ in its start
     try:
+        id = site.submit("sleep 100")
         note = site.state / f"{id}.start.json"
         identity = json.loads(note.read_bytes())["supervisor"]
         rewrite(note, supervisor={**identity, "pid": bystander.pid})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +16,13 @@ import msgspec
 import psutil
 import pytest
 
+from adaptor.backoff import Backoff
 from adaptor.config.ssh import SshConfig
 from backends.base import SchedulerError
-from backends.machines import connection
+from backends.machines import connection, control
 from backends.machines.base import CommandHung
 from backends.machines.distant import Distant
-from tests.clusters.processes import free_ports
+from tests.backends.expiring import expired
 from tests.clusters.proxy import Proxy
 from tests.clusters.sshd import ThrowawaySshd
 from tests.living import is_alive, names_below
@@ -73,10 +76,12 @@ def in_background(work: Callable[[], object]) -> tuple[threading.Thread, list[Ex
 def test_a_machine_that_is_not_there_is_named_and_not_asked_at_every_turn(
     sshd: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (nobody,) = free_ports(1)
-    machine = reached(sshd, nobody)
-    with pytest.raises(SchedulerError, match=r"ssh 127.0.0.1: cannot connect: .*Connection refused"):
-        machine.variables()
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        machine = reached(sshd, nobody.getsockname()[1])
+        machine.connection._pause = Backoff(first=3600, most=3600)
+        with pytest.raises(SchedulerError, match=r"ssh 127.0.0.1: cannot connect: .*Connection refused"):
+            machine.variables()
     monkeypatch.setattr(connection, "_Login", None)  # whoever tries it now fails in another way
     with pytest.raises(SchedulerError, match="Connection refused"):
         machine.variables()
@@ -117,17 +122,56 @@ def test_leaving_does_not_wait_for_a_machine_that_never_answers(
     assert caught
 
 
-def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd) -> None:
+def test_leaving_does_not_wait_for_a_connection_whose_process_is_not_known_yet(
+    sshd: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connecting, looked = threading.Event(), threading.Event()
+    give_up = connection.Connection._give_up_connecting
+
+    def look(self: connection.Connection) -> None:
+        give_up(self)
+        looked.set()
+
+    class Late:
+        def __init__(self, _: SshConfig, __: Path, started: Callable[[object], None]) -> None:
+            connecting.set()
+            looked.wait()
+            process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+            started(process)
+            process.wait()
+            raise SchedulerError("it was killed")
+
+    monkeypatch.setattr(connection, "_Login", Late)
+    monkeypatch.setattr(connection.Connection, "_give_up_connecting", look)
+    machine = reached(sshd)
+    thread, caught = in_background(machine.variables)
+    connecting.wait()
+    machine.close()
+    thread.join()
+    assert str(caught[0]) == "it was killed"
+
+
+@pytest.fixture
+def own_place(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """For the sockets of connections: whoever connects sweeps the usual one. Their paths must be short."""
+    with tempfile.TemporaryDirectory(prefix="ssh-", dir="/tmp") as name:
+        monkeypatch.setattr(control, "_PLACE", name)
+        yield name
+
+
+def test_nothing_is_left_of_a_daemon_that_is_killed(sshd: ThrowawaySshd, own_place: str) -> None:
     code = (
         "import json, sys, msgspec\n"
         "from adaptor.config.ssh import SshConfig\n"
+        "from backends.machines import control\n"
         "from backends.machines.distant import Distant\n"
+        "control._PLACE = sys.argv[2]\n"
         "machine = Distant(msgspec.convert(json.loads(sys.argv[1]), SshConfig), {}, 20)\n"
         "talk = machine.start(['cat'])\n"
         "print(flush=True)\n"
         "sys.stdin.read()\n"
     )
-    command = [sys.executable, "-c", code, json.dumps(sshd.site())]
+    command = [sys.executable, "-c", code, json.dumps(sshd.site()), own_place]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as daemon:
         assert daemon.stdout is not None
         daemon.stdout.readline()
@@ -168,13 +212,13 @@ def test_a_connection_that_falls_silent_is_given_up(
     sshd: ThrowawaySshd, proxy: Proxy, tmp_path: Path
 ) -> None:
     options = {**msgspec.convert(sshd.site()["options"], dict[str, str]), "ServerAliveInterval": "1"}
-    # A second of patience would also give up a connection that a busy machine lets wait.
-    machine = reached(sshd, proxy.port, options={**options, "ServerAliveCountMax": "4"})
+    # Little patience would also give up a connection that a busy machine lets wait.
+    machine = reached(sshd, proxy.port, options={**options, "ServerAliveCountMax": "8"})
     started = tmp_path / "started"
     thread, caught = in_background(lambda: says(machine, "sh", "-c", f"echo > {started}; sleep 300"))
     until(started.exists)
     proxy.hang()
-    thread.join(30)
+    thread.join(60)
     assert isinstance(caught[0], CommandHung)
     proxy.cut()
     proxy.flow()
@@ -188,10 +232,14 @@ def test_a_command_on_the_other_side_does_not_outlive_its_time(
 ) -> None:
     pid = tmp_path / "pid"
     work = ("sh", "-c", f"echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 300")
-    thread, _ = in_background(lambda: machine.run(work, machine.variables(), 3))
-    until(pid.exists)
-    proxy.cut()
-    thread.join(30)
+
+    def cut_off(limit: int) -> None:
+        thread, _ = in_background(lambda: machine.run(work, machine.variables(), limit))
+        until(lambda: pid.exists() or not thread.is_alive())
+        proxy.cut()
+        thread.join(60)
+
+    expired(cut_off, lambda _: pid.exists())
     process = int(pid.read_text())
     until(lambda: not is_alive(process))
 
@@ -211,8 +259,9 @@ def test_many_threads_share_one_connection(machine: Distant) -> None:
 
 
 def test_what_is_left_of_a_connection_goes_with_it(machine: Distant) -> None:
+    before = psutil.Process().children()
     says(machine, "true")
-    own = [process for process in psutil.Process().children() if process.name() == "ssh"]
+    own = [process for process in psutil.Process().children() if process not in before and is_alive(process)]
     assert own
     machine.close()
     until(lambda: not any(is_alive(process) for process in own))

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.pbs
 
 GB = 2**30
 GPUS = (("a100", 2),)
-DEADLINE = 60.0
+DEADLINE = 120.0
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
@@ -188,22 +188,25 @@ def test_a_planned_job_keeps_its_part_and_leaves_the_rest_of_the_node(site: Site
 
 
 def test_a_reservation_keeps_what_it_reserves(site: Site) -> None:
-    start = time.strftime("%Y%m%d%H%M.%S", time.localtime(time.time() + 10))
-    options = ["-R", start, "-D", "600", "-l", "select=1:ncpus=2:mem=1gb:ngpus=1"]
-    id = site.cluster.run(["pbs_rsub", *options]).split()[0]
+    def reserved(seconds: int) -> str:
+        """From so many seconds from now."""
+        start = time.strftime("%Y%m%d%H%M.%S", time.localtime(time.time() + seconds))
+        options = ["-R", start, "-D", "600", "-l", "select=1:ncpus=2:mem=1gb:ngpus=1"]
+        return site.cluster.run(["pbs_rsub", *options]).split()[0]
 
-    def held() -> tuple[list[str], list[tuple[Part, ...]]]:
+    def held(id: str) -> tuple[list[str], list[tuple[Part, ...]]]:
         state = site.backend.queue_state()
         found = [job for job in (*state.running, *state.pending) if job.id == f"reservation {id}"]
         return [type(job).__name__ for job in found], [job.parts for job in found]
 
-    until(lambda: held()[0] == ["PendingJob"], "it is confirmed")
-    ((part,),) = held()[1]
-    assert (part.processors, part.memory, part.gpus) == (2, GB, (("a100", 1),))
-    until(lambda: held()[0] == ["RunningJob"], "it is on")
+    later, id = reserved(3600), reserved(10)
+    for each, kind in ((later, "PendingJob"), (id, "RunningJob")):
+        until(lambda each=each, kind=kind: held(each)[0] == [kind], f"{each} is a {kind}")
+        ((part,),) = held(each)[1]
+        assert (part.processors, part.memory, part.gpus) == (2, GB, (("a100", 1),))
     until(lambda: told(site.backend.queue_state()) == site.assigned(), "its part is what pbsnodes counts")
     inside = ["-q", id.partition(".")[0], "-l", "select=1:ncpus=1:mem=512mb", "-j", "oe", "-o", "/dev/null"]
     site.runs(site.cluster.run(["qsub", *inside, "--", "/bin/sleep", "600"]).strip())
     assert told(site.backend.queue_state()) == site.assigned()
-    ((rest,),) = held()[1]
+    ((rest,),) = held(id)[1]
     assert (rest.processors, rest.memory, rest.gpus) == (1, GB // 2, (("a100", 1),))

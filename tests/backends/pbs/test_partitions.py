@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, Request
+from backends import sharing
 from backends.base import PilotOrder
 from backends.hidden import SecondLook
 from tests.backends.pbs.test_backend import QSTAT, Fake, answering, backend, order
@@ -21,7 +23,6 @@ CONFIG = """
 sites:
   hpc:
     backend: pbs
-    command_timeout: 5
     partitions:
       limited: {account: physics}
       day: {partition: workq, limits: {max_tr: 20h}}
@@ -47,6 +48,7 @@ def test_one_reading_serves_all_queues(
 ) -> None:
     # Of the recorded jobs some are hidden, for which every queue would look a second time once.
     monkeypatch.setattr(SecondLook, "state", lambda _, look: look())
+    monkeypatch.setattr(sharing, "FRESH", math.inf)
     monkeypatch.setattr("backends.pbs.reading.time.time", lambda: NOW)
     fake("qstat", f'echo "$*" >>asked\n{QSTAT}')
     queues = make_backend("hpc", site, tmp_path).queue_state().partitions

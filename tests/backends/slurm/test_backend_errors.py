@@ -13,9 +13,12 @@ from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.resources import TaskSize
-from adaptor.units import Duration
+from backends import sharing
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.machines.base import Machine
+from backends.machines.here import HERE
 from backends.slurm.backend import SlurmBackend
+from tests.backends.hung import HereWithHung
 
 Fake = Callable[[str, str], Path]
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
@@ -49,8 +52,8 @@ def order(tmp_path: Path) -> PilotOrder:
     )
 
 
-def backend(**settings: object) -> SlurmBackend:
-    return SlurmBackend(SiteConfig(backend="slurm", command_timeout=Duration(1.5), **settings))  # type: ignore[arg-type]
+def backend(machine: Machine = HERE, **settings: object) -> SlurmBackend:
+    return SlurmBackend(SiteConfig(backend="slurm", **settings), machine)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("answering")
@@ -70,7 +73,7 @@ def test_all_is_well(order: PilotOrder) -> None:
 def test_a_submit_that_leaves_it_open(fake: Fake, order: PilotOrder, script: str) -> None:
     fake("sbatch", script)
     with pytest.raises(SubmitUncertain):
-        backend().submit(order)
+        backend(HereWithHung("sbatch")).submit(order)
 
 
 @pytest.mark.usefixtures("answering")
@@ -97,7 +100,7 @@ def test_nothing_is_submitted_where_the_script_cannot_be_written(
 def test_no_queue_is_made_up(fake: Fake, program: str, script: str) -> None:
     fake(program, script)
     with pytest.raises(SchedulerError):
-        backend().queue_state()
+        backend(HereWithHung(program)).queue_state()
 
 
 @pytest.mark.usefixtures("answering")
@@ -146,7 +149,7 @@ def test_ended_and_unknown_jobs_need_no_cancel(fake: Fake) -> None:
 def test_a_cancel_that_did_not_work_is_told(fake: Fake, script: str) -> None:
     fake("scancel", script)
     with pytest.raises(SchedulerError):
-        backend().cancel(["9"])
+        backend(HereWithHung("scancel")).cancel(["9"])
 
 
 def test_a_job_that_does_not_run_has_nothing_to_release(fake_squeue: Callable[[str], Path]) -> None:
@@ -190,7 +193,10 @@ def test_without_an_answer_nothing_is_said_of_nodes(fake: Fake) -> None:
 
 
 @pytest.mark.usefixtures("answering")
-def test_one_look_serves_the_nodes_and_the_queue(order: PilotOrder, fake: Fake, tmp_path: Path) -> None:
+def test_one_look_serves_the_nodes_and_the_queue(
+    order: PilotOrder, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sharing, "FRESH", math.inf)
     fake("sinfo", f"echo asked >> {tmp_path}/asked; cat {FIXTURES}/sinfo.txt")
     site = backend(donation=DonationConfig(mode="preemptible", partition="scavenger"))
     looks = []
@@ -233,4 +239,4 @@ def test_the_records_of_local_jobs_are_asked_once_and_for_all_users(fake: Fake, 
 def test_records_that_are_not_to_be_had_are_an_error_of_the_scheduler(fake: Fake, script: str) -> None:
     fake("sacct", script)
     with pytest.raises(SchedulerError):
-        backend().ended_jobs()
+        backend(HereWithHung("sacct")).ended_jobs()

@@ -61,7 +61,7 @@ def order(folder: Path) -> PilotOrder:
 
 def jobs_soon(backend: SlurmBackend, folder: Path) -> list[JobReport]:
     """What the scheduler has, once it answers again and has something."""
-    give_up = time.monotonic() + 30
+    give_up = time.monotonic() + 120
     while time.monotonic() < give_up:
         try:
             if found := backend.jobs([], folder.name):

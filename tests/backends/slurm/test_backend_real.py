@@ -22,7 +22,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 
 pytestmark = pytest.mark.slurm
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 SITE = SiteConfig(backend="slurm", command_timeout=Duration(20))
 STAY = "trap 'touch \"$ADAPTOR_DIRECTORY/told-$ADAPTOR_NODE\"; exit 0' TERM; "
 STAY += 'touch "$ADAPTOR_DIRECTORY/up-$ADAPTOR_NODE"; sleep 600 & wait'

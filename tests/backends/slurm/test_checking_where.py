@@ -63,6 +63,6 @@ def test_what_the_keys_leave(recorded: Recorded, keys: dict[str, object], level:
 )
 def test_licenses(fake: Callable[[str, str], Path], licenses: str, level: str, words: str) -> None:
     fake("scontrol", "echo LicenseName=matlab Total=7 Used=0 Free=7 Reserved=0 Remote=no")
-    (told,) = check_licenses(SiteConfig(backend="slurm", licenses=licenses), Questions(Commands(dict, 5.0)))
+    (told,) = check_licenses(SiteConfig(backend="slurm", licenses=licenses), Questions(Commands(dict, 30.0)))
     assert told.level == level
     assert words in told.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from adaptor.crafting.situation import Demand, Issue, PlanningView
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
+from backends import sharing
 from backends.base import Backend, PartitionClosed, PilotOrder
 from backends.rules import site_rules
 from backends.slurm import cluster
@@ -36,7 +38,7 @@ SLEEP = ("/bin/sh", "-c", "sleep 300")
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < give_up, f"{what} did not come true"
         time.sleep(0.2)
@@ -95,6 +97,7 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
     assert limits.max_tr == 7200
 
     readings = []
+    monkeypatch.setattr(sharing, "FRESH", math.inf)
     monkeypatch.setattr(cluster, "read", lambda *asked, **more: readings.append(1) or read(*asked, **more))
     queue = backend.queue_state()
     assert len(readings) == 1, "for both partitions"

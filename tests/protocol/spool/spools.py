@@ -48,7 +48,7 @@ class Talks:
         return self.started[-1]
 
 
-def distant(spool: Path, timeout: float = 30.0) -> RemoteSpool:
+def distant(spool: Path, timeout: float = 120.0) -> RemoteSpool:
     return RemoteSpool(Talks(spool).start, timeout)
 
 

@@ -48,6 +48,7 @@ class Job:
         """Processors of a chunk."""
         self.gpus = 0
         """Of a chunk."""
+        self.locks = folder / "locks"
 
     def start(self, worker: str, prologue: str = "", memory: int | None = None) -> subprocess.Popen[bytes]:
         script = self.folder / "pilot.sh"
@@ -67,7 +68,7 @@ class Job:
         )
         (self.folder / "nodes").write_text(self.nodes)
         job = {"PBS_JOBID": "9.s", "PBS_NODEFILE": str(self.folder / "nodes"), "TMPDIR": "/tmp"}
-        job |= {name: os.environ[name] for name in ("ADAPTOR_DEVICE_LOCKS",) if name in os.environ}
+        job["ADAPTOR_DEVICE_LOCKS"] = str(self.locks)
         return subprocess.Popen(
             ["bash", str(script)], env={"PATH": os.environ["PATH"], **job}, start_new_session=True
         )
@@ -126,17 +127,14 @@ def test_each_node_keeps_the_devices_that_pbs_gives_it(job: Job, fake: Fake) -> 
 GPUS = 'for id in 0 1 2; do echo "GPU $id: NVIDIA A100 (UUID: GPU-$id)"; done'
 
 
-def test_pilots_on_one_node_take_different_devices_where_pbs_names_none(
-    tmp_path: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pilots_on_one_node_take_different_devices_where_pbs_names_none(tmp_path: Path, fake: Fake) -> None:
     fake("nvidia-smi", GPUS)
     fake("qstat", "exit 1")
-    monkeypatch.setenv("ADAPTOR_DEVICE_LOCKS", str(tmp_path / "locks"))
     jobs = []
     for gpus in (1, 2, 1):
         (tmp_path / str(len(jobs))).mkdir()
         job = Job(tmp_path / str(len(jobs)))
-        job.nodes, job.gpus = "n1\n", gpus
+        job.nodes, job.gpus, job.locks = "n1\n", gpus, tmp_path / "locks"
         say = 'echo "${CUDA_VISIBLE_DEVICES-none}"'
         jobs.append((job, job.start(f"{say}; until [ -e '{tmp_path}/end' ]; do sleep 0.05; done")))
         give_up = time.monotonic() + 20
@@ -152,13 +150,10 @@ def test_pilots_on_one_node_take_different_devices_where_pbs_names_none(
     assert job.said() == ["0", "again 0"]
 
 
-def test_a_folder_of_locks_that_is_not_ours_is_not_used(
-    job: Job, fake: Fake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_of_locks_that_is_not_ours_is_not_used(job: Job, fake: Fake) -> None:
     fake("nvidia-smi", GPUS)
     (job.folder / "elsewhere").mkdir()
-    (job.folder / "locks").symlink_to(job.folder / "elsewhere")
-    monkeypatch.setenv("ADAPTOR_DEVICE_LOCKS", str(job.folder / "locks"))
+    job.locks.symlink_to(job.folder / "elsewhere")
     job.nodes, job.gpus = "n1\n", 1
     job.run('echo "${CUDA_VISIBLE_DEVICES-none} $ADAPTOR_GPUS"')
     assert job.said() == ["none 1"]
@@ -241,8 +236,8 @@ def test_the_script_outlives_its_workers_when_pbs_ends_the_job(job: Job, fake: F
     """PBS signals every process of the job; pbsdsh leaves at once, the workers take their time."""
     fake("pbsdsh", 'shift 3; trap "exit 1" TERM; "$@" & wait')
     process = job.start(
-        'echo up; [ "$ADAPTOR_NODE" = n2 ] && late=0.8; '
-        'trap "sleep ${late:-0}; echo left; exit 0" TERM; while :; do sleep 0.05; done'
+        '[ "$ADAPTOR_NODE" = n2 ] && late=0.8; '
+        'trap "sleep ${late:-0}; echo left; exit 0" TERM; echo up; while :; do sleep 0.05; done'
     )
     give_up = time.monotonic() + 20
     while not (job.folder / "said").exists() or job.said().count("up") < 2:

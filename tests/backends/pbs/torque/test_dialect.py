@@ -24,7 +24,7 @@ USAGE = (FIXTURES / "slurm-wrappers" / "version.txt").read_text()
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
     monkeypatch.setenv("LOGNAME", "ada")
-    return Commands(lambda own: own, 10)
+    return Commands(lambda own: own, 30)
 
 
 @pytest.fixture

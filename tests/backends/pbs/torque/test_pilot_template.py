@@ -22,12 +22,13 @@ PBSDSH = """
 [[ $1 == -u ]] || exit 9
 shift
 started=()
-trap 'kill -TERM "${started[@]/#/-}"' TERM
+trap 'told=yes; kill -TERM "${started[@]/#/-}"' TERM
 for node in $(sort -u "$PBS_NODEFILE"); do
     first=$(($(grep -nxm1 "$node" "$PBS_NODEFILE" | cut -d: -f1) - 1))
     env -i PATH="$PATH" PBS_VNODENUM="$first" setsid "$@" &
     started+=("$!")
 done
+[[ $told ]] && kill -TERM "${started[@]/#/-}" # it may have come before the last was in the list
 for one in "${started[@]}"; do while kill -0 "$one" 2>/dev/null; do wait "$one"; done; done
 exit 0
 """

@@ -24,7 +24,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 pytestmark = pytest.mark.slurm
 
 MIB = 2**20
-DEADLINE = 60.0
+DEADLINE = 120.0
 STAY = """\
 printf '%s ' "$ADAPTOR_PROCESSORS" "${ADAPTOR_MEMORY:-none}" "${CUDA_VISIBLE_DEVICES:-none}" \
   "${ROCR_VISIBLE_DEVICES:-none}" > "$ADAPTOR_DIRECTORY/part-$ADAPTOR_NODE"
