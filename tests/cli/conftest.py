@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from adaptor.cli.main import program
-from tests.cli.fake_control import Answers, FakeControl
+from adaptor.client import asking
+from tests.cli.fake_control import DEADLINE, Answers, FakeControl
 from tests.cli.invoking import Cli, Outcome, Serve
 
 
@@ -21,6 +22,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("ADAPTOR_TRACEBACK", "1")
+    monkeypatch.setattr(asking, "HANDSHAKE_TIMEOUT", DEADLINE)
     return directory
 
 

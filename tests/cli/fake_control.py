@@ -16,6 +16,8 @@ from adaptor.protocol.access import CLIENT_ACCESS, Access, write_access
 from adaptor.resources import TaskSize
 from adaptor.views import BagView, DaemonView, JournalView, MeasuredView, PilotRecord, RatesView, TaskView
 
+DEADLINE = 60.0
+"""Seconds for what must happen, on a busy machine too."""
 Answers = dict[type, Any]
 """By kind of question: an answer, bytes to send as they are, a function of the question, or None: silence."""
 
@@ -80,7 +82,9 @@ class FakeControl:
         return [question for question in self.questions if isinstance(question, kind)]
 
     def leave(self) -> None:
-        """To be called by an answer: be gone without having answered."""
+        """To be called by an answer: be gone without having answered; the port refuses by then."""
+        self._socket.unbind(f"tcp://127.0.0.1:{self._port}")
+        self._until_refused()
         self._stop.set()
 
     def close(self) -> None:
@@ -89,8 +93,11 @@ class FakeControl:
         ZMQ closes a listener in the background, so that is waited for.
         """
         self._stop.set()
-        self._thread.join(10)
-        deadline = time.monotonic() + 10
+        self._thread.join(DEADLINE)
+        self._until_refused()
+
+    def _until_refused(self) -> None:
+        deadline = time.monotonic() + DEADLINE
         while self._listens():
             assert time.monotonic() < deadline, "the fake daemon's port stays open"
             time.sleep(0.005)

@@ -96,10 +96,10 @@ def test_a_daemon_that_leaves_at_the_end_is_no_error(
     cli: Cli, serve: Serve, journal: Callable[[list[BagView] | None], None]
 ) -> None:
     journal([bag_view()])
-    server = serve({control.GetPilots: control.Pilots([])})
-    server.answers[control.GetBags] = in_turn([running_bag()])
-    threading.Timer(0.3, server.close).start()
+    server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+    server.answers[control.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
+    assert server.asked(control.GetEvents), "it was followed"
     assert outcome.code == 0
     assert outcome.lines[-1].startswith("bag 7 render: 10 tasks done")
 
@@ -125,7 +125,7 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     monkeypatch.setattr(follow, "OUTAGE_TIMEOUT", 0.5)
     monkeypatch.setattr(follow, "NOTICE", 0.0)
     server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
-    threading.Timer(0.3, server.close).start()
+    server.answers[control.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
     assert outcome.code == 1
     assert outcome.err.count("the daemon does not answer") == 1
@@ -137,13 +137,16 @@ def test_a_daemon_that_comes_back_is_followed_on(
 ) -> None:
     journal(None)
     first = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
+    ended = {control.GetBags: control.Bags([bag_view()]), control.GetPilots: control.Pilots([])}
+    coming = threading.Timer(0.3, lambda: serve(ended))
 
-    def restart() -> None:
-        first.close()
-        serve({control.GetBags: control.Bags([bag_view()]), control.GetPilots: control.Pilots([])})
+    def leave(_: control.GetEvents) -> None:
+        first.leave()
+        coming.start()
 
-    threading.Timer(0.3, restart).start()
+    first.answers[control.GetEvents] = leave
     assert cli("wait").code == 0
+    coming.join()
 
 
 def test_the_journal_of_a_new_state_directory_is_empty() -> None:

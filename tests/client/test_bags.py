@@ -16,7 +16,7 @@ from adaptor.errors import NoDaemonError, UsageError
 from adaptor.protocol import control
 from adaptor.protocol.control import TaskInput
 from adaptor.views import BagEvents, TaskEvent
-from tests.cli.fake_control import FakeControl
+from tests.cli.fake_control import DEADLINE, FakeControl
 from tests.cli.invoking import Serve
 
 SPEC = BagSpec(name="b", cwd="/", output="/out", environment={})
@@ -84,11 +84,13 @@ def test_an_append_that_got_no_answer_is_repeated_with_its_key(serve: Serve, sta
         def die(question: control.Append) -> None:
             lost.append(question)
             first.leave()
-            threading.Timer(0.2, lambda: after.append(serve({control.Append: appending()}))).start()
+            coming.start()
 
         after: list[FakeControl] = []
+        coming = threading.Timer(0.2, lambda: after.append(serve({control.Append: appending()})))
         first.answers[control.Append] = die
         assert client.append(7, [TRUE, TRUE]) == [0, 1]
+        coming.join()
         assert [each.key for each in after[0].asked(control.Append)] == [lost[0].key]
 
 
@@ -110,14 +112,16 @@ def test_a_daemon_that_stays_away_is_an_error_in_the_end(serve: Serve) -> None:
 
 def test_a_daemon_that_leaves_during_the_first_question_is_waited_for(serve: Serve) -> None:
     first = serve({})
+    coming = threading.Timer(0.3, lambda: serve({control.GetEvents: events(4, ended=True)}))
 
     def leave(_: control.GetEvents) -> None:
         first.leave()
-        threading.Timer(0.3, lambda: serve({control.GetEvents: events(4, ended=True)})).start()
+        coming.start()
 
     first.answers[control.GetEvents] = leave
     with Client() as client:
         assert [each.last for each in client.follow(7)] == [4]
+    coming.join()
 
 
 def test_what_the_daemon_refuses_is_not_repeated(serve: Serve) -> None:
@@ -151,5 +155,5 @@ def test_a_closed_client_ends_the_waiting_of_other_threads(serve: Serve) -> None
     while not server.asked(control.GetEvents):
         threading.Event().wait(0.01)
     client.close()
-    thread.join(10)
+    thread.join(DEADLINE)
     assert ended.is_set()

@@ -138,7 +138,6 @@ LONG_CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in ran
     ],
     ids=["aliases", "merges", "chain", "lists", "mappings", "dashes", "keys", "many-keys", "long"],
 )
-@pytest.mark.timeout(30)
 def test_a_file_that_would_take_for_ever_is_refused_at_once(text: str, problem: str) -> None:
     assert problem in broken(text)
 

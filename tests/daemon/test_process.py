@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
-import resource
+import subprocess
+import sys
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,23 +17,26 @@ from adaptor.daemon.ports.rooms import Rooms
 from adaptor.errors import AdaptorError
 from adaptor.protocol.state_directory import private_directory
 
+START = """
+import resource, sys
+from pathlib import Path
+from adaptor.daemon import process
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+process.start(Path(sys.argv[1]), sys.argv[2])
+"""
+
 
 def test_on_a_full_disk_a_start_says_why(tmp_path: Path) -> None:
     """A limit of file sizes stands for the disk: not a byte can be written, and no reason kept in a file."""
     config = tmp_path / "site.yaml"
     config.write_text("sites: {here: {backend: local, processors: 1}}\n")
     private_directory(tmp_path / "state")
-    child = os.fork()
-    if child == 0:
-        code = 1
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        try:
-            process.start(tmp_path / "state", str(config))
-        except AdaptorError as error:
-            code = 0 if "cannot be locked and written: File too large" in str(error) else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    words = [sys.executable, "-c", START, str(tmp_path / "state"), str(config)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "AdaptorError" in done.stderr
+    assert "cannot be locked and written: File too large" in done.stderr
 
 
 def test_the_log_rotates(tmp_path: Path) -> None:

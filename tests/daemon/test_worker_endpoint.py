@@ -26,10 +26,13 @@ WORKER = "1-n1-1"
 
 @pytest.fixture
 def site(tmp_path: Path) -> FakeSite:
+    """Its clock stands still."""
     made = FakeSite(tmp_path / "state")
+    now = time.time()
+    made.state.core.now = lambda: now
     made.submit_bag(1)
     crafted = CraftedRequest(Request(1, 600), None, 1, "because")
-    made.journal.add_pilot("here", made.state.tag_prefix, crafted, time.time())
+    made.journal.add_pilot("here", made.state.tag_prefix, crafted, now)
     made.state.load_pilots()
     return made
 
@@ -59,7 +62,8 @@ def greet(site: FakeSite) -> Welcome:
         told.append(decode_to_worker(data))
 
     site.state.core.server.send_worker = send_worker  # type: ignore[method-assign]
-    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=time.time() + 6000)
+    deadline = site.state.core.now() + 6000
+    hello = Hello(pilot=1, node="n1", pid=1, version="t", processors=1, memory=1, deadline=deadline)
     asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(hello))]))
     (welcome,) = [message for message in told if isinstance(message, Welcome)]
     return welcome
@@ -84,7 +88,7 @@ def test_a_pilot_whose_worker_has_called_is_shown_as_running(site: FakeSite) -> 
 
 def lost(site: FakeSite, silent_for: float) -> bool:
     worker = site.state.core.broker.state.workers[WORKER]
-    worker.seen = time.time() - silent_for
+    worker.seen = site.state.core.now() - silent_for
     asyncio.run(endpoint_of(site).miss_silent(TIMEOUT))
     return WORKER not in site.state.core.broker.state.workers
 
@@ -100,7 +104,7 @@ def test_at_a_spool_several_heartbeats_and_what_is_on_its_way_are_waited_for(
 ) -> None:
     endpoint = with_spool(site, tmp_path)
     heartbeat = greet(site).heartbeat
-    endpoint.heard_until = time.time()
+    endpoint.heard_until = site.state.core.now()
     assert not lost(site, 3 * heartbeat + 2 * LATENCY)
     assert lost(site, 8 * heartbeat)
 
@@ -108,9 +112,9 @@ def test_at_a_spool_several_heartbeats_and_what_is_on_its_way_are_waited_for(
 def test_while_the_spool_cannot_be_used_nobody_is_lost_for_a_while(site: FakeSite, tmp_path: Path) -> None:
     endpoint = with_spool(site, tmp_path)
     greet(site)
-    endpoint.heard_until = time.time() - 250
+    endpoint.heard_until = site.state.core.now() - 250
     assert not lost(site, 250)
-    endpoint.heard_until = time.time() - 5 * PATIENCE
+    endpoint.heard_until = site.state.core.now() - 5 * PATIENCE
     assert lost(site, 2 * PATIENCE)
 
 
@@ -131,6 +135,6 @@ def test_the_silence_of_a_whole_site_makes_no_suspects(site: FakeSite, tmp_path:
     greet(site)
     asked = Report(free_processors=1, free_memory=1)
     asyncio.run(endpoint_of(site).hear([(WORKER.encode(), encode(asked))]))
-    endpoint.heard_until = time.time() - (5 * PATIENCE if cut_off else 0)
+    endpoint.heard_until = site.state.core.now() - (5 * PATIENCE if cut_off else 0)
     assert lost(site, PATIENCE + TIMEOUT + 20 * LATENCY)
     assert suspects(site) == ([] if cut_off else [0])

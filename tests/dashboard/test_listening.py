@@ -65,12 +65,8 @@ def test_the_socket_of_a_dead_page_is_replaced_and_that_of_a_living_one_is_not(p
 
 def test_a_long_name_goes_to_the_runtime_folder(private: Path) -> None:
     deep = private / ("x" * 100)
-    runtime = Path("/tmp") / f"r{os.getpid()}"
-    runtime.mkdir(mode=0o700)
-    try:
-        assert socket_path(deep, str(runtime)).parent == runtime
-    finally:
-        runtime.rmdir()
+    with tempfile.TemporaryDirectory(dir="/tmp") as runtime:  # a short name
+        assert socket_path(deep, runtime).parent == Path(runtime)
     with pytest.raises(AdaptorError, match="--socket"):
         socket_path(deep, None)
     assert socket_path(Path("/run/me"), None) == Path("/run/me/dashboard.sock")

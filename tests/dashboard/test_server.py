@@ -18,6 +18,7 @@ from adaptor.dashboard.numbers import NumbersReader
 from adaptor.dashboard.openmetrics import encoded
 from adaptor.dashboard.page import Page, sections
 from adaptor.dashboard.server import application
+from tests.cli.fake_control import DEADLINE
 from tests.dashboard.told import NOW, Told
 
 
@@ -87,25 +88,21 @@ async def first(stream: AsyncIterator[dict[str, bytes]], count: int) -> list[dic
 def test_events_bring_the_whole_page_and_then_what_changes() -> None:
     told = Told()
     gatherer = gather(told)
-    gathered: list[Page] = []
+    page = gatherer.gather()
+    shown: list[dict[str, bytes]] = []
 
     def next_page() -> Page:
-        page = gatherer.gather()
-        if len(gathered) == 2:
-            page = msgspec.structs.replace(page, bags=[])
-        gathered.append(page)
-        return page
+        return msgspec.structs.replace(page, bags=[]) if shown else page
 
-    async def follow() -> list[dict[str, bytes]]:
-        feed = Feed(next_page, pause=0.001)
-        stream = feed.follow()
-        found = await asyncio.wait_for(first(stream, 2), 20)
+    async def follow() -> dict[str, bytes]:
+        stream = Feed(next_page, pause=0.001).follow()
+        shown.extend(await asyncio.wait_for(first(stream, 1), DEADLINE))
+        (change,) = await asyncio.wait_for(first(stream, 1), DEADLINE)
         await stream.aclose()
-        return found
+        return change
 
-    whole, change = asyncio.run(follow())
-    assert whole == sections(gathered[0])
-    assert change == {"bags": b"[]"}
+    assert asyncio.run(follow()) == {"bags": b"[]"}
+    assert shown == [sections(page)]
 
 
 def test_nothing_is_gathered_while_nobody_looks() -> None:
@@ -120,7 +117,7 @@ def test_nothing_is_gathered_while_nobody_looks() -> None:
     async def look_and_leave() -> int:
         feed = Feed(counted, pause=0.001)
         stream = feed.follow()
-        await asyncio.wait_for(first(stream, 1), 20)
+        await asyncio.wait_for(first(stream, 1), DEADLINE)
         await stream.aclose()
         while feed.busy:
             await asyncio.sleep(0.001)
@@ -144,7 +141,7 @@ def test_a_page_that_cannot_be_gathered_once_is_gathered_again(caplog: pytest.Lo
 
     async def look() -> list[dict[str, bytes]]:
         stream = Feed(sometimes, pause=0.001).follow()
-        found = await asyncio.wait_for(first(stream, 1), 20)
+        found = await asyncio.wait_for(first(stream, 1), DEADLINE)
         await stream.aclose()
         return found
 

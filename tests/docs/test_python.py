@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.e2e.conftest import lab as lab
-from tests.e2e.lab import Lab
-from tests.e2e.test_local_crashes import LOCAL
+from tests.e2e.lab import LONG, Lab
 from tests.source_tree import ROOT
 
 
@@ -17,7 +16,7 @@ def test_the_example_prints_what_the_page_says(lab: Lab) -> None:
     page = Path(ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     example = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert example
-    lab.configure(LOCAL)
+    lab.configure("sites: {here: {backend: local, processors: 2}}\n")
     program = lab.work / "example.py"
     program.write_text(example[1], encoding="utf-8")
     done = subprocess.run(
@@ -26,7 +25,7 @@ def test_the_example_prints_what_the_page_says(lab: Lab) -> None:
         env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG,
         check=False,
     )
     assert (done.stdout, done.returncode) == (example[2], 0), done.stderr

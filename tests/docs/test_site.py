@@ -12,6 +12,8 @@ from tests.source_tree import ROOT
 
 pytest.importorskip("sphinx", reason="needs the extra `docs`")
 
+pytestmark = pytest.mark.timeout(900)
+
 
 def build(kind: str, into: Path) -> None:
     done = subprocess.run(
@@ -21,7 +23,7 @@ def build(kind: str, into: Path) -> None:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

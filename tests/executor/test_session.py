@@ -19,8 +19,10 @@ from adaptor.executor.session import Session
 from adaptor.protocol.calls import VALUE
 from adaptor.protocol.control import TaskInput
 from adaptor.views import BagEvents, TaskEvent
+from tests.e2e.lab import until
 
-SOON = 20.0
+SOON = 60.0
+"""Seconds for what must happen, on a busy machine too."""
 
 
 class FakeBag:
@@ -33,6 +35,8 @@ class FakeBag:
         self.cancelled: set[int] = set()
         self.started: set[int] = set()
         self.gone = False
+        self.refuses = False
+        """Whether it is gone for the one who appends, and whoever follows does not hear of it."""
         self._closed = threading.Event()
         self._told = 0
         self._news = threading.Condition()
@@ -44,7 +48,7 @@ class FakeBag:
         return
 
     def append(self, bag: int, tasks: Sequence[TaskInput]) -> list[int]:
-        if self.gone:
+        if self.gone or self.refuses:
             raise NoDaemonError("it has gone")
         with self._news:
             first = len(self.appended)
@@ -138,8 +142,7 @@ def test_each_future_gets_its_own_result(bag: FakeBag, session: Session) -> None
 
 def test_a_call_that_was_not_sent_is_never_sent(bag: FakeBag, session: Session) -> None:
     first = submit(session, int)
-    while not bag.appended:  # it is on its way, and keeps the second one back
-        pass
+    until(lambda: bag.appended, "it is on its way, and keeps the second one back", pause=0.01)
     second = submit(session, int)
     assert second.cancel()
     assert second.cancelled()
@@ -154,8 +157,7 @@ def test_a_call_that_was_not_sent_is_never_sent(bag: FakeBag, session: Session) 
 def test_only_what_has_not_started_is_cancelled(bag: FakeBag, session: Session) -> None:
     bag.may_append.set()
     futures = [submit(session, int) for _ in range(3)]
-    while any(future.task is None for future in futures):
-        pass
+    until(lambda: all(future.task is not None for future in futures), "all are numbered", pause=0.01)
     bag.started.add(0)
     assert [future.cancel() for future in futures] == [False, True, True]
     assert futures[1].cancel()
@@ -180,11 +182,10 @@ def test_the_end_of_the_daemon_is_that_of_all_futures(bag: FakeBag, session: Ses
 @pytest.mark.parametrize("who", ["sender", "receiver"])
 def test_it_is_that_of_calls_on_their_way_too(bag: FakeBag, session: Session, who: str) -> None:
     if who == "sender":
-        bag.gone = True  # whoever follows does not hear of it
+        bag.refuses = True
     future = submit(session, int)
     if who == "receiver":
-        while not bag.appended:
-            pass
+        until(lambda: bag.appended, "it is on its way", pause=0.01)
         bag.go()
         bag.may_end.set()
     with pytest.raises(BrokenExecutor, match="it has gone"):
@@ -195,8 +196,7 @@ def test_it_is_that_of_calls_on_their_way_too(bag: FakeBag, session: Session, wh
 def test_close_with_cancel_leaves_what_has_started(bag: FakeBag, session: Session) -> None:
     bag.may_append.set()
     futures = [submit(session, int) for _ in range(5)]
-    while any(future.task is None for future in futures):
-        pass
+    until(lambda: all(future.task is not None for future in futures), "all are numbered", pause=0.01)
     bag.started.add(2)
     session.close(cancel=True)
     bag.may_end.set()

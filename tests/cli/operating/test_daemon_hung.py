@@ -36,7 +36,7 @@ def daemon(state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     yield running
     if running.is_running():
         running.kill()
-        running.wait(20)
+        running.wait(60)
 
 
 def test_a_stopped_daemon_is_told_and_ended_by_force(cli: Cli, daemon: psutil.Process, state: Path) -> None:
@@ -65,9 +65,9 @@ def test_only_a_daemon_that_is_not_stopped_is_waited_for(daemon: psutil.Process,
     assert holder is not None
     assert holder.busy
     daemon.suspend()
-    until(lambda: not holder.busy, "it is stopped", timeout=20)
+    until(lambda: not holder.busy, "it is stopped")
     daemon.kill()
-    daemon.wait(20)
+    daemon.wait(60)
     assert not holder.busy
 
 

@@ -43,12 +43,12 @@ def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]
 
 class SocketConnection(http.client.HTTPConnection):
     def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=30)
+        super().__init__("localhost", timeout=60)
         self._path = str(path)
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(30)
+        self.sock.settimeout(60)
         self.sock.connect(self._path)
 
 
@@ -75,7 +75,7 @@ def test_a_socket_that_the_printed_line_leads_to(serve: Serve, state: Path) -> N
         assert json.loads(body)["bags"][0]["bag"]["name"] == "render"
         assert b'adaptor_tasks{state="done"} 4.0' in get(SocketConnection(path), "/metrics", token)[1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
         assert token not in process.stderr.read()
     assert not path.exists()
@@ -86,7 +86,7 @@ def test_a_port_and_a_path_of_a_proxy(serve: Serve) -> None:
     with serving("--port", "0", "--base-url", "/node/login1/8765/", "--host", "portal.example") as (_, lines):
         found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/node/login1/8765/\?token=(\S+)", lines[-1])
         assert found
-        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", int(found[1]), timeout=60)
         assert get(connection, "/node/login1/8765/page.json", found[2])[0] == 200
         connection.request("GET", "/", headers={"Host": "portal.example"})
         assert connection.getresponse().status == 401

@@ -19,7 +19,7 @@ from adaptor.cli.operating.changeable import changeable_by_others
 from tests.cli.invoking import Cli
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
-AGENT = "donation: {mode: agent, reclaim_timeout: 1, runtime_directory: %s}"
+AGENT = "donation: {mode: agent, reclaim_timeout: 60, runtime_directory: %s}"
 
 
 @pytest.fixture
@@ -215,17 +215,22 @@ def test_a_distant_sites_interpreter_cannot_be_looked_at(cli: Cli, config: str) 
 @pytest.mark.parametrize("site", ["slurm", "torque"])
 @pytest.mark.parametrize("python", ["missing", "failing", "hanging"])
 def test_no_script_fails_or_hangs(cli: Cli, config: str, tmp_path: Path, site: str, python: str) -> None:
+    sites = Path(config)
+    sites.write_text(sites.read_text().replace("reclaim_timeout: 60", "reclaim_timeout: 1"))
     files = written(cli, config, site, tmp_path / "hooks")
-    stand_in = tmp_path / "python"
+    stand_in, hangs = tmp_path / "python", tmp_path / "hangs"
+    hangs.touch()
     if python != "missing":
         # What hangs on a lost file system heeds no signal.
-        script = "exit 3" if python == "failing" else "trap '' TERM; sleep 5 & wait; wait; wait"
+        waiting = f"trap '' TERM; while [ -e {hangs} ]; do sleep 0.1; done"
+        script = "exit 3" if python == "failing" else waiting
         stand_in.write_text(f"#!/bin/bash\n{script}\n")
         stand_in.chmod(0o755)
     for file in files[:1] if python == "hanging" else files:
         file.write_text(file.read_text().replace(sys.executable, str(stand_in)))
-        done = subprocess.run([str(file), "17"], env={"SLURM_JOB_ID": "17"}, timeout=15, check=False)
+        done = subprocess.run([str(file), "17"], env={"SLURM_JOB_ID": "17"}, timeout=60, check=False)
         assert done.returncode == 0
+    hangs.unlink()
 
 
 def test_a_slurm_prolog_frees_its_node_and_its_epilog_offers_it(
@@ -234,10 +239,10 @@ def test_a_slurm_prolog_frees_its_node_and_its_epilog_offers_it(
     epilog, prolog = written(cli, config, "slurm", tmp_path / "hooks")
     tag = nodes.lend("n1")
     variables = {"SLURMD_NODENAME": "n1", "SLURM_JOB_ID": "17", "PYTHONPATH": "/no/such", "PYTHONHOME": "/x"}
-    subprocess.run([str(prolog)], env=variables, check=True, timeout=15)
+    subprocess.run([str(prolog)], env=variables, check=True, timeout=60)
     assert nodes.report(tag).reason.startswith("reclaimed for local job 17")
     assert (nodes.own / "taken@n1@17").exists()
-    subprocess.run([str(epilog)], env=variables, check=True, timeout=15)
+    subprocess.run([str(epilog)], env=variables, check=True, timeout=60)
     assert not (nodes.own / "taken@n1@17").exists()
 
 
@@ -317,5 +322,5 @@ def test_reclaim_by_its_own_program(tmp_path: Path, nodes: DonatedNodes) -> None
     """As a prolog of a site's own may call it."""
     tag = nodes.lend("n1")
     words = [sys.executable, "-m", "adaptor.cli", "reclaim", "n1", "--runtime", str(nodes.runtime)]
-    assert subprocess.run(words, timeout=30, check=False).returncode == 0
+    assert subprocess.run(words, timeout=60, check=False).returncode == 0
     wait_until(lambda: nodes.report(tag).end is not None, "it has ended")

@@ -70,7 +70,7 @@ class Scene:
     def play(self, act: Callable[[], Awaitable[None]]) -> None:
         async def all_of_it() -> None:
             running = asyncio.create_task(self.remote_folder.run())
-            await asyncio.wait_for(act(), 30)
+            await asyncio.wait_for(act(), 60)
             running.cancel()
             await self.remote_folder.close()
 

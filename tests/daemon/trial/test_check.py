@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.clusters.throwaway import Throwaway
-from tests.e2e.lab import Lab
+from tests.e2e.lab import LONG, Lab, until
 
 
 @pytest.fixture
@@ -27,6 +27,12 @@ def found(lab: Lab, *arguments: str, expect: int = 0) -> list[tuple[str, str]]:
 
 def levels(findings: list[tuple[str, str]], text: str) -> list[str]:
     return [level for level, told in findings if text in told]
+
+
+def queued(what: str) -> list[str]:
+    """Of every job that the scheduler has."""
+    words = ["squeue", "-h", "-o", what]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
 
 
 LOCAL = "sites: {here: {backend: local, processors: 2}}\n"
@@ -60,7 +66,7 @@ def test_it_asks_first(lab: Lab) -> None:
         input="n\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LONG,
         check=False,
     )
     assert asked.returncode != 0
@@ -78,7 +84,7 @@ def test_a_sound_slurm(lab: Lab, slurm: Throwaway) -> None:
     assert levels(told, "the clock of n") == ["ok"]
     assert levels(told, "ended: completed") == ["ok"]
     assert levels(told, "memory of") in (["ok"], ["warning"]), "as the cgroups of this machine are"
-    assert subprocess.run(["squeue", "-h"], capture_output=True, text=True, check=True).stdout == ""
+    until(lambda: not queued("%i"), "nothing of it is left in the queue")
 
 
 @pytest.mark.slurm
@@ -116,11 +122,11 @@ def test_a_job_that_does_not_start_is_cancelled(lab: Lab, slurm: Throwaway) -> N
         "sleep 300",
     ]
     subprocess.run(everything, check=True, capture_output=True)
+    until(lambda: queued("%T") == ["RUNNING"], "no processor is free")
     told = found(lab, "--wait", "4s", expect=1)
     assert levels(told, "did not start within 4s") == ["error"]
     assert levels(told, "--wait 2h") == ["error"]
-    mine = subprocess.run(["squeue", "-h", "-o", "%j"], capture_output=True, text=True, check=True).stdout
-    assert "adaptor-check" not in mine
+    assert not any("adaptor-check" in name for name in queued("%j"))
 
 
 @pytest.mark.pbs

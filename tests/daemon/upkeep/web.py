@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import secrets
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import psutil
 
-SECRET = "s3cret-token"
+SECRET = f"s3cret-{secrets.token_hex(8)}"
+"""Of this process alone: tests beside it may write theirs where all can see it."""
 
 
 class Web:
@@ -44,7 +46,8 @@ class Web:
 
     @property
     def url(self) -> str:
-        return f"json://127.0.0.1:{self._server.server_port}/{SECRET}"
+        """With time for an answer on a busy machine."""
+        return f"json://127.0.0.1:{self._server.server_port}/{SECRET}?cto=60&rto=60"
 
     @property
     def titles(self) -> list[str]:
