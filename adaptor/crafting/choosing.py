@@ -10,8 +10,8 @@ import msgspec
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.refusal import none_left, nothing_possible
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import CraftingSituation, Demand, Heuristic, SiteRules
-from adaptor.model import CraftedRequest
+from adaptor.crafting.situation import CraftingSituation, Demand, Heuristic, PlanningView, SiteRules
+from adaptor.model import CraftedRequest, QueueState
 from adaptor.units import format_duration
 
 ALIKE = 1 + 1e-9
@@ -92,12 +92,18 @@ def craft_among(places: list[Place], wanted: Wanted, shut: Mapping[str, str], cr
     if wanted.allowed <= 0:
         return Made([], places, none_left(wanted.limit, wanted.remaining))
     reasons = dict(shut)
-    able = _long_enough([place for place in places if place.name not in shut], wanted.demand, reasons)
+    able = long_enough([place for place in places if place.name not in shut], wanted.demand, reasons)
     made = craft(
         [msgspec.structs.replace(place, usable=place.name in able) for place in places], wanted, reasons
     )
     told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
     return msgspec.structs.replace(made, reason="" if made.crafted else told)
+
+
+def shut_for(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str, str]:
+    """The partitions that get no request for these tasks now, and why."""
+    failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
+    return {**failed, **queue.closed}
 
 
 def one_by_one(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
@@ -182,7 +188,7 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
     return crafted.tasks / (start + busy - now)
 
 
-def _long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
+def long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
     longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
     able = set()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.choosing import Craft, Wanted, craft_among, craft_in, one_by_one
+from adaptor.crafting.choosing import Craft, Wanted, craft_among, craft_in, one_by_one, shut_for
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.needless import withdrawals
@@ -151,7 +151,7 @@ def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allow
             heuristic=heuristic,
         )
         if len(view.rules.limits.partitions) > 1:
-            made = craft_among(places, wanted, _shut(view, queue, wanted.demand), AMONG[view.heuristic])
+            made = craft_among(places, wanted, shut_for(view, queue, wanted.demand), AMONG[view.heuristic])
         else:
             made = craft_in(places, wanted)
         if made.crafted:
@@ -161,9 +161,3 @@ def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allow
         allowed -= len(made.crafted)
         places = made.places
     return decisions
-
-
-def _shut(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str, str]:
-    """The partitions that get no request for these tasks now, and why."""
-    failed = {name: why for (shape, name), why in view.avoided.items() if shape == demand.shape}
-    return {**failed, **queue.closed}

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.crafting.refusal import too_short
+from adaptor.crafting.rollout.bag import Bag
 from adaptor.crafting.rollout.wording import compared, completion, nothing_better
-from adaptor.crafting.rollout.world import Bag, RequestSet, World
+from adaptor.crafting.rollout.world import RequestSet, World
 from adaptor.crafting.situation import PilotView
 from adaptor.model import CraftedRequest, PilotState
 
@@ -59,7 +60,7 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
         return Rolled(crafted=[], withdrawn=[], reason=nothing_better(world, kept))
     for proposal in proposals:
         allowed = proposal[: bag.allowed]
-        proposed = world.with_these([(each.request, each.predicted_start) for each in allowed])
+        proposed = world.with_these(allowed)
         if proposed.cost < kept.cost:
             return _as_proposed(world, proposed, allowed)
     crafted = _crafted(world, kept)
@@ -68,7 +69,7 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
 
 def _better(kept: RequestSet, world: World) -> Rolled | None:
     """Without which requests the bag is done much sooner; None: without none."""
-    if not len(kept.members) or min(world.ends(kept.members)) > FORESEEN * world.bag.rules.limits.max_tr:
+    if not len(kept.members) or min(world.ends(kept.members)) > FORESEEN * world.bag.max_tr:
         return None
     best = _instead_of(kept, world, _queued_sets(world.bag), WORTH_WITHDRAWING) or _instead_of(
         kept, world, _running_ones(world.bag), WORTH_ENDING
@@ -125,19 +126,26 @@ def _may_be_withdrawn(pilot: PilotView, bag: Bag) -> bool:
 
 def _too_short(pilot: PilotView, bag: Bag) -> bool:
     """Whether no waiting task can run in a queued pilot."""
-    needed = min(bag.demand.shortest, bag.rules.limits.max_tr)
+    needed = min(bag.demand.shortest, bag.max_tr)
     return pilot.state is PilotState.QUEUED and pilot.request.tr < needed
 
 
 def _crafted(world: World, found: RequestSet) -> list[CraftedRequest]:
     """The requests of a set that are to be made, in the order of their starts."""
     ends, bag = world.ends(found.members), world.bag
-    waiting, reason = bag.demand.waiting, completion(world, found)
+    reason = completion(world, found)
+    if bag.demand.most is not None:
+        reason += f"; {bag.demand.why_most}"
+    homes = [bag.homes[made.place] for made in found.made]
+    requests = [world.request(made, ends) for made in found.made]
+    holds = [
+        made.slots * max(1, home.shape.rounds(request.tr))
+        for made, home, request in zip(found.made, homes, requests, strict=True)
+    ]
+    share = min(1.0, bag.demand.waiting / max(1, sum(holds)))
     return [
-        CraftedRequest(
-            world.request(start, length, slots, ends), bag.now + start, min(waiting, slots), reason
-        )
-        for start, length, slots in found.made
+        CraftedRequest(request, bag.now + made.start, max(1, int(share * most)), reason, home.name)
+        for made, home, request, most in zip(found.made, homes, requests, holds, strict=True)
     ]
 
 

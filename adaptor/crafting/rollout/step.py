@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.choosing import Wanted, rules_for, situation_in, within
+from adaptor.crafting.choosing import (
+    Wanted,
+    craft_among,
+    long_enough,
+    one_by_one,
+    rules_for,
+    shut_for,
+    situation_in,
+    within,
+)
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import Place, places_of, with_crafted
 from adaptor.crafting.refusal import hour_used_up
+from adaptor.crafting.rollout.bag import Bag, Home
 from adaptor.crafting.rollout.rollout import Proposal, Rolled, rollout
 from adaptor.crafting.rollout.serving import pilots_by_demand
-from adaptor.crafting.rollout.world import Bag
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Decision, Demand, Issue, PilotView, PlanningView, Withdraw, Withhold
+from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
 from adaptor.crafting.turns import turns
-from adaptor.model import PilotState, QueueState
+from adaptor.model import CraftedRequest, PilotState, QueueState
 
 
 def why_not_by_rollout(view: PlanningView) -> str:
     """What this heuristic does not know of the waiting tasks, so that `adaptive` crafts; empty: nothing."""
-    if view.rules.limits.partitions:
-        return "the site has several partitions"
     for demand in view.demands:
         if not demand.waiting:
             continue
@@ -45,13 +53,11 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
 
     Each sees the requests of those before it in the queue, and gives up places of its own pilots only.
     """
-    cover, (place,) = coverage(view), places_of(view, queue)
-    place = msgspec.structs.replace(place, free=Availability(place.queue))  # planned once for all that ask
+    cover, places = coverage(view), _planned_once(places_of(view, queue))
     waiting = [index for index, demand in enumerate(view.demands) if demand.waiting]
     serving = pilots_by_demand(view, waiting)
-    allowed = max(
-        0, view.rules.limits.max_pending_requests - sum(each.state.in_system for each in view.pilots)
-    )
+    in_system = sum(pilot.state.in_system for pilot in view.pilots)
+    allowed = max(0, view.rules.limits.max_pending_requests - in_system)
     if view.submissions_left is not None:
         allowed = min(allowed, view.submissions_left)
     nobodys = set(cover.needless) - {pilot.id for pilots in serving.values() for pilot in pilots}
@@ -64,33 +70,66 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
             limit=view.rules.limits.max_pending_requests,
             heuristic=adaptive,
         )
-        found = _of_demand(view, place, wanted, serving[index])
+        shut = shut_for(view, queue, wanted.demand) if len(places) > 1 else {}
+        found = _of_demand(view, places, wanted, serving[index], shut)
         crafted = [each.crafted for each in found if isinstance(each, Issue)]
-        (place,) = with_crafted([place], place, crafted, wanted.demand)
+        places = _with(places, crafted, wanted.demand)
         allowed -= len(crafted)
         decisions += found
     return decisions
 
 
+def _planned_once(places: list[Place]) -> list[Place]:
+    """What the queues leave free, for all that ask."""
+    return [msgspec.structs.replace(place, free=place.free or Availability(place.queue)) for place in places]
+
+
+def _with(places: list[Place], crafted: Sequence[CraftedRequest], demand: Demand) -> list[Place]:
+    """With these requests in their queues."""
+    for each in crafted:
+        home = next(place for place in places if place.name == each.partition)
+        places = with_crafted(places, home, [each], demand)
+    return places
+
+
 def _of_demand(
-    view: PlanningView, place: Place, wanted: Wanted, pilots: Sequence[PilotView]
+    view: PlanningView,
+    places: list[Place],
+    wanted: Wanted,
+    pilots: Sequence[PilotView],
+    shut: Mapping[str, str],
 ) -> Sequence[Decision]:
     demand = wanted.demand
     if demand.most == 0:
         return [Withhold(demand.why_most)]
-    # Without the bound on processors, which a withdrawn request widens.
-    rules = rules_for(place, msgspec.structs.replace(demand, most=None))
+    reasons = dict(shut)
+    able = long_enough([place for place in places if place.name not in shut], demand, reasons)
+    if not able:
+        return [Withhold("; ".join(f"{name}: {why}" for name, why in reasons.items()))]
+    homes = tuple(_home(place, wanted, usable=place.name in able) for place in places)
+    whole = rules_for(msgspec.structs.replace(places[0], rules=view.rules), _but_most(demand))
     bag = Bag(
-        now=view.now,
-        demand=demand,
-        rules=rules,
-        shape=RequestShape.for_demand(rules, place.queue, demand),
+        now=view.now, demand=demand, rules=whole, homes=homes, pilots=tuple(pilots), allowed=wanted.allowed
+    )
+    return _decisions(view, demand, rollout(bag, _proposals(places, wanted, shut)))
+
+
+def _home(place: Place, wanted: Wanted, *, usable: bool) -> Home:
+    rules = rules_for(place, _but_most(wanted.demand))
+    return Home(
+        name=place.name,
         queue=place.queue,
-        pilots=tuple(pilots),
-        allowed=wanted.allowed,
+        rules=rules,
+        shape=RequestShape.for_demand(rules, place.queue, wanted.demand),
+        allowed=place.allowed if place.name else wanted.allowed,
+        usable=usable,
         free=place.free,
     )
-    return _decisions(view, demand, rollout(bag, _proposals(place, wanted)))
+
+
+def _but_most(demand: Demand) -> Demand:
+    """Without the bound on processors: it is one of all requests together, and a withdrawn one widens it."""
+    return msgspec.structs.replace(demand, most=None)
 
 
 def _decisions(view: PlanningView, demand: Demand, rolled: Rolled) -> Sequence[Decision]:
@@ -101,17 +140,22 @@ def _decisions(view: PlanningView, demand: Demand, rolled: Rolled) -> Sequence[D
             Withdraw(pilot.id, why, recraft=True, running=pilot.state is PilotState.RUNNING)
             for pilot, why in rolled.withdrawn
         ]
-    if crafted := within(rolled.crafted, demand):
-        return [Issue(each, demand) for each in crafted]
+    if rolled.crafted:
+        return [Issue(each, demand) for each in rolled.crafted]
     if view.submissions_left == 0:
         return [Withhold(hour_used_up(view, demand.waiting))]
     return [Withhold(rolled.reason)]
 
 
-def _proposals(place: Place, wanted: Wanted) -> list[Proposal]:
+def _proposals(places: list[Place], wanted: Wanted, shut: Mapping[str, str]) -> list[Proposal]:
     """What the heuristics of the paper would ask for."""
     if not wanted.remaining or not wanted.allowed:
         return []
+    if len(places) > 1:
+        by_static = msgspec.structs.replace(wanted, heuristic=static)
+        made = craft_among(places, wanted, shut, spread), craft_among(places, by_static, shut, one_by_one)
+        return [each.crafted for each in made if each.crafted]
+    (place,) = places
     situation = situation_in(place, wanted)
-    found = [craft(situation) for craft in (adaptive, static)]
-    return [some for each in found if (some := each[: len(within(each, wanted.demand))])]
+    found = [within(craft(situation), wanted.demand) for craft in (adaptive, static)]
+    return [[msgspec.structs.replace(one, partition=place.name) for one in each] for each in found if each]

@@ -43,10 +43,12 @@ def nothing_better(world: World, kept: RequestSet) -> str:
 def _listed(world: World, found: RequestSet) -> str:
     ends = world.ends(found.members)
     words = []
-    for start, length, slots in found.made:
-        request = world.request(start, length, slots, ends)
-        at = f"at {_clock(world, start)}" if start > 0 else "now"
-        words.append(f"{request.p} × {format_duration(request.tr)} {at}")
+    for made in found.made:
+        request = world.request(made, ends)
+        homes = world.bag.homes
+        where = f" in {homes[made.place].name}" if len(homes) > 1 else ""
+        at = f"at {_clock(world, made.start)}" if made.start > 0 else "now"
+        words.append(f"{request.p} × {format_duration(request.tr)}{where} {at}")
     return " + ".join(words) or "what is there"
 
 

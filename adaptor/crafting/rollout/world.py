@@ -8,16 +8,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from adaptor.crafting.availability import Availability
-from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.profile import Profile
 from adaptor.crafting.rollout import kernel
+from adaptor.crafting.rollout.bag import Bag, Home
 from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age, scale
 from adaptor.crafting.rollout.kernel import Floats
 from adaptor.crafting.rollout.planning import Plan, planned, without
-from adaptor.crafting.rollout.times import Times, times_for
-from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import Demand, PilotView, SiteRules
-from adaptor.model import PilotState, QueueState, Request
+from adaptor.crafting.situation import PilotView
+from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.units import round_down, round_up
 
 PACE, PACE_ALONE = 0.55, 1.0
@@ -30,37 +28,16 @@ SOONER = 0.7
 (0.53 to 0.80 on five traces of the Parallel Workloads Archive)."""
 
 
-class Bag(msgspec.Struct, frozen=True, kw_only=True):
-    """The tasks of one demand, the pilots that serve it, and what may be asked for them."""
+class Made(msgspec.Struct, frozen=True):
+    """A request that is to be made."""
 
-    now: float
-    demand: Demand
-    rules: SiteRules
-    shape: RequestShape
-    queue: QueueState
-    """With all requests, those of these pilots too."""
-    pilots: tuple[PilotView, ...]
-    allowed: int
-    """Requests that may be made now."""
-    free: Availability | None = None
-    """What the queue leaves free, where it was planned before."""
-
-    @property
-    def tasks(self) -> int:
-        return self.demand.waiting + self.demand.running
-
-    @property
-    def most(self) -> float:
-        """Processors of all requests that may be made now."""
-        return kernel.NEVER if self.demand.most is None else float(self.demand.most)
-
-    def slots(self, pilot: PilotView, processors: int) -> int:
-        """Tasks that run at the same time on so many processors of a pilot."""
-        return slots_in(pilot, processors, self.demand, self.shape.unit)
-
-    @property
-    def times(self) -> Times:
-        return times_for(self.rules.limits.max_tr)
+    start: float
+    """Seconds from now."""
+    length: float
+    """Seconds."""
+    slots: int
+    place: int
+    """Of its home among those of the bag."""
 
 
 class RequestSet(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,16 +47,10 @@ class RequestSet(msgspec.Struct, frozen=True, kw_only=True):
     """Queued ones that it does without."""
     members: Floats
     """As `kernel` has them: first those that are there, then those to be made."""
-    there: int
+    made: tuple[Made, ...]
+    """By start; in several homes then as they were chosen: the next has the nodes that the first leaves."""
     cost: float
     """The expected completion (see `kernel.cost`)."""
-
-    @property
-    def made(self) -> list[tuple[float, float, int]]:
-        """Seconds until the start, seconds, and slots of those to be made, by start."""
-        return sorted(
-            (start, length, int(slots)) for start, length, slots, _ in self.members[self.there :].tolist()
-        )
 
 
 class World:
@@ -88,113 +59,191 @@ class World:
     def __init__(self, bag: Bag) -> None:
         self.bag = bag
         self.believed = beliefs(
-            bag.demand.times, bag.now, bag.demand.running, bag.times.first, bag.rules.longest_task
+            bag.demand.times, bag.now, bag.demand.running, bag.times.first, bag.longest_task
         )
-        self._rules = _rules(bag, self.believed)
+        self._rules = [_rules(bag, home, self.believed) for home in bag.homes]
         self._beliefs = _as_rows(bag, self.believed)
-        self._plan = planned(bag.queue, bag.shape.chunk, bag.free)
-        found = kernel.offers(self._plan.profile, self._rules, float(bag.tasks))
-        self._later = kernel.fresh(found, self._beliefs, self._rules)
+        self._plans = [planned(home.queue, home.shape.chunk, home.free) for home in bag.homes]
+        found = np.concatenate(
+            [
+                kernel.offers(plan.profile, rules, float(bag.tasks))
+                for home, plan, rules in zip(bag.homes, self._plans, self._rules, strict=True)
+                if home.usable
+            ]
+        )
+        self._later = kernel.fresh(found, self._beliefs, self._common)
+
+    @property
+    def _common(self) -> Floats:
+        """The rules that do not depend on where a request goes."""
+        return self._rules[0]
 
     def kept(self) -> RequestSet:
         """All that is there, and the best of what may be made beside it."""
-        return self._best((), self._plan)
+        return self._best((), self._plans)
 
     def without(self, withdrawn: tuple[PilotView, ...]) -> RequestSet:
         """The best set if these are withdrawn: all that wait are planned anew then, in their order."""
         gone = {name_of(pilot) for pilot in withdrawn}
-        return self._best(withdrawn, planned(without(self.bag.queue, gone), self.bag.shape.chunk))
+        plans = [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
+        return self._best(withdrawn, plans)
 
-    def with_these(self, requests: Sequence[tuple[Request, float | None]]) -> RequestSet:
-        """All that is there, and these requests, which start then (epoch seconds; None: when they fit)."""
-        there = self._there((), self._plan)
-        profile, rows = self._plan.free(), []
-        for request, at in requests:
-            start = profile.earliest_start(request.p, request.tr) if at is None else max(self.bag.now, at)
+    def with_these(self, requests: Sequence[CraftedRequest]) -> RequestSet:
+        """All that is there, and these requests, which start when it is said, else when they fit."""
+        profiles, made = [plan.free() for plan in self._plans], []
+        for each in requests:
+            place, request, start = self.bag.place_of(each.partition), each.request, each.predicted_start
+            if start is None:
+                start = profiles[place].earliest_start(request.p, request.tr)
+            start = max(self.bag.now, start)
             if math.isinf(start):
                 continue
-            if profile.minimum(start, start + request.tr) >= request.p:
-                profile.take(start, request.tr, request.p)
-            slots = self.bag.shape.slots(request.p)
-            rows.append((start - self.bag.now, float(request.tr), float(slots), 0.0))
-        return self._worth((), np.array([*there, *rows], np.float64).reshape(-1, 4), len(there))
+            self._take(profiles, place, start, request.tr, request.p)
+            slots = self.bag.homes[place].shape.slots(request.p)
+            made.append(Made(start - self.bag.now, float(request.tr), slots, place))
+        return self._worth((), self._there((), self._plans), made)
 
     def ends(self, members: Floats) -> list[float]:
         """By belief: seconds until the bag is done."""
         return [
             kernel.completion(
-                members, float(self.bag.tasks), self._beliefs[which], self._later[which], self._rules
+                members, float(self.bag.tasks), self._beliefs[which], self._later[which], self._common
             )
             for which in range(len(self.believed))
         ]
 
-    def request(self, start: float, length: float, slots: int, ends: Sequence[float]) -> Request:
+    def request(self, made: Made, ends: Sequence[float]) -> Request:
         """Of so many slots, as long as the bag may need it; one that starts now, for twice as long.
 
         What starts now loses nothing by its length, and forecasts may fail.
         """
-        rules = self.bag.rules
-        longest = min(round_down(length + kernel.TINY, rules.time_resolution), rules.limits.max_tr)
-        needed = max(map(self._needed, self.believed, ends, [start] * len(ends)))
+        home = self.bag.homes[made.place]
+        rules = home.rules
+        longest = min(round_down(made.length + kernel.TINY, rules.time_resolution), rules.limits.max_tr)
+        needed = max(map(self._needed, self.believed, ends, [made.start] * len(ends)))
         needed = max(needed, self.bag.demand.shortest + rules.pad)  # of tasks that were cut more is known
-        if start <= 0:
+        if made.start <= 0:
             needed *= SPARE
         tr = min(longest, round_up(max(1.0, needed) - kernel.TINY, rules.time_resolution))
-        return Request(self.bag.shape.processors_for(slots), int(tr))
+        return Request(home.shape.processors_for(made.slots), int(tr))
 
     def _needed(self, belief: Belief, end: float, start: float) -> float:
         """Seconds from its start that a request may be of use; a task that is started is to be finished."""
         spare = 0.0 if belief.alike else belief.longest
         return max(end - start + spare, belief.longest) + self.bag.rules.pad
 
-    def _best(self, withdrawn: tuple[PilotView, ...], plan: Plan) -> RequestSet:
-        there = self._there(withdrawn, plan)
-        members = kernel.chosen(
-            plan.profile,
-            np.array(there, np.float64).reshape(-1, 4),
-            self.bag.allowed + len(withdrawn),
-            self.bag.most + sum(pilot.request.p for pilot in withdrawn),
-            float(self.bag.tasks),
-            self._beliefs,
-            self._later,
-            self._rules,
-        )
-        if plan.slots is not None:
-            members = np.array([*there, *self._on_nodes(members[len(there) :], plan)], np.float64)
-        return self._worth(withdrawn, members.reshape(-1, 4), len(there))
+    def _best(self, withdrawn: tuple[PilotView, ...], plans: Sequence[Plan]) -> RequestSet:
+        there = self._there(withdrawn, plans)
+        made = self._chosen(there, plans, withdrawn)
+        return self._worth(withdrawn, there, self._on_nodes(made, plans))
 
-    def _on_nodes(self, made: Floats, plan: Plan) -> list[tuple[float, float, float, float]]:
+    def _chosen(self, there: Floats, plans: Sequence[Plan], withdrawn: tuple[PilotView, ...]) -> list[Made]:
+        """One by one the request that shortens the completion most, wherever it goes."""
+        bag = self.bag
+        allowed = bag.allowed + len(withdrawn)
+        most = kernel.NEVER if bag.demand.most is None else float(bag.demand.most)
+        most += sum(pilot.request.p for pilot in withdrawn)
+        if len(bag.homes) == 1:
+            found = _made(self._more(0, plans[0].profile, there, allowed, most), len(there), 0)
+            return sorted(found, key=lambda each: (each.length, each.slots))  # the shorter block others least
+        profiles, members, made = [plan.profile for plan in plans], there, list[Made]()
+        left = [
+            home.usable * (home.allowed + sum(home is bag.home_of(each) for each in withdrawn))
+            for home in bag.homes
+        ]
+        places = range(len(plans))
+        for _ in range(allowed):
+            tried = [
+                (place, self._more(place, profiles[place], members, 1, most))
+                for place in places
+                if left[place]
+            ]
+            found = [(self._cost(more), place, more) for place, more in tried if len(more) > len(members)]
+            if not found:
+                break
+            _, place, more = min(found, key=lambda each: each[:2])
+            (best,) = _made(more, len(members), place)
+            members, left[place] = more, left[place] - 1
+            made.append(best)
+            processors = float(bag.homes[place].shape.processors_for(best.slots))
+            most -= processors
+            profiles = [
+                self._beside(best, processors, profile) if home.shares_with(bag.homes[place]) else profile
+                for home, profile in zip(bag.homes, profiles, strict=True)
+            ]
+        return made
+
+    def _more(self, place: int, profile: Floats, members: Floats, allowed: int, most: float) -> Floats:
+        """The members and up to so many more in this home."""
+        tasks = float(self.bag.tasks)
+        return kernel.chosen(
+            profile, members, allowed, most, tasks, self._beliefs, self._later, self._rules[place]
+        )
+
+    def _beside(self, made: Made, processors: float, profile: Floats) -> Floats:
+        end = made.start + made.length + self.bag.rules.slot_margin
+        return kernel.taken(profile, made.start, end, processors)
+
+    def _on_nodes(self, made: Sequence[Made], plans: Sequence[Plan]) -> list[Made]:
         """Requests at the times when they fit: where one node comes free as another one is taken, the sum
         of both is no hole."""
-        profile, margin, rows = plan.free(), self.bag.rules.slot_margin, []
-        for start, length, slots, age in made.tolist():
-            processors = self.bag.shape.processors_for(int(slots))
-            fits = profile.earliest_start(processors, length + margin, self.bag.now + start)
+        if all(plan.slots is None for plan in plans):
+            return list(made)
+        profiles, moved = [plan.free() for plan in plans], []
+        for each in made:
+            processors = self.bag.homes[each.place].shape.processors_for(each.slots)
+            length = each.length + self.bag.rules.slot_margin
+            fits = profiles[each.place].earliest_start(processors, length, self.bag.now + each.start)
             if fits < math.inf:
-                profile.take(fits, length + margin, processors)
-                rows.append((fits - self.bag.now, length, slots, age))
-        return rows
+                self._take(profiles, each.place, fits, length, processors)
+                moved.append(msgspec.structs.replace(each, start=fits - self.bag.now))
+        return moved
 
-    def _worth(self, withdrawn: tuple[PilotView, ...], members: Floats, there: int) -> RequestSet:
-        cost = kernel.NEVER
-        if len(members):
-            cost = kernel.cost(members, float(self.bag.tasks), self._beliefs, self._later, self._rules)
-        return RequestSet(withdrawn=withdrawn, members=members, there=there, cost=cost)
+    def _take(
+        self, profiles: Sequence[Profile], place: int, start: float, length: float, processors: int
+    ) -> None:
+        """Of its home, and of those that share nodes with it: which nodes it gets is not known."""
+        for home, profile in zip(self.bag.homes, profiles, strict=True):
+            if home.shares_with(self.bag.homes[place]):
+                there = min(processors, profile.minimum(start, start + length))
+                if there > 0:
+                    profile.take(start, length, there)
 
-    def _there(self, withdrawn: tuple[PilotView, ...], plan: Plan) -> list[tuple[float, float, float, float]]:
+    def _worth(self, withdrawn: tuple[PilotView, ...], there: Floats, made: Sequence[Made]) -> RequestSet:
+        rows = [(each.start, each.length, float(each.slots), 0.0) for each in made]
+        members = np.array([*there, *rows], np.float64).reshape(-1, 4)
+        return RequestSet(
+            withdrawn=withdrawn,
+            members=members,
+            made=tuple(sorted(made, key=lambda each: each.start)),
+            cost=self._cost(members),
+        )
+
+    def _cost(self, members: Floats) -> float:
+        if not len(members):
+            return kernel.NEVER
+        return kernel.cost(members, float(self.bag.tasks), self._beliefs, self._later, self._common)
+
+    def _there(self, withdrawn: tuple[PilotView, ...], plans: Sequence[Plan]) -> Floats:
         gone = {pilot.id for pilot in withdrawn}
-        return [self._member(pilot, plan) for pilot in self.bag.pilots if pilot.id not in gone]
+        rows = [self._member(pilot, plans) for pilot in self.bag.pilots if pilot.id not in gone]
+        return np.array(rows, np.float64).reshape(-1, 4)
 
-    def _member(self, pilot: PilotView, plan: Plan) -> tuple[float, float, float, float]:
+    def _member(self, pilot: PilotView, plans: Sequence[Plan]) -> tuple[float, float, float, float]:
         bag = self.bag
         if pilot.state is PilotState.RUNNING:
             processors = pilot.request.p if pilot.processors is None else pilot.processors
             left = (bag.now if pilot.ends is None else pilot.ends) - bag.now
             age = max(1.0, mean_age(bag.demand.times, bag.now))
             return 0.0, left, float(bag.slots(pilot, processors)), age
-        start = max(0.0, plan.starts.get(name_of(pilot), 0.0))
+        start = max(0.0, plans[bag.place_of(pilot.partition)].starts.get(name_of(pilot), 0.0))
         wait = SOONER * start if start < kernel.NEVER else kernel.NEVER
         return wait, float(pilot.request.tr), float(bag.slots(pilot, pilot.request.p)), 0.0
+
+
+def _made(members: Floats, there: int, place: int) -> list[Made]:
+    """The members after those that are there, all of them in one home."""
+    return [Made(start, length, int(slots), place) for start, length, slots, _ in members[there:].tolist()]
 
 
 def name_of(pilot: PilotView) -> str:
@@ -202,9 +251,9 @@ def name_of(pilot: PilotView) -> str:
     return f"pilot {pilot.id}" if pilot.job is None else pilot.job
 
 
-def _rules(bag: Bag, believed: list[Belief]) -> Floats:
+def _rules(bag: Bag, home: Home, believed: list[Belief]) -> Floats:
     """In the columns of `kernel`. A request must hold the task that needs least by what is known of it."""
-    shape, limits = bag.shape, bag.rules.limits
+    shape, limits = home.shape, home.rules.limits
     shortest = max(bag.demand.shortest, min(each.longest for each in believed))
     rules = np.zeros(kernel.RULES)
     rules[kernel.WIDEST], rules[kernel.UNIT] = shape.widest, shape.unit.processors
@@ -212,15 +261,15 @@ def _rules(bag: Bag, believed: list[Belief]) -> Floats:
     rules[kernel.PAD], rules[kernel.MARGIN] = bag.rules.pad, bag.rules.slot_margin
     rules[kernel.RESOLUTION] = bag.rules.time_resolution
     rules[kernel.LEAST] = min(bag.rules.pad + shortest, limits.max_tr)
-    rules[kernel.PACE] = PACE_ALONE if limits.max_pending_requests == 1 else PACE
+    rules[kernel.PACE] = PACE_ALONE if bag.rules.limits.max_pending_requests == 1 else PACE
     return rules
 
 
 def _as_rows(bag: Bag, believed: list[Belief]) -> Floats:
     weight = sum(each.weight for each in believed)
-    at_once, delay = bag.shape.slots(bag.shape.widest), bag.times.delay
+    delay = bag.times.delay
     rows = [
-        (each.mean, each.longest, each.weight / weight, scale(each, bag.tasks, at_once, delay))
+        (each.mean, each.longest, each.weight / weight, scale(each, bag.tasks, bag.at_once, delay))
         for each in believed
     ]
     return np.array(rows, np.float64)

@@ -200,7 +200,7 @@ def test_no_more_processors_than_a_bound_leaves(most: int) -> None:
         each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
     ]
     assert 0 < sum(each.crafted.request.p for each in issued) <= most
-    assert all(each.crafted.reason.endswith("; the quote says so") for each in issued)
+    assert all("; the quote says so" in each.crafted.reason for each in issued)
 
 
 def test_where_nothing_may_be_made_no_place_is_given_up_either() -> None:
