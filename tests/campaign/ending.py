@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,6 +13,7 @@ from tests.campaign.credits import check_credits
 from tests.campaign.plan import Plan
 from tests.campaign.verifying import Finding, Told, Wrong, check_bag
 from tests.campaign.world import BAG, World, words
+from tests.clusters.throwaway import ClusterError
 
 PATIENCE = 400.0
 """Seconds until all pilots have left: one without workers may stay until its walltime."""
@@ -61,11 +63,18 @@ def _pilots(world: World) -> list[str]:
 def _left(look: Callable[[], list[str]]) -> list[str]:
     """What is still there when the patience ends."""
     deadline = time.monotonic() + PATIENCE
-    while found := look():
+    while found := _seen(look):
         if time.monotonic() > deadline:
             return found
         time.sleep(1)
     return []
+
+
+def _seen(look: Callable[[], list[str]]) -> list[str]:
+    try:
+        return look()
+    except (ClusterError, subprocess.TimeoutExpired) as error:
+        return [f"(nobody knows: {error})"]
 
 
 def _journal_is_whole(world: World) -> Iterator[Finding]:

@@ -62,6 +62,6 @@ def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk | None]:
 
 def _mount(command: list[str]) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
+        return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
     except OSError:
         return False

@@ -159,7 +159,9 @@ def _hosts_lines() -> Iterator[list[str]]:
         lines = list(before)
         yield lines
         if lines != before:
-            _HOSTS.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            with _HOSTS.open("r+", encoding="utf-8") as file:  # never empty for those who read it meanwhile
+                file.write("".join(f"{line}\n" for line in lines))
+                file.truncate()
 
 
 def _ip(*words: str, check: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import socket
 import time
@@ -20,13 +21,25 @@ def dying_with_us() -> list[str]:
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
+_PORTS = range(10_000, 32_768)
+"""Linux takes the ports of connections, and those of servers that do not care, from above."""
+
+
 def free_ports(number: int) -> list[int]:
-    """Ports of the loopback that nobody used a moment ago."""
+    """Ports of the loopback that nobody uses, and that nobody gets who does not ask for this very one.
+
+    So a server may start there later, and again after it was away.
+    """
+    draw = random.SystemRandom()  # other test processes may have the same seed
+    ports: list[int] = []
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        while len(ports) < number:
+            one = stack.enter_context(socket.socket())
+            port = draw.choice(_PORTS)
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports
 
 
 def step_processes(homes: Iterable[Path]) -> list[psutil.Process]:
@@ -51,7 +64,7 @@ def job_processes(conf: Path) -> list[psutil.Process]:
     return found
 
 
-def kill_all(processes: Iterable[psutil.Process], patience: float = 5.0) -> None:
+def kill_all(processes: Iterable[psutil.Process], patience: float = 30.0) -> None:
     """SIGKILL to these and all their descendants; returns when they are dead."""
     doomed: list[psutil.Process] = []
     for process in processes:
@@ -65,7 +78,7 @@ def kill_all(processes: Iterable[psutil.Process], patience: float = 5.0) -> None
         time.sleep(0.02)
 
 
-def end_all(find: Callable[[], Iterable[psutil.Process]], patience: float = 10.0) -> None:
+def end_all(find: Callable[[], Iterable[psutil.Process]], patience: float = 60.0) -> None:
     """Kill what is found until nothing is: what forks or execs during one look escapes that look."""
     deadline = time.monotonic() + patience
     while (found := [process for process in find() if is_alive(process)]) and time.monotonic() < deadline:

@@ -52,7 +52,7 @@ class ThrowawaySlurm(Throwaway):
 
     LOGS = ("*.log", "*.out")
 
-    def __init__(self, options: ClusterOptions | None = None, *, patience: float = 30.0) -> None:
+    def __init__(self, options: ClusterOptions | None = None, *, patience: float = 90.0) -> None:
         # Short, because the path of a unix socket may have 108 characters at most.
         super().__init__(Path(tempfile.mkdtemp(prefix="slurm-")), patience)
         self.options = options or ClusterOptions()
@@ -107,13 +107,15 @@ class ThrowawaySlurm(Throwaway):
         self._until(self._all_nodes_up, "the nodes did not come up")
 
     def clear(self) -> None:
-        """End all our jobs and bring all nodes back into service."""
-        self.run(["scancel", f"--user={getpass.getuser()}"])
-        for node, state in self._node_states():
-            if state not in _UP:
-                self.run(["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
-        self._until(lambda: not self.run(["squeue", "-h"], check=False), "the jobs do not end")
-        self.wait_ready()
+        """End all our jobs and bring all nodes back into service, with the daemons that were ended."""
+        if "slurmctld" not in self._daemons:
+            self.start_controller()
+        for node in self.options.node_names:
+            if f"slurmd.{node}" not in self._daemons:
+                self.start_node(node)
+        self._until(self._jobs_are_cancelled, "slurmctld cancels no jobs")
+        self._until(lambda: not self.run(["squeue", "-h"]), "the jobs do not end")
+        self._until(self._all_nodes_resumed, "the nodes did not come up")
 
     def start_controller(self) -> None:
         self._spawn("slurmctld", ["slurmctld", "-D", "-f", str(self.conf)])
@@ -205,6 +207,16 @@ class ThrowawaySlurm(Throwaway):
 
     def _controller_answers(self) -> bool:
         return "UP" in self.run(["scontrol", "ping"], check=False)
+
+    def _jobs_are_cancelled(self) -> bool:
+        self.run(["scancel", f"--user={getpass.getuser()}"])
+        return True
+
+    def _all_nodes_resumed(self) -> bool:
+        for node, state in self._node_states():
+            if state not in _UP:
+                self.run(["scontrol", "update", f"nodename={node}", "state=resume"], check=False)
+        return self._all_nodes_up()
 
     def _all_nodes_up(self) -> bool:
         up = {node for node, state in self._node_states() if state in _UP}

@@ -118,7 +118,7 @@ class ThrowawaySshd:
             subprocess.run(
                 ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.root / name],
                 check=True,
-                timeout=20,
+                timeout=60,
             )
         (self.root / "authorized_keys").write_bytes((self.root / "user_key.pub").read_bytes())
         key = (self.root / "host_key.pub").read_text().split()
@@ -156,7 +156,7 @@ class ThrowawaySshd:
                 stderr=output,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (self.root / "sshd.pid").exists():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise SshdError(f"sshd did not come up: {self.log()}")
@@ -183,9 +183,10 @@ class ThrowawaySshd:
     def cut(self) -> None:
         """Break all connections, as a network does: whatever runs on this side goes on running."""
         for process in self.sessions():
-            for one in [process, *(child for child in process.children() if child.name() == "sshd")]:
-                with contextlib.suppress(psutil.Error):
-                    one.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for one in [process, *process.children()]:
+                    if one.name() == "sshd":
+                        one.kill()
 
     def log(self) -> str:
         paths = [path for path in (self.root / "sshd.out", self.root / "sshd.log") if path.exists()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -28,7 +29,7 @@ mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified
 echo ready
 exec sleep infinity
 """
-_PATIENCE = 30.0
+_PATIENCE = 120.0
 
 
 def unavailable() -> str | None:
@@ -102,20 +103,20 @@ class SystemdUser:
 
     def kill(self) -> None:
         """`kill -9` of the instance and of all that it has started, as when the machine goes down."""
-        for pid in self._pids():
-            if pid != self._holder.pid:
-                os.kill(pid, signal.SIGKILL)
-        if self._manager is not None:
-            self._manager.wait(10)
         until = time.monotonic() + _PATIENCE
-        while set(self._pids()) - {self._holder.pid}:
+        while left := set(self._pids()) - {self._holder.pid}:  # what was forked meanwhile, too
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if self._manager is not None:
+                self._manager.wait(_PATIENCE)
             assert time.monotonic() < until
             time.sleep(0.1)
 
     def close(self) -> None:
         self.kill()
         self._holder.kill()
-        self._holder.wait(10)
+        self._holder.wait(_PATIENCE)
         for group in self._groups:
             for folder in sorted(group.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
                 folder.rmdir()
@@ -123,6 +124,7 @@ class SystemdUser:
 
     def _pids(self) -> list[int]:
         found = []
-        for path in self._groups[0].rglob("cgroup.procs"):
-            found += [int(line) for line in path.read_text().split()]
+        for folder, _, _ in os.walk(self._groups[0]):
+            with contextlib.suppress(OSError):  # the group has been removed
+                found += [int(line) for line in Path(folder, "cgroup.procs").read_text().split()]
         return [pid for pid in found if Path(f"/proc/{pid}").exists()]

@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -17,19 +15,13 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import ClusterOptions, Partition
 from tests.clusters.throwaway import ClusterError
-from tests.living import is_alive
+from tests.e2e.lab import LONG, until
+from tests.living import is_gone
 
 pytestmark = [
     pytest.mark.slurm,
     pytest.mark.skipif(available() is not None, reason=available() or ""),
 ]
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.1)
 
 
 def _of(cluster: ThrowawaySlurm) -> set[psutil.Process]:
@@ -49,15 +41,17 @@ def test_jobs_run_and_nothing_is_left_of_them(tmp_path: Path) -> None:
     with ThrowawaySlurm(options) as cluster:
         assert "only*" in cluster.run(["sinfo", "-h"])
         assert "MaxJobCount             = 50" in cluster.run(["scontrol", "show", "config"])
-        detached = f"setsid bash -c 'echo $$ > {tmp_path}/detached; exec sleep 600' & "
-        cluster.run(["sbatch", "-n6", "-o", "/dev/null", f"--wrap={detached} srun -n6 sleep 600"])
-        until((tmp_path / "detached").exists, "the job does not run")
-        until(lambda: len(cluster.run(["squeue", "-h", "-s"]).splitlines()) >= 2, "its step does not run")
-        detached_one = psutil.Process(int((tmp_path / "detached").read_text()))
+        detaching = f"setsid bash -c 'echo $$ > {tmp_path}/detached; exec sleep 600' & "
+        cluster.run(["sbatch", "-n6", "-o", "/dev/null", f"--wrap={detaching} srun -n6 sleep 600"])
+        steps = ["squeue", "-h", "-s"]
+        until(lambda: len(cluster.run(steps).splitlines()) >= 2, "the job and its step run")
+        detached = tmp_path / "detached"
+        until(lambda: detached.exists() and detached.read_text().endswith("\n"), "what it detaches runs")
+        detached_one = psutil.Process(int(detached.read_text()))
         started = {*_of(cluster), detached_one}
     assert not cluster.root.exists()
     assert len(started) > 4, "munged, slurmctld, two slurmd and the job"
-    assert [process for process in started if is_alive(process)] == []
+    assert [process for process in started if not is_gone(process)] == []
 
 
 def test_the_controller_and_nodes_can_go_and_come_back() -> None:
@@ -96,5 +90,5 @@ def test_as_a_program_it_says_how_to_use_it_and_ends_on_sigterm() -> None:
     conf = Path(export.partition("=")[2])
     assert conf.exists()
     os.kill(program.pid, signal.SIGTERM)
-    assert program.wait(60) == 0
+    assert program.wait(LONG) == 0
     assert not conf.parent.exists()

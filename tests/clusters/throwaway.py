@@ -65,8 +65,9 @@ class Throwaway(abc.ABC):
             )
 
     def _until(self, condition: Callable[[], bool], problem: str) -> None:
+        """A command that fails meanwhile, or takes too long, is asked again."""
         deadline = time.monotonic() + self.patience
-        while not condition():
+        while not _holds(condition):
             ended = [name for name, daemon in self._daemons.items() if daemon.poll() is not None]
             if ended or time.monotonic() > deadline:
                 raise ClusterError(f"{problem}; ended: {', '.join(ended) or 'none'}\n{self._log_ends()}")
@@ -75,6 +76,13 @@ class Throwaway(abc.ABC):
     def _log_ends(self) -> str:
         logs = sorted(log for pattern in self.LOGS for log in self.root.glob(pattern))
         return "\n".join(f"{log.name}: {log.read_text(errors='replace')[-800:]}" for log in logs)
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    try:
+        return condition()
+    except (ClusterError, subprocess.TimeoutExpired):
+        return False
 
 
 def play(cluster: Throwaway, how_to: str) -> int:

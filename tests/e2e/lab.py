@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -23,12 +24,21 @@ LONG = 150.0
 def until(condition: Callable[[], Any], what: str, timeout: float = LONG, pause: float = 0.3) -> Any:
     """The first true value of the condition."""
     deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited {timeout:.0f} s in vain: {what}"
         time.sleep(pause)
-    raise AssertionError(f"waited {timeout:.0f} s in vain: {what}")
+    return value
+
+
+def found_below(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    """All that lies there; what is removed during the look is passed over."""
+    found = []
+    for above, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with contextlib.suppress(FileNotFoundError):
+                path = Path(above, name)
+                found.append((path, path.lstat()))
+    return found
 
 
 class Lab:
@@ -47,6 +57,18 @@ class Lab:
         path = self.work / name
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         return path
+
+    def hold(self, name: str = "gate") -> str:
+        """A command of a task that lasts until `release` is called with the same name."""
+        return f"while [ ! -e {self.work / name} ]; do sleep 0.2; done"
+
+    def hold_after(self, free: int) -> str:
+        """As `hold`, but for so many tasks that begin first, in whichever order the tasks begin."""
+        begun = self.work / "begun"
+        return f"echo >> {begun}; [ $(wc -l < {begun}) -le {free} ] || {self.hold()}"
+
+    def release(self, name: str = "gate") -> None:
+        (self.work / name).touch()
 
     def command(self, *arguments: str | Path) -> list[str]:
         config = ["--config", str(self.config)] if self.config else []
@@ -118,7 +140,7 @@ class Lab:
         """`kill -9`."""
         daemon = psutil.Process(self.daemon_pid())
         daemon.send_signal(signal.SIGKILL)
-        daemon.wait(10)
+        daemon.wait(LONG)
 
     def log(self) -> str:
         path = self.state / "daemon.log"
@@ -131,7 +153,7 @@ class Lab:
             env=self.environment,
             cwd=self.work,
             capture_output=True,
-            timeout=90,
+            timeout=LONG,
             check=False,
         )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import stat
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import Lab, exactly_one_result_each, found_below, until
 
 LOCAL = """
     sites:
@@ -18,8 +19,10 @@ LOCAL = """
         limits: {max_pending_requests: 2, max_proc: 2, max_tr: 1h}
         idle_timeout: 5
     daemon:
-      worker_timeout: 6
+      worker_timeout: 20
 """
+FREE = 8
+"""Tasks that run at once; the others wait until they are released."""
 
 
 def workers_of(lab: Lab) -> list[psutil.Process]:
@@ -48,7 +51,7 @@ def runs(lab: Lab) -> list[str]:
 @pytest.fixture
 def busy(lab: Lab) -> Lab:
     lab.configure(LOCAL)
-    lab.bag("sleep 0.3; echo $ADAPTOR_TASK_ID >> runs" for _ in range(40))
+    lab.bag([f"{lab.hold_after(FREE)}; sleep 0.3; echo $ADAPTOR_TASK_ID >> runs"] * 40)
     lab.submit("tasks.bag")
     until(lambda: done(lab) >= 5, "the bag is under way")
     return lab
@@ -57,8 +60,9 @@ def busy(lab: Lab) -> Lab:
 def test_the_daemon_is_killed_and_what_was_finished_does_not_run_again(busy: Lab) -> None:
     pilots = {pilot["job"] for pilot in busy.pilots()}
     busy.kill_daemon()
+    assert workers_of(busy), "the pilots live on"
+    busy.release()
     busy.run("daemon", "start")
-    assert {worker.pid for worker in workers_of(busy)}, "the pilots live on"
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
     assert sorted(map(int, runs(busy))) == list(range(40)), "each task ran once"
@@ -67,6 +71,7 @@ def test_the_daemon_is_killed_and_what_was_finished_does_not_run_again(busy: Lab
 
 def test_a_worker_is_killed_and_its_tasks_run_elsewhere(busy: Lab) -> None:
     workers_of(busy)[0].send_signal(signal.SIGKILL)
+    busy.release()
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
 
@@ -75,6 +80,7 @@ def test_daemon_and_workers_are_killed_together(busy: Lab) -> None:
     busy.kill_daemon()
     for worker in workers_of(busy):
         worker.send_signal(signal.SIGKILL)
+    busy.release()
     busy.run("daemon", "start")
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
@@ -84,6 +90,7 @@ def test_stopping_the_daemon_leaves_its_pilots_to_the_next_one(busy: Lab) -> Non
     busy.run("daemon", "stop")
     assert workers_of(busy)
     assert "no daemon" in busy.run("status").stderr
+    busy.release()
     busy.run("daemon", "start")
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
@@ -92,7 +99,7 @@ def test_stopping_the_daemon_leaves_its_pilots_to_the_next_one(busy: Lab) -> Non
 
 def test_stopping_the_daemon_with_its_pilots_leaves_nothing_behind(busy: Lab) -> None:
     busy.run("daemon", "stop", "--pilots")
-    until(lambda: not workers_of(busy), "the workers have left", timeout=20)
+    until(lambda: not workers_of(busy), "the workers have left")
     states = {pilot["state"] for pilot in busy.pilots()}
     assert not states & {"running", "queued", "submitting"}
     assert busy.status()["done"] < 40
@@ -104,6 +111,7 @@ def test_a_pilot_that_is_cancelled_by_hand_charges_no_retry(busy: Lab) -> None:
     supervisor = worker.parent()
     assert supervisor is not None
     supervisor.terminate()
+    busy.release()
     busy.wait()
     exactly_one_result_each(busy, 1, 40)
 
@@ -125,10 +133,9 @@ def test_nothing_secret_is_on_a_command_line_or_open_to_others(busy: Lab) -> Non
     }
     lines = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
     assert not any(secret in line for secret in secrets for line in lines)
-    for path in busy.state.rglob("*"):
-        if path.is_symlink() or path.is_socket():
-            continue
-        assert not path.stat().st_mode & 0o077 or _inside_private(path, busy.state), path
+    for path, status in found_below(busy.state):
+        if not stat.S_ISLNK(status.st_mode) and not stat.S_ISSOCK(status.st_mode):
+            assert not status.st_mode & 0o077 or _inside_private(path, busy.state), path
 
 
 def _inside_private(path: Path, state: Path) -> bool:

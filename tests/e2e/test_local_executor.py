@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import test
 
-from tests.e2e.lab import Lab, until
+from tests.e2e.lab import LONG, Lab, until
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 
 Program = Callable[[str], subprocess.Popen[str]]
@@ -35,7 +35,7 @@ def program(lab: Lab) -> Program:
 
 
 def said(program: subprocess.Popen[str]) -> str:
-    out, err = program.communicate(timeout=120)
+    out, err = program.communicate(timeout=LONG)
     assert program.returncode == 0, err
     return out
 
@@ -143,9 +143,12 @@ def test_tests_of_python_itself(lab: Lab) -> None:
 
 
 def test_what_has_started_is_not_cancelled_and_what_waits_is(lab: Lab, program: Program) -> None:
+    lab.configure(
+        LOCAL.replace("max_pending_requests: 2", "max_pending_requests: 1")
+    )  # one worker of two slots
     out = said(
         program("""
-            import adaptor, time
+            import adaptor, os, time
 
             def stay(path):
                 open(path, "w").close()
@@ -153,24 +156,31 @@ def test_what_has_started_is_not_cancelled_and_what_waits_is(lab: Lab, program: 
                     time.sleep(0.02)
                 return "stayed"
 
+            def stays(path):
+                future = executor.submit(stay, path)
+                while not os.path.exists(path):
+                    time.sleep(0.02)
+                return future
+
             if __name__ == "__main__":
-                import os
-                executor = adaptor.Executor(cpus=2)
+                executor = adaptor.Executor()
                 failing = [executor.submit(int, "no number") for _ in range(30)]  # no bag stops for it
                 print({type(future.exception()).__name__ for future in failing})
-                first = executor.submit(stay, "here")
+                first = stays("here")
+                print(executor.submit(int).result())  # told by the worker after the start of the first
+                second = stays("there")
                 waiting = [executor.submit(int) for _ in range(20)]
-                while not os.path.exists("here"):
-                    time.sleep(0.02)
                 print(waiting[0].cancel(), waiting[0].cancelled(), waiting[0].done())
-                time.sleep(0.1)  # until the daemon knows of the start
                 print(first.cancel(), first.done())
                 executor.shutdown(wait=False, cancel_futures=True)
                 os.unlink("here")
-                print(first.result(), all(future.cancelled() for future in waiting))
+                os.unlink("there")
+                print(first.result(), second.result(), all(future.cancelled() for future in waiting))
         """)
     )
-    assert out.splitlines() == ["{'ValueError'}", "True True True", "False False", "stayed True"]
+    assert out.splitlines() == [
+        "{'ValueError'}", "0", "True True True", "False False", "stayed stayed True"
+    ]  # fmt: skip
 
 
 def test_daemon_and_worker_are_killed_in_the_middle_of_a_map(lab: Lab, program: Program) -> None:
@@ -178,7 +188,8 @@ def test_daemon_and_worker_are_killed_in_the_middle_of_a_map(lab: Lab, program: 
         import adaptor, pathlib, time
 
         def square(x):
-            time.sleep(0.15)
+            while not pathlib.Path(f"go-{x // 10}").exists():
+                time.sleep(0.05)
             (pathlib.Path("done") / str(x)).touch()
             return x * x
 
@@ -188,11 +199,14 @@ def test_daemon_and_worker_are_killed_in_the_middle_of_a_map(lab: Lab, program: 
                 assert list(executor.map(square, range(40))) == [x * x for x in range(40)]
     """)
     done = lab.work / "done"
-    until(lambda: done.exists() and len(os.listdir(done)) >= 8, "calls have run")
+    lab.release("go-0")
+    until(lambda: done.exists() and len(os.listdir(done)) == 10, "calls have run")
     lab.kill_daemon()
-    until(lambda: len(os.listdir(done)) >= 18, "calls go on")
-    workers = until(lambda: workers_of(lab), "there is a worker")
-    workers[0].kill()
+    lab.release("go-1")
+    until(lambda: len(os.listdir(done)) == 20, "calls go on")
+    workers_of(lab)[0].kill()
+    lab.release("go-2")
+    lab.release("go-3")
     said(running)
     status = lab.status()
     assert (status["state"], status["done"], status["failed"]) == ("done", 40, 0)

@@ -22,12 +22,14 @@ SITE = """
         price: {explicit: 10, donated: 2}
 """
 TASKS = 40
+FREE = 15
+"""Tasks that run at once; the others wait until they are released."""
 
 
 @pytest.fixture
 def priced(lab: Lab) -> Lab:
     lab.configure(SITE)
-    lab.bag("sleep 0.8" for _ in range(TASKS))
+    lab.bag([f"{lab.hold_after(FREE)}; sleep 0.8"] * TASKS)
     return lab
 
 
@@ -44,7 +46,9 @@ def is_judged(lab: Lab, bag: int) -> bool:
 
 
 def run_with_a_forecast(lab: Lab) -> int:
-    """A bag that has just got its first forecast; its number."""
+    """A bag that has just got its first forecast, and does not end before it is released; its number."""
+    for name in ("begun", "gate"):
+        (lab.work / name).unlink(missing_ok=True)
     bag = lab.submit("tasks.bag", "--prefer", "cheap")
     until(partial(first, lab, bag), "enough is known for a forecast")
     return bag
@@ -57,6 +61,7 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     assert made["tasks"] == TASKS
     assert "forecasts so far" not in priced.run("status").stdout
     priced.kill_daemon()
+    priced.release()
     priced.run("daemon", "start")
     priced.wait(bag)
     until(partial(is_judged, priced, bag), "all pilots are settled")
@@ -78,6 +83,7 @@ def test_a_record_is_told_of_bags_that_nobody_changed(priced: Lab) -> None:
     assert "will cost about" in told
     assert f" held for the end and {int(held)} (" in told
     priced.run("budget", str(changed), "--set", "5")
+    priced.release()
     priced.wait(changed)
     assert first(priced, changed)["not_counted"] == "budget changed"
     assert priced.ask("status")["forecast_record"] == {**record, "not_counted": {"budget changed": 1}}

@@ -15,7 +15,12 @@ LOCAL = """
         limits: {max_pending_requests: 4, max_proc: 4, max_tr: 1h}
         idle_timeout: 5
 """
-HOLDS = "import time; x = bytearray(150_000_000); time.sleep(2)"
+HOLDS = """\
+import os, time
+x = bytearray(150_000_000)
+if os.environ["ADAPTOR_ATTEMPT"] == "1":
+    time.sleep(600)  # until it is ended
+"""
 
 
 def test_tasks_of_many_sizes_run_in_one_bag(lab: Lab) -> None:

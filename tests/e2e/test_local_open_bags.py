@@ -7,7 +7,7 @@ import threading
 from adaptor.bag_spec import BagSpec
 from adaptor.client.bags import Client
 from adaptor.protocol.control import TaskInput
-from tests.e2e.lab import Lab, exactly_one_result_each, until
+from tests.e2e.lab import LONG, Lab, exactly_one_result_each, until
 
 
 def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
@@ -36,7 +36,7 @@ def test_an_open_bag_is_fed_and_followed_over_a_crash(lab: Lab) -> None:
         assert (lab.ask("append", str(bag), lab.bag(["echo 11"])))["tasks"] == [11]
         lab.run("close", str(bag))
         lab.wait(bag)
-        follower.join(30)
+        follower.join(LONG)
     assert sorted(seen) == list(range(12))
     exactly_one_result_each(lab, bag, 12)
     assert (lab.work / "out" / "11.out").read_text() == "11\n"

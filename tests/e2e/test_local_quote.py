@@ -28,7 +28,7 @@ SITE = """
         pad: 3
         idle_timeout: 2
         overrun: 2
-        price: {explicit: 20}
+        price: {explicit: 100}
 """
 TASKS = 60
 

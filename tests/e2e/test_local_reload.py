@@ -23,8 +23,7 @@ OTHER = """
 
 def test_a_reload_keeps_pilots_and_refuses_what_it_cannot_use(lab: Lab) -> None:
     lab.configure(CONFIG.format(idle="5s", more=""))
-    gate = lab.work / "go"
-    lab.bag(f"while [ ! -e {gate} ]; do sleep 0.1; done; echo {number}" for number in range(6))
+    lab.bag(f"{lab.hold()}; echo {number}" for number in range(6))
     lab.submit("tasks.bag", "--output-files", "packed")
     until(lambda: lab.status()["running"] == 2, "two tasks run")
     pid, pilots = lab.daemon_pid(), lab.pilots()
@@ -43,7 +42,7 @@ def test_a_reload_keeps_pilots_and_refuses_what_it_cannot_use(lab: Lab) -> None:
     assert lab.daemon_pid() == pid
     assert [site["name"] for site in lab.ask("site", "list")] == ["here", "there"]
 
-    gate.touch()
+    lab.release()
     lab.wait()
     exactly_one_result_each(lab, 1, 6)
     printed = "".join(f"==> task {number} <==\n{number}\n" for number in range(6))

@@ -25,7 +25,7 @@ sites:
     initial_tr: 2m
     idle_timeout: 5
     poll_interval: 2
-    donation: {{mode: agent, runtime_directory: {runtime}, reclaim_timeout: 5s}}
+    donation: {{mode: agent, runtime_directory: {runtime}, reclaim_timeout: 10s}}
 daemon:
   worker_timeout: 8
 """
@@ -88,8 +88,8 @@ def local_job(cluster: ThrowawaySlurm, lab: Lab, name: str) -> None:
     """Run it on two nodes."""
     script = lab.root / f"{name}.sh"
     script.write_text(LOOK.format(work=lab.work, runtime=lab.root / "lent", name=name))
-    cluster.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t1", "-o/dev/null", str(script)])
-    until(lambda: (lab.work / f"ended.{name}").exists(), "the local job has run", timeout=40)
+    cluster.run(["sbatch", "-p", "batch", "-N2", "--exclusive", "-t10", "-o/dev/null", str(script)])
+    until(lambda: (lab.work / f"ended.{name}").exists(), "the local job has run")
     found = (lab.work / f"found.{name}").read_text().splitlines()
     assert found == [], "processes of ours are on the nodes of a local job"
     assert len((lab.work / f"nodes.{name}").read_text().split()) == 2
@@ -98,18 +98,21 @@ def local_job(cluster: ThrowawaySlurm, lab: Lab, name: str) -> None:
 def test_a_local_job_finds_its_nodes_free_whether_the_daemon_lives_or_not(
     lending: ThrowawaySlurm, lab: Lab
 ) -> None:
-    stubborn = "trap '' TERM; sleep 8 & sleep 8; wait"
-    fleeing = "setsid sh -c 'trap \"\" TERM; sleep 30' & sleep 6"
-    lab.bag(["#ADAPTOR allocation=transparent", *[stubborn, fleeing, "sleep 6", "sleep 7"] * 10])
+    stay = lab.hold()
+    stubborn = f"trap '' TERM; sleep 8 & {stay}; wait"
+    fleeing = f"setsid sh -c 'trap \"\" TERM; sleep 300' & {stay}"
+    lab.bag(["#ADAPTOR allocation=transparent", *[stubborn, fleeing, stay, f"{stay}; sleep 2"] * 10])
     lab.submit("tasks.bag")
-    until(lambda: len(lent(lab)) == 4, "all four nodes are lent", timeout=30)
+    until(lambda: len(lent(lab)) == 4, "all four nodes are lent")
     until(lambda: lab.status()["running"] == 16, "tasks run on all of them")
     assert states(lending) == {"idle"}
-    assert all(len(ours(lab, f"n{number}")) > 4 for number in range(1, 5))
+    nodes = [f"n{number}" for number in range(1, 5)]
+    until(lambda: all(len(ours(lab, node)) > 4 for node in nodes), "their processes carry the sign")
     local_job(lending, lab, "first")
-    until(lambda: len(lent(lab)) == 4, "its nodes are lent again", timeout=40)
+    until(lambda: len(lent(lab)) == 4, "its nodes are lent again")
     lab.kill_daemon()
     local_job(lending, lab, "second")
+    lab.release()
     lab.run("daemon", "start")
     lab.wait()
     exactly_one_result_each(lab, 1, 40)

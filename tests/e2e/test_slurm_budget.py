@@ -61,7 +61,7 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
     lab.bag(["sleep 1"] * TASKS)
     refused = lab.run("submit", "tasks.bag", "--budget", "0.2", expect=2).stderr
     assert f"{math.ceil((60 + 30) * PRICE / 3600 * 1e6) / 1e6:g}" in refused, "a minute and the overrun"
-    lab.submit("tasks.bag", "--budget", "1.1")
+    lab.submit("tasks.bag", "--budget", "2.2")
     for results in (5, 20):
         until(partial(has_done, lab, results), "the bag goes on")
         lab.kill_daemon()
@@ -71,6 +71,6 @@ def test_a_budget_is_kept_across_kills_and_the_credits_are_those_of_slurm(
     until(lambda: used(lab)["reserved"] == 0, "all pilots have ended")
     line = used(lab)
     lab.run("daemon", "stop")
-    assert 0 < line["used"] <= 1.1
+    assert 0 < line["used"] <= 2.2
     assert line["used"] == pytest.approx(recount(slurm, lab), abs=1e-6)
     never_above_budget(lab.state / "journal.sqlite")

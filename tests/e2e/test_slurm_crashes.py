@@ -19,7 +19,7 @@ SITE = """
         backend: slurm
         partition: batch
         limits: {max_pending_requests: 3, max_proc: 6, max_tr: 20m}
-        initial_tr: 30s
+        initial_tr: 3m
         idle_timeout: 10
         poll_interval: 2
         command_timeout: 10
@@ -48,7 +48,7 @@ def test_daemon_worker_and_slurmctld_are_killed(slurm: ThrowawaySlurm, busy: Lab
     slurm.start_controller()
     busy.wait(timeout=300)
     exactly_one_result_each(busy, 1, TASKS)
-    until(lambda: not _jobs(slurm), "no pilot is left in the queue", timeout=20)
+    until(lambda: not _jobs(slurm), "no pilot is left in the queue")
 
 
 def test_slurmctld_is_away_for_a_minute(slurm: ThrowawaySlurm, busy: Lab) -> None:

@@ -19,7 +19,7 @@ from tests.security.world import as_mallory
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.slurm, pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slurm, pytest.mark.browser, pytest.mark.timeout(400)]
 
 SITE = """
     sites:
@@ -27,7 +27,7 @@ SITE = """
         backend: slurm
         partition: batch
         limits: {max_pending_requests: 1, max_proc: 8, max_tr: 4h}
-        initial_tr: 1m
+        initial_tr: 5m
         poll_interval: 1
 """
 BAG = 1
@@ -56,7 +56,7 @@ def known(page: Page) -> dict[str, Any]:
 
 def status_without_token(address: str) -> int:
     try:
-        urllib.request.urlopen(address, timeout=20).close()
+        urllib.request.urlopen(address, timeout=60).close()
     except urllib.error.HTTPError as error:
         return error.code
     return 200
@@ -71,7 +71,7 @@ def test_the_page_beside_a_real_scheduler(slurm: ThrowawaySlurm, lab: Lab, brows
         "the second foreign job is planned",
     )
     lab.configure(SITE)
-    lab.bag([*["sleep 4"] * 15, "echo the cause >&2; exit 3"])
+    lab.bag([*[lab.hold()] * 15, "echo the cause >&2; exit 3"])
     lab.submit("tasks.bag", "--retries", "0", "--name", "waves")
     served = lab.start("dashboard", "--port", "0")
     try:
@@ -91,6 +91,7 @@ def test_the_page_beside_a_real_scheduler(slurm: ThrowawaySlurm, lab: Lab, brows
         see_the_hole(page)
         refuse_strangers(origin)
         fall_silent_and_return(lab, page)
+        lab.release()
         lab.wait(BAG, expect=3)
         agree_with_the_report(lab, page)
         assert not faults

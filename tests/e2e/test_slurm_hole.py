@@ -9,7 +9,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
 
 def planned_start(slurm: ThrowawaySlurm, job: str) -> float:
@@ -66,7 +66,6 @@ def test_a_request_takes_the_hole_in_front_of_a_planned_job(slurm: ThrowawaySlur
     running = until(
         lambda: [pilot for pilot in lab.pilots() if pilot["state"] == "running"],
         "a pilot has started",
-        timeout=30,
     )
     (pilot,) = running
     assert pilot["p"] == 8, "two free nodes of four processors"

@@ -11,7 +11,7 @@ from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.sshd import BREAK_CONNECTION, ThrowawaySshd
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 
 SITE = """
     sites:

@@ -12,7 +12,7 @@ from tests.campaign.scripts.comparing import SITE, compare
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
 CHOSEN = "srun in an array, its exit code"
 DIFFERENT = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes.util
+import os
 import re
 import shutil
 import sys
@@ -33,6 +34,8 @@ SITE = """
         idle_timeout: 20
         poll_interval: 2
 """
+SLEEP = ["sleep", f"98765.{os.getpid()}"]
+"""Other runs of these tests have theirs."""
 HELLO = Path(__file__).with_name("mpi_hello.py")
 
 
@@ -54,15 +57,15 @@ def test_mpi_over_two_nodes_of_a_pilot(slurm: ThrowawaySlurm, lab: Lab) -> None:
 
 def test_nothing_is_left_on_any_node_of_a_task_that_is_cancelled(slurm: ThrowawaySlurm, lab: Lab) -> None:
     lab.configure(SITE)
-    lab.bag(["exec mpiexec.mpich -f $ADAPTOR_NODEFILE -n 2 sleep 98765"])
+    lab.bag([f"exec mpiexec.mpich -f $ADAPTOR_NODEFILE -n 2 {' '.join(SLEEP)}"])
     lab.submit("tasks.bag", "--nodes", "2", "--cpus", "4")
     until(lambda: len(sleepers()) == 2, "a rank sleeps on each node")
     lab.run("cancel", "1")
-    until(lambda: not sleepers(), "both are ended", timeout=30)
+    until(lambda: not sleepers(), "both are ended")
     (task,) = lab.results(1)
     assert task["state"] == "cancelled"
-    assert not list(lab.state.glob("pilots/*/nodes-*"))
+    until(lambda: not list(lab.state.glob("pilots/*/nodes-*")), "their list of nodes is removed")
 
 
 def sleepers() -> list[psutil.Process]:
-    return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == ["sleep", "98765"]]
+    return [each for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == SLEEP]

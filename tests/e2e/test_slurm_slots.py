@@ -7,7 +7,7 @@ import pytest
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.e2e.lab import Lab, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
 SITE = """
     sites:
@@ -32,11 +32,22 @@ def told(slurm: ThrowawaySlurm, job: str, field: str) -> float:
     return float(text) if text.isdigit() else 0.0
 
 
-def holes(lab: Lab) -> list[tuple[float, float | None, int]]:
+Holes = list[tuple[float, float | None, int]]
+"""From when, until when, and processors."""
+
+
+def holes(lab: Lab) -> Holes:
     (site,) = lab.ask("site", "slots", "hpc")
     assert site["problem"] == ""
     return [(seconds(slot["start"]), slot["end"] and seconds(slot["end"]), slot["processors"])
             for slot in site["slots"]]  # fmt: skip
+
+
+def beside(slurm: ThrowawaySlurm, lab: Lab, job: str) -> tuple[Holes, float] | None:
+    """The holes, and the start that Slurm plans for a job; None where it has changed meanwhile."""
+    before = told(slurm, job, "%S")
+    found = holes(lab)
+    return (found, before) if told(slurm, job, "%S") == before > 0 else None
 
 
 def seconds(iso: str) -> float:
@@ -57,8 +68,7 @@ def test_the_holes_between_running_and_planned_jobs(slurm: ThrowawaySlurm, lab: 
     assert abs(planned - long_ends) <= ROUNDING
 
     for how in ("without a daemon", "through the daemon"):
-        found = holes(lab)
-        planned = told(slurm, whole, "%S")
+        found, planned = until(lambda: beside(slurm, lab, whole), "Slurm keeps its plan during a look")
         now = found[0][0]
         assert found == [
             (now, planned, 4),

@@ -14,7 +14,7 @@ from tests.clusters.slurm_conf import ClusterOptions
 from tests.clusters.sshd import ThrowawaySshd
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 
-pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slurm, pytest.mark.ssh, pytest.mark.timeout(400)]
 
 TASKS = 400
 
@@ -72,6 +72,10 @@ def at_work(lab: Lab) -> set[str]:
     return {pilot["site"] for pilot in lab.ask("report", "1")["requests"] if pilot["used"] > 0}
 
 
+def problems(lab: Lab) -> dict[str, str]:
+    return {site["name"]: site["problem"] for site in lab.ask("site", "list")}
+
+
 def test_one_bag_over_two_clusters_of_which_one_is_stopped(
     slurm: ThrowawaySlurm, far: ThrowawaySlurm, sshd: ThrowawaySshd, lab: Lab
 ) -> None:
@@ -82,12 +86,11 @@ def test_one_bag_over_two_clusters_of_which_one_is_stopped(
     until(lambda: at_work(lab) == {"near", "far"} and lab.status()["done"] >= TASKS // 4, "both are at work")
     assert sum(map(asked_for, before_any_ran(lab))) <= TASKS, "no task is asked for twice"
     far.stop()
-    lab.wait(timeout=120)
+    lab.wait(timeout=250)
     exactly_one_result_each(lab, 1, TASKS)
     assert all(task["attempts"] <= 3 for task in lab.results())
-    problems = {site["name"]: site["problem"] for site in lab.ask("site", "list")}
-    assert problems["far"]
-    assert not problems["near"]
+    until(lambda: problems(lab)["far"], "the daemon has noticed")
+    assert not problems(lab)["near"]
     told = lab.run("why", "--limit", "200").stdout
     assert "near: divided: gets" in told
     assert "far: divided: gets" in told

@@ -12,7 +12,7 @@ from tests.clusters.slurm_wrappers.backend_type import python_path
 from tests.e2e.lab import Lab, exactly_one_result_each, until
 from tests.e2e.watching import QueueWatch
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(400)]
 
 SITE = """
     sites:
@@ -39,14 +39,12 @@ def test_60_tasks_within_the_limits(
         ["qsub", "-N", "local", "-l", size, "-j", "oe", "-o", "/dev/null", "-b", "y", "sleep 5"]
     )
     with QueueWatch(slurm_wrappers) as watch:
-        lab.run("run", "tasks.bag", timeout=150)
-        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left", timeout=15)
+        lab.run("run", "tasks.bag", timeout=300)
+        until(lambda: not watch.look().jobs, "soon after the bag is done no pilot is left", timeout=60)
     shapes = {(processors, minutes) for seen in watch.seen for _, processors, minutes in seen.jobs}
     assert max(len(seen.jobs) for seen in watch.seen) <= 2
     assert max(processors for processors, _ in shapes) <= 6
     assert max(minutes for _, minutes in shapes) <= 30
     exactly_one_result_each(lab, 1, 60)
     well = {"completed", "withdrawn"}
-    until(
-        lambda: {pilot["state"] for pilot in lab.pilots()} <= well, "every pilot has ended well", timeout=15
-    )
+    until(lambda: {pilot["state"] for pilot in lab.pilots()} <= well, "every pilot has ended well")

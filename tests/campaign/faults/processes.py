@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import psutil
 
-from tests.campaign.faults.catalog import choose, claim, fault, present
+from tests.campaign.faults.catalog import NoVictimError, choose, claim, fault, present
 from tests.campaign.world import World, variable
 
 
@@ -16,9 +16,9 @@ from tests.campaign.world import World, variable
 def daemon_killed(world: World, draw: float) -> Iterator[str]:
     with claim(world, "daemon"):
         daemon = present(world.daemon())
-        world.forget_daemon()
         daemon.kill()
-        daemon.wait(10)
+        world.forget_daemon()
+        daemon.wait(60)
         yield f"pid {daemon.pid}"
         world.daemon_runs = True
 
@@ -48,7 +48,10 @@ def worker_frozen(world: World, draw: float) -> Iterator[str]:
 @fault("task: kill -9", weight=2)
 def task_killed(world: World, draw: float) -> Iterator[str]:
     process = choose(world.tasks(), draw)
-    execution = int(variable(process, "ADAPTOR_TASK_ID")), int(variable(process, "ADAPTOR_ATTEMPT"))
+    words = [variable(process, name) for name in ("ADAPTOR_TASK_ID", "ADAPTOR_ATTEMPT")]
+    if not all(words):  # it has just ended
+        raise NoVictimError
+    execution = int(words[0]), int(words[1])
     world.killed.add(execution)
     process.kill()
     yield f"task {execution[0]}, attempt {execution[1]}"

@@ -23,7 +23,7 @@ sites:
     idle_timeout: 5
     poll_interval: 1
     donation:
-      {{mode: agent, choose: all, launcher: {launcher}, runtime_directory: {runtime}, reclaim_timeout: 5s}}
+      {{mode: agent, choose: all, launcher: {launcher}, runtime_directory: {runtime}, reclaim_timeout: 8s}}
 daemon:
   worker_timeout: 8
 """

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.campaign.scripts.cases import Case
+from tests.campaign.world import words
+from tests.clusters.processes import step_processes
 from tests.clusters.slurm import ThrowawaySlurm
-from tests.e2e.lab import Lab
+from tests.e2e.lab import LONG, Lab, until
 
 SITE = """
     sites:
@@ -26,7 +27,6 @@ SITE = """
         max_submissions: 6000/h
 """
 SHELL = {"COLOUR": "deep blue", "FLAVOUR": "sweet"}
-LONG = 120.0
 _ENDED = re.compile(r"JobState=(?:COMPLETED|FAILED|CANCELLED|NODE_FAIL|OUT_OF_MEMORY|TIMEOUT)")
 _IDS = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_JOB_ID")
 
@@ -91,13 +91,21 @@ def _by_sbatch(case: Case, slurm: ThrowawaySlurm, folder: Path) -> Trace:
         cwd=folder, env={**os.environ, **slurm.env, **SHELL}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     job = done.stdout.strip().partition(";")[0]
-    lines = until_true(lambda: _ended_jobs(slurm, job), "its jobs end")
+    lines = until(lambda: _ended_jobs(slurm, job), "its jobs end")
     ids, codes = {}, {}
     for line in lines:
         index = int(_value(line, "ArrayTaskId") or 0)
         ids[index], codes[index] = _value(line, "JobId") or "", _value(line, "ExitCode") or ""
-    time.sleep(0.3)  # the controller knows of the end before the last page of output is on the disk
+    # The controller knows of the end before the last page of output is on the disk.
+    until(lambda: not _steps(slurm, ids.values()), "the processes that write its output end")
     return _trace(folder, case, codes, job, ids)
+
+
+def _steps(slurm: ThrowawaySlurm, jobs: Iterable[str]) -> list[str]:
+    """The titles of the daemons of these jobs' steps that live: `slurmstepd: [7.batch]`."""
+    homes = [slurm.home(f"slurmd.{node}") for node in slurm.options.node_names]
+    titles = [" ".join(words(process)) for process in step_processes(homes)]
+    return [title for title in titles if any(f"[{job}." in title for job in jobs)]
 
 
 def _ended_jobs(slurm: ThrowawaySlurm, job: str) -> list[str]:
@@ -171,12 +179,3 @@ def _environment(path: Path, folder: Path, numbers: Mapping[str, str]) -> dict[s
             value = "(job)" if value in numbers else value
         told[name] = re.sub(r"^n\d$", "(node)", value.replace(str(folder), "(folder)"))
     return told
-
-
-def until_true(condition: Callable[[], list[str]], what: str) -> list[str]:
-    deadline = time.monotonic() + LONG
-    while time.monotonic() < deadline:
-        if value := condition():
-            return value
-        time.sleep(0.2)
-    raise AssertionError(f"waited in vain: {what}")

@@ -20,12 +20,11 @@ from tests.campaign.scripts.comparing import (
     differences,
     prepared,
     run_by_adaptor,
-    until_true,
 )
 from tests.campaign.scripts.pbs_cases import CASES
 from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
 from tests.clusters.openpbs_conf import ClusterOptions
-from tests.e2e.lab import Lab
+from tests.e2e.lab import Lab, until
 
 SITE = """
     sites:
@@ -59,7 +58,7 @@ def _by_qsub(case: Case, pbs: ThrowawayOpenPbs, folder: Path) -> Trace:
         cwd=folder, env={**os.environ, **pbs.env, **SHELL}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     job = done.stdout.strip()
-    until_true(lambda: _ended(pbs, job), "its jobs end")
+    until(lambda: _ended(pbs, job), "its jobs end")
     time.sleep(2.0)  # the node copies the output after the end
     said = _jobs(pbs, "-t", job) if case.elements else _jobs(pbs, job)
     codes = {}

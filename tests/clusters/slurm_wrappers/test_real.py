@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,17 +20,11 @@ from tests.clusters.processes import job_processes, kill_all
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_wrappers import dialect
 from tests.clusters.slurm_wrappers.backend_type import backend
+from tests.e2e.lab import until
 
 pytestmark = pytest.mark.slurm
 
 WAIT = 'echo up >>"$ADAPTOR_DIRECTORY/up"; exec sleep 300'
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    give_up = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.1)
 
 
 class Site:
@@ -197,8 +190,8 @@ def test_an_unknown_queue_is_named_with_those_that_there_are(site: Site) -> None
 
 
 def test_a_controller_that_is_down_concludes_nothing(site: Site, slurm_wrappers: ThrowawaySlurm) -> None:
-    backend = site.restarted(command_timeout=1.0)
     id = site.submit("mine", WAIT)
+    backend = site.restarted(command_timeout=1.0)
     slurm_wrappers.stop_controller()
     try:
         for ask in (lambda: backend.jobs([id], "mine"), backend.queue_state, lambda: backend.cancel([id])):
@@ -206,6 +199,7 @@ def test_a_controller_that_is_down_concludes_nothing(site: Site, slurm_wrappers:
                 ask()
     finally:
         slurm_wrappers.start_controller()
+    site.restarted()
     site.reaches(id, JobState.RUNNING)
 
 
