@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 
 import psutil
 
@@ -24,12 +25,30 @@ def is_gone(process: psutil.Process | int, seconds: float = 30.0) -> bool:
     return not is_alive(process)
 
 
-def names_below(top: psutil.Process) -> set[str]:
+def hold(process: psutil.Process, seconds: float = 30.0) -> None:
+    """Stop it, and wait until it stands still: what is sent to it from then on waits, in whatever order."""
+    process.suspend()
+    give_up = time.monotonic() + seconds
+    while process.status() != psutil.STATUS_STOPPED:
+        assert time.monotonic() < give_up, "it was not stopped in time"
+        time.sleep(0.01)
+
+
+def read_pids(path: Path, count: int, seconds: float = 30.0) -> list[int]:
+    """Wait until so many numbers of processes are in the file, each with its line whole."""
+    give_up = time.monotonic() + seconds
+    while len(lines := (path.read_text() if path.exists() else "").split("\n")) <= count:
+        assert time.monotonic() < give_up, f"{path} does not name {count} processes in time: {lines}"
+        time.sleep(0.01)
+    return [int(line) for line in lines[:-1]]
+
+
+def names_below(top: psutil.Process) -> list[str]:
     """The names of all descendants that have one."""
-    found = set()
+    found = []
     for process in top.children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):
-            found.add(process.name())
+            found.append(process.name())
     return found
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from adaptor.config.donation import DonationConfig
@@ -24,10 +25,15 @@ from adaptor.units import Duration
 from backends.agents.agents import Agents
 from backends.agents.reports import id_of
 from backends.base import PilotOrder
+from tests.living import names_below, oldest_child, read_pids
 
 DEADLINE = 30.0
-TIMEOUT = 2.0
-"""Seconds that a reclaim may take here; a worker has 0.8 s of them."""
+TIMEOUT = 5.0
+"""Seconds in which a backend ends an agent here; a worker has 2 s of them, and is killed then."""
+PATIENT = 20.0
+"""Seconds that a reclaim may take here, as on a machine where many processes want to run."""
+IMPATIENT = 10.0
+"""The same where it waits in vain for processes that ignore SIGTERM: they are killed after 6 s of them."""
 
 STUBBORN = """
 trap '' TERM HUP INT
@@ -44,6 +50,15 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
         if time.monotonic() > give_up:
             pytest.fail(f"{what} did not come true within {DEADLINE:g} s")
         time.sleep(0.02)
+
+
+def worker_of(keeper: int, sleeping: int = 1) -> psutil.Process:
+    """The worker that a keeper has started, when so many processes of the use have come to their `sleep`."""
+    top = psutil.Process(keeper)
+    wait_until(lambda: names_below(top).count("sleep") >= sleeping, f"{sleeping} of the use sleep")
+    worker = oldest_child(top)
+    assert worker is not None
+    return worker
 
 
 class DonatedNodes:
@@ -97,8 +112,7 @@ class DonatedNodes:
         """The tag, and the processes that do not want to go."""
         pids = self.folder / f"pids-{self._orders}"
         tag = self.lend(node, STUBBORN.format(pids=pids))
-        wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 3, "three processes")
-        return tag, [int(pid) for pid in pids.read_text().split()]
+        return tag, read_pids(pids, 3)
 
     def report(self, tag: str) -> JobReport:
         (found,) = self.agents.reports([], tag)
@@ -107,19 +121,25 @@ class DonatedNodes:
     def keeper(self, node: str = "n1") -> int:
         return int(self.record(node)["keeper"]["pid"])
 
+    def worker(self, node: str = "n1") -> psutil.Process:
+        """When it has come to its `sleep`."""
+        return worker_of(self.keeper(node))
+
     def record(self, node: str = "n1") -> dict[str, Any]:
         return dict(json.loads((self.own / f"use@{node}").read_text()))
 
     def reclaim(self, node: str = "n1", *options: str, **settings: Any) -> subprocess.CompletedProcess[str]:
         """As a prolog does it; it must succeed whatever happens."""
-        done = subprocess.run(self.reclaim_words(node, *options), timeout=DEADLINE, **{**_TEXT, **settings})
+        done = subprocess.run(
+            self.reclaim_words(node, *options), timeout=2 * DEADLINE, **{**_TEXT, **settings}
+        )
         assert done.returncode == 0
         assert "Traceback" not in done.stderr
         return done
 
     def reclaim_words(self, node: str, *options: str) -> list[str]:
         words = [*self.interpreter, "-m", "adaptor.node_agent.reclaim", f"--runtime={self.runtime}"]
-        return [*words, f"--timeout={TIMEOUT}", *options, "--", node]
+        return [*words, f"--timeout={PATIENT}", *options, "--", node]
 
     def end_all(self) -> None:
         """Nothing of a test outlives it."""

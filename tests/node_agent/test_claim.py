@@ -17,7 +17,7 @@ from adaptor.node_agent.use import marker
 from adaptor.processes.trees import find
 from adaptor.reports import JobState
 from backends.base import PilotOrder, SubmitRefused
-from tests.living import is_alive
+from tests.living import is_alive, is_gone
 from tests.node_agent.donated_nodes import DonatedNodes, wait_until
 
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a folder to somebody else")
@@ -87,7 +87,7 @@ def test_a_damaged_mark_counts(nodes: DonatedNodes) -> None:
 
 def test_what_a_killed_keeper_left_is_cleared_away_by_the_next(nodes: DonatedNodes) -> None:
     tag = nodes.lend("n1", "trap '' TERM; while :; do sleep 1000; done")
-    (worker,) = psutil.Process(nodes.keeper()).children()
+    worker = nodes.worker()
     os.kill(nodes.keeper(), signal.SIGKILL)
     wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     assert is_alive(worker.pid)
@@ -98,9 +98,13 @@ def test_what_a_killed_keeper_left_is_cleared_away_by_the_next(nodes: DonatedNod
 
 
 def test_an_order_is_carried_out_once(nodes: DonatedNodes) -> None:
-    order = nodes.order("n1", "exit 0")
+    go = nodes.folder / "go"
+    order = nodes.order("n1", f"until test -e {go}; do sleep 0.01; done")
     nodes.agents.start(order)
+    keeper = nodes.keeper()
+    go.touch()
     wait_until(lambda: nodes.report(order.tag).end is not None, "it ends")
+    assert is_gone(keeper), "it has the node up to its own end"
     with pytest.raises(SubmitRefused, match="withdrawn before it began"):
         nodes.agents.start(order)
 
@@ -157,8 +161,7 @@ def test_a_runtime_folder_of_somebody_else(nodes: DonatedNodes) -> None:
 
 def test_the_worker_steps_back_behind_everything_else(nodes: DonatedNodes) -> None:
     nodes.lend("n1")
-    (worker,) = psutil.Process(nodes.keeper()).children()
-    wait_until(lambda: "sleep" in worker.name(), "the worker has begun")
+    worker = nodes.worker()
     assert worker.nice() > psutil.Process(nodes.keeper()).nice()
     assert Path(f"/proc/{worker.pid}/oom_score_adj").read_text().strip() == "1000"
 

@@ -7,13 +7,12 @@ import os
 import subprocess
 from collections.abc import Iterator
 
-import psutil
 import pytest
 
 from adaptor.node_agent.use import marker
 from adaptor.processes.identity import own_identity, start_ticks
 from tests.living import is_alive
-from tests.node_agent.donated_nodes import DonatedNodes, wait_until
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until, worker_of
 from tests.node_agent.users import OTHER, USER, as_user, forged, lend_as, needs_root, open_to_all
 
 pytestmark = needs_root
@@ -125,7 +124,7 @@ def test_a_runtime_folder_of_a_user_is_about_that_user_alone(open_nodes: Donated
 def test_a_process_of_root_is_never_signalled_by_a_users_record(open_nodes: DonatedNodes) -> None:
     open_nodes.reclaim("n2", "--job=1", f"--user={USER}")
     _, keeper = lend_as(open_nodes, USER)
-    (worker,) = psutil.Process(keeper).children()
+    worker = worker_of(keeper)
     assert worker.uids().real == USER
     open_nodes.reclaim("n1")
     wait_until(lambda: not is_alive(worker.pid), "the worker is dead")

@@ -13,8 +13,8 @@ import pytest
 
 from adaptor.processes.identity import start_ticks
 from adaptor.reports import JobState
-from tests.living import is_alive, is_gone, oldest_child
-from tests.node_agent.donated_nodes import DonatedNodes, wait_until
+from tests.living import hold, is_alive, is_gone, oldest_child
+from tests.node_agent.donated_nodes import IMPATIENT, DonatedNodes, wait_until
 
 _GREEDY = """
 import signal, time
@@ -49,10 +49,10 @@ def test_a_record_of_another_host_is_not_closed(nodes: DonatedNodes) -> None:
     """Where hosts share the runtime folder, a keeper that cannot be seen may live on the other one."""
     tag = nodes.lend("n1")
     keeper, record = psutil.Process(nodes.keeper()), nodes.record()
-    worker = oldest_child(keeper)
-    assert worker is not None
-    keeper.suspend()
+    worker = nodes.worker()
+    hold(keeper)
     worker.kill()
+    assert is_gone(worker)
     record["keeper"]["host"] = "elsewhere"
     (nodes.own / "use@n1").write_text(json.dumps(record))
     done = nodes.reclaim("n1", "--job=2")
@@ -69,7 +69,8 @@ def test_a_task_that_has_filled_its_memory_is_gone(nodes: DonatedNodes) -> None:
     output = nodes.folder / "greedy"
     tag = nodes.lend("n1", f"exec {sys.executable} -c '{_GREEDY}' > {output}")
     wait_until(lambda: "full" in output.read_text() if output.exists() else False, "the memory is full")
-    (worker,) = psutil.Process(nodes.keeper()).children()
+    worker = oldest_child(psutil.Process(nodes.keeper()))
+    assert worker is not None
     nodes.reclaim()
     assert not is_alive(worker.pid)
     assert nodes.report(tag).state is JobState.PREEMPTED
@@ -86,7 +87,7 @@ def test_other_nodes_of_the_same_machine_go_on(nodes: DonatedNodes) -> None:
 def test_a_stopped_keeper(nodes: DonatedNodes) -> None:
     tag, pids = nodes.lend_stubborn()
     keeper = nodes.keeper()
-    os.kill(keeper, signal.SIGSTOP)
+    hold(psutil.Process(keeper))
     nodes.reclaim()
     assert not any(is_alive(pid) for pid in [keeper, *pids])
     assert nodes.report(tag).state is JobState.PREEMPTED
@@ -102,7 +103,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
         keeper = record["keeper"]
         record["keeper"] = {**keeper, "pid": deaf.pid, "ticks": start_ticks(deaf.pid)}
         (nodes.own / "use@n1").write_text(json.dumps(record))
-        done = nodes.reclaim()
+        done = nodes.reclaim("n1", f"--timeout={IMPATIENT}")
         assert deaf.wait(10) == -signal.SIGKILL
     finally:
         deaf.kill()
@@ -117,8 +118,7 @@ def test_a_keeper_that_hangs_is_killed_with_its_processes(nodes: DonatedNodes) -
 def test_a_record_that_is_damaged_or_gone(nodes: DonatedNodes, damage: str | None) -> None:
     tag = nodes.lend("n1")
     keeper, record = nodes.keeper(), nodes.own / "use@n1"
-    (worker,) = psutil.Process(keeper).children()
-    wait_until(lambda: worker.name() == "sleep", "the worker has begun")
+    worker = nodes.worker()
     if damage is None:
         record.unlink()
     else:
@@ -136,7 +136,7 @@ def test_a_killed_keeper_leaves_nothing_behind(nodes: DonatedNodes) -> None:
     wait_until(lambda: not is_alive(nodes.keeper()), "the keeper is dead")
     # What has shed its environment and lost all its ancestors cannot be known for ours any more.
     marked = [pid for pid in pids if "ADAPTOR_SUPERVISED" in psutil.Process(pid).environ()]
-    done = nodes.reclaim("n1", "--job=3")
+    done = nodes.reclaim("n1", "--job=3", f"--timeout={IMPATIENT}")
     assert marked
     assert not any(is_alive(pid) for pid in marked)
     assert "did not end it" in done.stderr

@@ -17,13 +17,20 @@ import pytest
 
 from adaptor.node_agent import free_node
 from adaptor.processes.identity import own_identity, start_ticks
-from tests.living import is_alive
-from tests.node_agent.donated_nodes import DonatedNodes, wait_until
-from tests.node_agent.users import DEAF, USER, as_user, forged, lend_and_lose_keeper, needs_root, open_to_all
+from tests.living import is_alive, read_pids
+from tests.node_agent.donated_nodes import IMPATIENT, DonatedNodes, wait_until
+from tests.node_agent.users import (
+    DEAF,
+    QUIET,
+    USER,
+    as_user,
+    forged,
+    lend_and_lose_keeper,
+    needs_root,
+    open_to_all,
+)
 
 pytestmark = needs_root
-
-QUIET = "while :; do sleep 1000; done"
 
 CLOSED = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); time.sleep(1000)"
 """It may not be dumped, so that only root can read its environment."""
@@ -64,13 +71,19 @@ def open_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[DonatedNodes]:
 
 
 def take_back(nodes: DonatedNodes, **settings: Any) -> subprocess.CompletedProcess[str]:
-    return nodes.reclaim("n1", "--job=2", "--timeout=4", **settings)
+    return nodes.reclaim("n1", "--job=2", **settings)
+
+
+def pid_of(nodes: DonatedNodes) -> int:
+    """The number that a task of USER has written down."""
+    (pid,) = read_pids(nodes.folder / f"home-{USER}-n1" / "pid", 1)
+    return pid
 
 
 def test_a_stopped_worker_of_another_user_is_found(open_nodes: DonatedNodes) -> None:
-    tag, worker = lend_and_lose_keeper(open_nodes)
+    tag, worker = lend_and_lose_keeper(open_nodes, DEAF)
     below = [each.pid for each in worker.children(recursive=True)]
-    done = take_back(open_nodes)
+    done = open_nodes.reclaim("n1", "--job=2", f"--timeout={IMPATIENT}")
     assert not any(is_alive(pid) for pid in [worker.pid, *below])
     assert f"freed of {tag}" in done.stdout
     assert "did not end it" in done.stderr
@@ -78,7 +91,7 @@ def test_a_stopped_worker_of_another_user_is_found(open_nodes: DonatedNodes) -> 
 
 def test_the_lender_himself_needs_no_right_but_his_own(open_nodes: DonatedNodes) -> None:
     tag, worker = lend_and_lose_keeper(open_nodes)
-    done = as_user([*open_nodes.reclaim_words("n1", f"--cancel={tag}", "--timeout=4")])
+    done = as_user([*open_nodes.reclaim_words("n1", f"--cancel={tag}")])
     assert not is_alive(worker.pid)
     assert f"freed of {tag}" in done.stdout
     assert "may not have left" not in done.stderr
@@ -87,9 +100,9 @@ def test_the_lender_himself_needs_no_right_but_his_own(open_nodes: DonatedNodes)
 @pytest.mark.parametrize("code", [CLOSED, HEADLESS], ids=["not dumpable", "first thread ended"])
 def test_processes_that_are_hard_to_see(open_nodes: DonatedNodes, code: str) -> None:
     python = open_nodes.interpreter[0]
-    command = f"setsid {python} -c '{code}' & echo $! >{open_nodes.folder}/home-{USER}-n1/pid; {DEAF}"
+    command = f"setsid {python} -c '{code}' & echo $! >{open_nodes.folder}/home-{USER}-n1/pid; {QUIET}"
     _, worker = lend_and_lose_keeper(open_nodes, command)
-    pid = int((open_nodes.folder / f"home-{USER}-n1" / "pid").read_text())
+    pid = pid_of(open_nodes)
     wait_until(lambda: is_hard_to_see(pid), "it is hard to see")
     worker.kill()  # what it started has no parent of the use any more
     take_back(open_nodes)
@@ -129,9 +142,9 @@ def lose_the_right_to_look() -> None:
 
 
 def test_what_has_shed_its_environment_is_mentioned(open_nodes: DonatedNodes) -> None:
-    command = f"(setsid env -i $(command -v sleep) 1000 & echo $! >pid) ; {DEAF}"
-    tag, worker = lend_and_lose_keeper(open_nodes, command)
-    pid = int((open_nodes.folder / f"home-{USER}-n1" / "pid").read_text())
+    command = f"(setsid env -i $(command -v sleep) 1000 & echo $! >pid) ; {QUIET}"
+    tag, worker = lend_and_lose_keeper(open_nodes, command, sleeping=2)
+    pid = pid_of(open_nodes)
     done = take_back(open_nodes)
     assert not is_alive(worker.pid)
     assert "freed" not in done.stdout
@@ -142,9 +155,9 @@ def test_what_has_shed_its_environment_is_mentioned(open_nodes: DonatedNodes) ->
 
 
 def test_what_stayed_in_the_session_of_a_task_is_found(open_nodes: DonatedNodes) -> None:
-    command = f"setsid sh -c '(env -i sh -c \"echo \\$\\$ >pid; exec sleep 1000\" &) ; {QUIET}' & {DEAF}"
-    tag, worker = lend_and_lose_keeper(open_nodes, command)
-    pid = int((open_nodes.folder / f"home-{USER}-n1" / "pid").read_text())
+    command = f"setsid sh -c '(env -i sh -c \"echo \\$\\$ >pid; exec sleep 1000\" &) ; {QUIET}' & {QUIET}"
+    tag, worker = lend_and_lose_keeper(open_nodes, command, sleeping=3)
+    pid = pid_of(open_nodes)
     worker.kill()
     assert f"freed of {tag}" in take_back(open_nodes).stdout
     assert not is_alive(pid)
@@ -157,7 +170,7 @@ def test_a_chain_of_forks_is_ended(open_nodes: DonatedNodes) -> None:
     )
     worker.kill()
     wait_until(lambda: newest_of_chain(open_nodes), "the chain has begun")
-    open_nodes.reclaim("n1", "--job=2", "--timeout=10")
+    open_nodes.reclaim("n1", "--job=2", f"--timeout={IMPATIENT}")
     assert not any(newest_of_chain(open_nodes) for _ in range(3000))
 
 
@@ -180,7 +193,7 @@ def test_a_look_that_dies_is_no_answer() -> None:
 
 def test_a_lender_cannot_end_what_frees_the_node_of_him(open_nodes: DonatedNodes) -> None:
     """He kills or stops whatever has his number, as fast as he can."""
-    _, worker = lend_and_lose_keeper(open_nodes)
+    _, worker = lend_and_lose_keeper(open_nodes, DEAF)
     known = [worker.pid, *(each.pid for each in worker.children(recursive=True))]
     hunter = subprocess.Popen(
         [open_nodes.interpreter[0], "-c", HUNTER, *map(str, known)],
@@ -193,7 +206,7 @@ def test_a_lender_cannot_end_what_frees_the_node_of_him(open_nodes: DonatedNodes
     try:
         assert hunter.stdout is not None
         hunter.stdout.readline()
-        done = take_back(open_nodes)
+        done = open_nodes.reclaim("n1", "--job=2", f"--timeout={IMPATIENT}")
     finally:
         hunter.kill()
         hunter.wait()

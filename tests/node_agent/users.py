@@ -18,14 +18,15 @@ import pytest
 
 import adaptor
 from adaptor.node_agent.order import Order
-from tests.living import is_alive, names_below, oldest_child
-from tests.node_agent.donated_nodes import DonatedNodes, wait_until
+from tests.living import hold, is_alive
+from tests.node_agent.donated_nodes import DonatedNodes, wait_until, worker_of
 
 USER = 100_000 + 2 * (os.getpid() % 100_000)
 """Of these tests alone: others may run beside them, and some of them kill all that this user runs."""
 OTHER = USER + 1
 needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be several users")
-DEAF = "trap '' TERM; while :; do sleep 1000; done"
+QUIET = "while :; do sleep 1000; done"
+DEAF = f"trap '' TERM; {QUIET}"
 
 _UNNEEDED = shutil.ignore_patterns(
     "__pycache__", "daemon", "cli", "budget", "crafting", "simulation", "experiments"
@@ -85,15 +86,18 @@ def lend_as(nodes: DonatedNodes, uid: int, node: str = "n1", command: str = DEAF
     return order["tag"], int(done.stdout.split()[-1])
 
 
-def lend_and_lose_keeper(nodes: DonatedNodes, command: str = DEAF) -> tuple[str, psutil.Process]:
-    """The tag and the worker of a use of USER whose worker is stopped and whose keeper is killed."""
+def lend_and_lose_keeper(
+    nodes: DonatedNodes, command: str = QUIET, sleeping: int = 1
+) -> tuple[str, psutil.Process]:
+    """The tag and the worker of a use of USER whose worker is stopped and whose keeper is killed.
+
+    `sleeping`: processes of the use that come to their `sleep` before.
+    """
     nodes.reclaim("n1", "--job=1", f"--user={USER}", f"--user={OTHER}")
     nodes.reclaim("n1", "--job=1", "--offer")
     tag, keeper = lend_as(nodes, USER, command=command)
-    worker = oldest_child(psutil.Process(keeper))
-    assert worker is not None
-    wait_until(lambda: "sleep" in names_below(worker), "it has begun")
-    worker.send_signal(signal.SIGSTOP)
+    worker = worker_of(keeper, sleeping)
+    hold(worker)  # the kernel sends it SIGTERM when its keeper is killed
     os.kill(keeper, signal.SIGKILL)
     wait_until(lambda: not is_alive(keeper), "the keeper is dead")
     return tag, worker

@@ -14,9 +14,8 @@ import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Result, Welcome
 from adaptor.worker.tasks import MOMENT
-from tests.living import is_alive
+from tests.living import is_alive, read_pids
 from tests.worker.fake_daemon import Harness, key, task
-from tests.worker.processes_of_tests import read_pids
 
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
 

@@ -7,9 +7,8 @@ import time
 
 from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.messages import Ending, Leaving, Welcome
-from tests.living import is_alive
+from tests.living import is_alive, read_pids
 from tests.worker.fake_daemon import Harness, key, task
-from tests.worker.processes_of_tests import read_pids
 
 CHECKPOINTING = "trap 'echo checkpoint >> {log}; exit 75' USR1; echo $$ > {pid}; while :; do sleep 0.05; done"
 
