@@ -138,24 +138,29 @@ class World:
         return self._worth(withdrawn, there, self._on_nodes(made, plans))
 
     def _chosen(self, there: Floats, plans: Sequence[Plan], withdrawn: tuple[PilotView, ...]) -> list[Made]:
-        """One by one the request that shortens the completion most, wherever it goes."""
+        """One by one the request that shortens the completion most."""
         bag = self.bag
         allowed = bag.allowed + len(withdrawn)
         most = kernel.NEVER if bag.demand.most is None else float(bag.demand.most)
         most += sum(pilot.request.p for pilot in withdrawn)
         if len(bag.homes) == 1:
-            found = _made(self._more(0, plans[0].profile, there, allowed, most), len(there), 0)
-            return sorted(found, key=lambda each: (each.length, each.slots))  # the shorter block others least
-        profiles, members, made = [plan.profile for plan in plans], there, list[Made]()
+            made = _made(self._more(0, plans[0].profile, there, allowed, most), len(there), 0)
+            return sorted(made, key=lambda each: (each.length, each.slots))  # the shorter block others least
         left = [
             home.usable * (home.allowed + sum(home is bag.home_of(each) for each in withdrawn))
             for home in bag.homes
         ]
-        places = range(len(plans))
+        return self._chosen_among(left, [plan.profile for plan in plans], there, allowed, most)
+
+    def _chosen_among(
+        self, left: list[int], profiles: list[Floats], members: Floats, allowed: int, most: float
+    ) -> list[Made]:
+        """The same over several homes, in each of which so many are left."""
+        homes, chosen = self.bag.homes, list[Made]()
         for _ in range(allowed):
             tried = [
-                (place, self._more(place, profiles[place], members, 1, most))
-                for place in places
+                (place, self._more(place, profile, members, 1, most))
+                for place, profile in enumerate(profiles)
                 if left[place]
             ]
             found = [(self._cost(more), place, more) for place, more in tried if len(more) > len(members)]
@@ -163,15 +168,15 @@ class World:
                 break
             _, place, more = min(found, key=lambda each: each[:2])
             (best,) = _made(more, len(members), place)
+            chosen.append(best)
             members, left[place] = more, left[place] - 1
-            made.append(best)
-            processors = float(bag.homes[place].shape.processors_for(best.slots))
+            processors = float(homes[place].shape.processors_for(best.slots))
             most -= processors
             profiles = [
-                self._beside(best, processors, profile) if home.shares_with(bag.homes[place]) else profile
-                for home, profile in zip(bag.homes, profiles, strict=True)
+                self._beside(best, processors, profile) if home.shares_with(homes[place]) else profile
+                for home, profile in zip(homes, profiles, strict=True)
             ]
-        return made
+        return chosen
 
     def _more(self, place: int, profile: Floats, members: Floats, allowed: int, most: float) -> Floats:
         """The members and up to so many more in this home."""
