@@ -68,8 +68,8 @@ def asked_for(pilot: dict[str, Any]) -> int:
 
 
 def at_work(lab: Lab) -> set[str]:
-    """The sites of which tasks have a result."""
-    return {pilot["site"] for pilot in lab.ask("report", "1")["requests"] if pilot["used"] > 0}
+    """The sites with a pilot that runs."""
+    return {pilot["site"] for pilot in lab.pilots() if pilot["state"] == "running"}
 
 
 def problems(lab: Lab) -> dict[str, str]:
@@ -81,11 +81,12 @@ def test_one_bag_over_two_clusters_of_which_one_is_stopped(
 ) -> None:
     ssh = {**sshd.site(), "directory": str(lab.root / "over there")}
     lab.configure(SITES.format(near=slurm.conf, far=far.conf, python=sys.executable, ssh=ssh))
-    lab.bag(["sleep 2"] * TASKS)
+    lab.bag([f"{lab.hold_after(TASKS // 2)}; sleep 2"] * TASKS)  # one cannot do all before the other starts
     lab.submit("tasks.bag")
     until(lambda: at_work(lab) == {"near", "far"} and lab.status()["done"] >= TASKS // 4, "both are at work")
     assert sum(map(asked_for, before_any_ran(lab))) <= TASKS, "no task is asked for twice"
     far.stop()
+    lab.release()
     lab.wait(timeout=250)
     exactly_one_result_each(lab, 1, TASKS)
     assert all(task["attempts"] <= 3 for task in lab.results())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,8 +22,9 @@ pytestmark = pytest.mark.ssh
 
 
 @pytest.fixture
-def found(sshd: ThrowawaySshd) -> Callable[..., list[tuple[str, str]]]:
+def found(sshd: ThrowawaySshd, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, str]]]:
     """The findings on a site like this, and that the scheduler is asked where all is well."""
+    monkeypatch.setattr("adaptor.daemon.remote.check._SLOW", math.inf)  # a busy machine is
 
     def check(site: SiteConfig, machine: Machine) -> list[Finding]:
         return [ok(f"asked {machine.where}")]
