@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 _USUAL = 100
 _CAMPAIGN = int(os.environ.get("EXAMPLES", "17000"))
@@ -18,11 +18,12 @@ _CAMPAIGN = int(os.environ.get("EXAMPLES", "17000"))
 
 def register_profiles() -> None:
     """Load `ci` where $CI is set, else `search`; `pytest --hypothesis-profile=NAME` loads another."""
-    # No deadline: the machine may be busy.
-    settings.register_profile("search", max_examples=_USUAL, deadline=None)
-    settings.register_profile("quick", max_examples=_USUAL // 5, deadline=None)
-    settings.register_profile("ci", max_examples=_USUAL, deadline=None, derandomize=True)
-    settings.register_profile("campaign", max_examples=_CAMPAIGN, deadline=None)
+    # Nothing depends on time: the machine may be busy.
+    timeless: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("search", max_examples=_USUAL, **timeless)
+    settings.register_profile("quick", max_examples=_USUAL // 5, **timeless)
+    settings.register_profile("ci", max_examples=_USUAL, derandomize=True, **timeless)
+    settings.register_profile("campaign", max_examples=_CAMPAIGN, **timeless)
     settings.load_profile("ci" if "CI" in os.environ else "search")
 
 

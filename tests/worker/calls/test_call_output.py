@@ -95,7 +95,10 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(acts=st.lists(st.sampled_from([*OUT, say_nothing, *CHANGES]), min_size=1, max_size=20))
 def test_each_output_is_in_its_own_file_and_in_no_other(
     one_worker: Harness, acts: list[Callable[[int], None]]
