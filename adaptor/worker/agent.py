@@ -107,9 +107,10 @@ class Agent:
         )
         try:
             while self._leaving is None or not self._tasks.idle:
-                if self._heard is None and time.monotonic() - self._began >= settings.reach_timeout:
-                    return self._give_up()
                 self._turn()
+                waited = time.monotonic() - self._began
+                if self._leaving is None and self._heard is None and waited >= settings.reach_timeout:
+                    return self._give_up()
             self._say_goodbye(self._leaving)
             return 0
         finally:

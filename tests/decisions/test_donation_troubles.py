@@ -179,7 +179,7 @@ def test_agents_are_started_on_several_nodes_at_the_same_time(
         with lock:
             now[0] += 1
             most[0] = max(most[0], now[0])
-        sixteen.wait(20)  # so many nodes answer when all of them have been asked
+        sixteen.wait(60)  # so many nodes answer when all of them have been asked
         with lock:
             now[0] -= 1
             return submit(order)

@@ -129,11 +129,11 @@ def test_requests_that_are_about_to_be_made_count_for_the_other_site(two: FakeSi
 
     def slow(order: PilotOrder) -> str:
         near_submits.set()
-        assert far_has_submitted.wait(10)
+        assert far_has_submitted.wait(60)
         return submit_near(order)
 
     def look_late() -> QueueState:
-        assert near_submits.wait(10)
+        assert near_submits.wait(60)
         intended.append(len(two.sites["near"].memory.submitting))
         return look()
 
@@ -167,9 +167,9 @@ def test_waits_are_learned_and_recalled_from_the_journal(two: FakeSites) -> None
     two.journal.connection.execute("UPDATE pilot SET predicted_start = ?", (pilot.predicted_start,))
     two.backends[site.name].say(pilot.tag, JobState.RUNNING)
     two.step(site.name)
-    assert site.memory.waits.worst(time.time()) == pytest.approx(295, abs=5)
+    assert site.memory.waits.worst(time.time()) == pytest.approx(295, abs=60)
     recalled = recall_waits(two.journal, site.name)
-    assert recalled.worst(time.time()) == pytest.approx(295, abs=5)
+    assert recalled.worst(time.time()) == pytest.approx(295, abs=60)
     assert id in site.pilots
 
 

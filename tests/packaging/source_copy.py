@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.source_tree import ROOT
+
+LONG = 600.0
+"""Seconds in which a command of these tests, and all of a test that builds, must be done: pip installs what
+builds need, on a machine that may be busy."""
 
 
 def copy_source(folder: Path, *, tags: Sequence[str] = ()) -> Path:
@@ -22,7 +27,8 @@ def copy_source(folder: Path, *, tags: Sequence[str] = ()) -> Path:
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
+            with contextlib.suppress(FileNotFoundError):  # another test's, which has removed it
+                shutil.copy2(ROOT / name, folder / name)
     git("add", "--all", where=folder)
     who = ("-c", "user.name=nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false")
     git(*who, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", "as it is now", where=folder)
@@ -48,6 +54,6 @@ def build(source: Path, into: Path, *kinds: str) -> Path:
 
 def run(*command: str, where: Path) -> str:
     """Standard output of a command that must succeed."""
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=150, check=False)
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=LONG, check=False)
     assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}\n{done.stderr}"
     return done.stdout

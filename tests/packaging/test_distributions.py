@@ -8,7 +8,11 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
-from tests.packaging.source_copy import build, copy_source
+import pytest
+
+from tests.packaging.source_copy import LONG, build, copy_source
+
+pytestmark = pytest.mark.timeout(LONG)
 
 
 def contents(wheel: Path) -> dict[str, str]:

@@ -19,8 +19,10 @@ import pytest
 
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.packaging.console_blocks import Command, console_blocks
-from tests.packaging.source_copy import build, copy_source
+from tests.packaging.source_copy import LONG, build, copy_source
 from tests.source_tree import ROOT
+
+pytestmark = pytest.mark.timeout(LONG)
 
 ELSEWHERE = {"git clone": "make demo: tests/demo and tests/e2e"}
 """Blocks that this test does not run, by how they begin, and what tests them."""
@@ -48,7 +50,7 @@ class Empty:
             cwd=self.home,
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=LONG,
             check=False,
         )
 
@@ -73,7 +75,7 @@ class Empty:
             yield
         finally:
             server.terminate()
-            server.wait(30)
+            server.wait(LONG)
 
     @staticmethod
     def _ours(name: str) -> bool:
@@ -88,7 +90,7 @@ def empty() -> Iterator[Empty]:
         tree = copy_source(home / "tree")
         (home / "made").mkdir()
         wheel = build(tree, home / "made" / "wheel", "--wheel")
-        subprocess.run([sys.executable, "-m", "venv", str(home / ".venv")], check=True, timeout=120)
+        subprocess.run([sys.executable, "-m", "venv", str(home / ".venv")], check=True, timeout=LONG)
         place.run(f"python -m pip install --quiet --disable-pip-version-check {wheel}")
         shutil.rmtree(tree)
         shutil.rmtree(home / "made")
@@ -122,7 +124,7 @@ def test_the_live_page_is_served_from_the_wheel(empty: Empty) -> None:
 
 def _fetched(path: Path, address: str) -> str:
     """The answer over a unix socket, as soon as there is one."""
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + LONG
     while True:
         try:
             with socket.socket(socket.AF_UNIX) as link:

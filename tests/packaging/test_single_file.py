@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.source_copy import build, copy_source, run
+from tests.packaging.source_copy import LONG, build, copy_source, run
 from tests.source_tree import ROOT
+
+pytestmark = pytest.mark.timeout(LONG)
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def test_it_runs_a_bag_whose_workers_start_from_the_same_file(home: Path, tmp_pa
 
     def adaptor(*words: str) -> str:
         done = subprocess.run(
-            [str(single), *words], env=environment, cwd=home, capture_output=True, text=True, timeout=120
+            [str(single), *words], env=environment, cwd=home, capture_output=True, text=True, timeout=LONG
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -20,8 +20,9 @@ def oversized(size: int) -> bytes:
 
 
 def call(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), 20)
-    connection.settimeout(20)
+    """A connection whose peer has a minute for each answer; a daemon leaves a handshake 15 s."""
+    connection = socket.create_connection(("127.0.0.1", port), 60)
+    connection.settimeout(60)
     return connection
 
 

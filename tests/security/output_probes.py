@@ -24,7 +24,7 @@ def _submit(world: World, folder: Path) -> None:
     (folder / "x.bag").write_text("echo task\necho task >&2\n")
     world.lab.work, before = folder, world.lab.work
     with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):
-        world.lab.run("run", "x.bag", "--site", "free", timeout=15)
+        world.lab.run("run", "x.bag", "--site", "free", timeout=60)
     world.lab.work = before
 
 
@@ -72,4 +72,4 @@ def output_fifo(world: World) -> None:
     as_mallory(plant)
     bag = world.bags() + 1
     _submit(world, folder)
-    until(lambda: world.bags() < bag or world.lab.status(bag)["state"] != "running", "it ends", timeout=5)
+    until(lambda: world.bags() < bag or world.lab.status(bag)["state"] != "running", "it ends")

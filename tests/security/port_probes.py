@@ -152,13 +152,13 @@ def silent_crowd(world: World) -> None:
     with callers(world.worker_port, 700), callers(world.client_port, 400):
         world.well()
         assert world.daemon.num_fds() < DESCRIPTORS / 2
-        begun = world.daemon.cpu_times()
+        begun, clock = world.daemon.cpu_times(), time.monotonic()
         answer = world.ask(control.GetSlots())
         assert isinstance(answer, control.Slots)
         assert not [site.problem for site in answer.sites if site.problem]
         time.sleep(1.0)
-        now = world.daemon.cpu_times()
-    assert now.user + now.system - begun.user - begun.system < 0.9
+        now, took = world.daemon.cpu_times(), time.monotonic() - clock
+    assert now.user + now.system - begun.user - begun.system < 0.9 * took
     world.well()
 
 
@@ -179,7 +179,7 @@ def flood(world: World) -> None:
             world.well()
     finally:
         over.set()
-        thread.join(20)
+        thread.join(60)
 
 
 @probe("keys of his own and no server key", "the handshake never ends")
@@ -227,7 +227,7 @@ def replay(world: World) -> None:
             dealer.send(control.encode(control.Submit(_bag(world))))
             assert dealer.poll(20_000)
             assert isinstance(control.decode_answer(dealer.recv()), control.Submitted)
-        thread.join(20)
+        thread.join(60)
     bags = world.bags()
 
     def again() -> bytes:
@@ -252,7 +252,7 @@ def _bag(world: World) -> control.BagInput:
 
 
 def _record(listener: socket.socket, port: int, recorded: bytearray) -> None:
-    listener.settimeout(20)
+    listener.settimeout(60)
     outside, _ = listener.accept()
     with outside, call(port) as inside:
 
@@ -268,7 +268,7 @@ def _record(listener: socket.socket, port: int, recorded: bytearray) -> None:
                 recorded.extend(part)
                 inside.sendall(part)
             inside.shutdown(socket.SHUT_RDWR)
-        thread.join(20)
+        thread.join(60)
 
 
 @probe("the sockets behind the ports", "they have no name: another process cannot connect to them")
@@ -298,7 +298,7 @@ def impostor(world: World) -> None:
         thread = threading.Thread(target=_listen, args=(listener, heard))
         thread.start()
         before = os.environ.get("ADAPTOR_DIR"), client.HANDSHAKE_TIMEOUT
-        os.environ["ADAPTOR_DIR"], client.HANDSHAKE_TIMEOUT = str(folder), 0.7
+        os.environ["ADAPTOR_DIR"], client.HANDSHAKE_TIMEOUT = str(folder), 3.0
         try:
             client.ask(control.Stop(pilots=True), control.Stopping)
             raise AssertionError("an impostor was taken for the daemon")
@@ -309,18 +309,18 @@ def impostor(world: World) -> None:
             os.environ.pop("ADAPTOR_DIR")
             if before[0] is not None:
                 os.environ["ADAPTOR_DIR"] = before[0]
-        thread.join(20)
+        thread.join(60)
     assert heard.startswith(b"\xff")
     assert len(heard) <= 64 + 202
     assert not any(secret in heard for secret in world.secrets)
 
 
 def _listen(listener: socket.socket, heard: bytearray) -> None:
-    listener.settimeout(20)
+    listener.settimeout(60)
     for _ in range(2):  # the look whether anybody listens, then the handshake
         connection, _ = listener.accept()
         with connection, contextlib.suppress(OSError):
-            connection.settimeout(20)
+            connection.settimeout(60)
             connection.sendall(GREETING)
             while part := connection.recv(4096):
                 heard.extend(part)

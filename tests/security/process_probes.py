@@ -38,9 +38,11 @@ def each_denied(world: World, act: Callable[[psutil.Process], object]) -> None:
 @probe("secrets in the arguments of processes", "there is none: arguments name files")
 def arguments(world: World) -> None:
     def read() -> bytes:
-        return b"".join(
-            Path(f"/proc/{process.pid}/cmdline").read_bytes() for process in psutil.process_iter()
-        )
+        found = []
+        for pid in psutil.pids():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found.append(Path(f"/proc/{pid}/cmdline").read_bytes())
+        return b"".join(found)
 
     said = as_mallory(read)
     assert str(world.state).encode() in said
@@ -51,8 +53,9 @@ def arguments(world: World) -> None:
 def environment(world: World) -> None:
     each_denied(world, lambda process: Path(f"/proc/{process.pid}/environ").read_bytes())
     for process in world.processes():
-        said = Path(f"/proc/{process.pid}/environ").read_bytes()
-        assert not any(secret in said for secret in world.secrets)
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            said = Path(f"/proc/{process.pid}/environ").read_bytes()
+            assert not any(secret in said for secret in world.secrets)
 
 
 @probe("the memory of processes", "denied")
@@ -90,11 +93,11 @@ def signals(world: World) -> None:
 )
 def claimed_marker(world: World) -> None:
     """What the daemon ends at a restart is ended as the victim, who may not signal others anyway."""
-    markers = {
-        marker
-        for process in world.processes()
-        if (marker := process.environ().get("ADAPTOR_SUPERVISED")) is not None
-    }
+    markers = set()
+    for process in world.processes():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            markers.add(process.environ().get("ADAPTOR_SUPERVISED"))
+    markers.discard(None)
     assert markers
     reading, writing = os.pipe()
     child = os.fork()
@@ -107,7 +110,7 @@ def claimed_marker(world: World) -> None:
             os.execve("/bin/cat", ["cat"], {"ADAPTOR_SUPERVISED": markers.pop()})
         os._exit(1)
     os.close(reading)
-    until(lambda: psutil.Process(child).name() == "cat", "it runs", timeout=20)
+    until(lambda: psutil.Process(child).name() == "cat", "it runs")
     world.well()
     assert is_alive(child)
     os.close(writing)

@@ -20,7 +20,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="needs root, to be anot
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    with tempfile.TemporaryDirectory(prefix="neighbours-") as name:
+    with tempfile.TemporaryDirectory(prefix="neighbours-", ignore_cleanup_errors=True) as name:
         root = Path(name)
         root.chmod(0o755)  # the neighbour can look around up to the doors
         world = World(root)

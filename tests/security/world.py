@@ -48,7 +48,7 @@ class World:
             timeout=60,
         )
         self.daemon = psutil.Process(self.lab.daemon_pid())
-        self.lab.bag(["sleep 600", "sleep 600"])
+        self.lab.bag(["sleep 3000", "sleep 3000"])
         for site in ("here", "spooled"):
             self.lab.submit("tasks.bag", "--site", site)
         until(lambda: all(self.lab.status(bag)["running"] == 1 for bag in (1, 2)), "a task runs at each site")
@@ -85,6 +85,13 @@ class World:
                 if process.environ().get("ADAPTOR_ACCESS", "").startswith(str(self.state)):
                     ours.append(process)
         return ours
+
+    def placed(self, path: Path, make: Callable[[Path], object], owner: int) -> None:
+        """Have a file, folder or link of this user appear at the path, whole."""
+        made = self.own_folder() / path.name
+        make(made)
+        os.chown(made, owner, owner, follow_symlinks=False)
+        made.rename(path)
 
     @property
     def secrets(self) -> list[bytes]:
@@ -136,6 +143,13 @@ def as_mallory(act: Callable[[], _Value]) -> _Value:
     if not fine:
         raise value
     return value  # type: ignore[no-any-return]
+
+
+def all_below(*roots: Path) -> Iterator[Path]:
+    """Files, folders and links; what is removed meanwhile may be among them or not."""
+    for root in roots:
+        for folder, folders, files in os.walk(root):
+            yield from (Path(folder, name) for name in (*folders, *files))
 
 
 @contextlib.contextmanager

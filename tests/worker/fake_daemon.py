@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import zmq
 
 from adaptor.protocol.access import Access, write_access
@@ -31,7 +32,9 @@ from adaptor.protocol.messages import (
 )
 
 DEADLINE = 30.0
-WELCOME = Welcome(heartbeat=0.2, idle_timeout=60.0, grace_time=2.0, patience=60.0)
+WELCOME = Welcome(heartbeat=10.0, idle_timeout=60.0, grace_time=2.0, patience=60.0)
+"""A worker that has no answer for three heartbeats connects again and repeats its results; a busy machine may
+keep a test from answering for seconds."""
 
 
 class FakeDaemon:
@@ -93,6 +96,10 @@ class FakeDaemon:
         self.close()
         self._context.term()
 
+    @property
+    def listening(self) -> bool:
+        return self._socket is not None
+
     def send(self, message: ToWorker) -> None:
         assert self._socket is not None
         assert self._peer is not None, "no worker has said anything"
@@ -121,6 +128,7 @@ class FakeDaemon:
     def _take(self, message: FromWorker) -> None:
         if isinstance(message, Hello):
             self.hellos.append(message)
+            self.started += [key for key in message.started if key not in self.started]
             self._record(message.unacknowledged)
         else:
             (self.reports if isinstance(message, Report) else self.goodbyes).append(message)  # type: ignore[arg-type]
@@ -134,15 +142,7 @@ class FakeDaemon:
         results = message.unacknowledged if isinstance(message, Hello) else message.results
         keys = [result.key for result in results] if self.acknowledging else []
         if isinstance(message, Hello):
-            self.send(
-                Welcome(
-                    heartbeat=self.welcome.heartbeat,
-                    idle_timeout=self.welcome.idle_timeout,
-                    grace_time=self.welcome.grace_time,
-                    patience=self.welcome.patience,
-                    acknowledged=keys,
-                )
-            )
+            self.send(msgspec.structs.replace(self.welcome, acknowledged=keys))
         else:
             self.send(Orders(acknowledged=keys))
 
@@ -217,7 +217,25 @@ class Harness:
         """Wait for the worker's end while the daemon serves."""
         self.daemon.until(lambda: worker.poll() is not None)
         assert worker.returncode is not None
+        if worker.returncode == 0 and self.daemon.listening:
+            self.daemon.until(lambda: self.daemon.goodbyes)  # it may still be on its way
         return worker.returncode
+
+    def log(self) -> str:
+        """What a worker on n1 that was started has said."""
+        return (self.pilot / "worker-n1.log").read_text()
+
+    def is_alone(self) -> bool:
+        """Whether the worker has noticed that its daemon is silent, and has found none since."""
+        log = self.log()
+        return log.count("the daemon is silent") == log.count("welcomed at")
+
+    def give_terms(self, **change: float) -> None:
+        """Welcome the worker once more, with other terms, and wait until they hold for it."""
+        self.daemon.welcome = msgspec.structs.replace(self.daemon.welcome, **change)
+        before = self.log().count("welcomed at")
+        self.daemon.send(self.daemon.welcome)
+        self.daemon.until(lambda: self.log().count("welcomed at") > before)
 
     def stop(self) -> None:
         for worker in self.workers:
@@ -235,6 +253,11 @@ class Harness:
 
 def key(task: int, attempt: int = 1, bag: int = 1) -> AttemptKey:
     return AttemptKey(bag, task, attempt)
+
+
+def wait_for(path: Path) -> str:
+    """A command that ends when there is such a file."""
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
 
 
 def task(number: int, command: str | list[str], needs: float = 0.0, **more: Any) -> Lease:

@@ -47,6 +47,10 @@ class SpoolDaemon(FakeDaemon):
             complain=complain,
         )
 
+    @property
+    def listening(self) -> bool:
+        return self.endpoint is not None
+
     def close(self) -> None:
         self.endpoint = None
 

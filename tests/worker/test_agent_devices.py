@@ -7,9 +7,9 @@ import sys
 
 from adaptor.protocol.messages import AttemptKey, Lease
 from adaptor.resources import TaskSize
-from tests.worker.fake_daemon import Harness
+from tests.worker.fake_daemon import Harness, wait_for
 
-SHOW = 'echo "$CUDA_VISIBLE_DEVICES/$ADAPTOR_GPUS"; sleep 1'
+SHOW = 'echo "$CUDA_VISIBLE_DEVICES/$ADAPTOR_GPUS"; '
 AFFINITY = [sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"]
 
 
@@ -23,15 +23,19 @@ def test_each_task_finds_its_own_gpus(harness: Harness) -> None:
     (hello,) = harness.daemon.hellos
     assert (hello.gpus, hello.gpu_type) == (2, "a100")
     bags = [harness.bag(1, task=TaskSize(gpus=1, gpu_type="a100")), harness.bag(2)]
+    go = harness.folder / "go"
+    beside = SHOW + wait_for(go)
     whole = [
-        Lease(AttemptKey(1, number, 1), SHOW, 0.0, environment={"CUDA_VISIBLE_DEVICES": "7"})
+        Lease(AttemptKey(1, number, 1), beside, 0.0, environment={"CUDA_VISIBLE_DEVICES": "7"})
         for number in (0, 1)
     ]
     without = Lease(AttemptKey(2, 2, 1), SHOW, 0.0)
     harness.lease(*whole, without, bags=bags)
+    harness.daemon.until(lambda: any(report.free_gpus == [0.0, 0.0] for report in harness.daemon.reports))
+    harness.running(*(each.key for each in whole))
+    go.touch()
     assert sorted(outputs(harness, whole)) == ["3/3", "GPU-5a/GPU-5a"]
     assert outputs(harness, [without]) == ["/"]
-    assert any(report.free_gpus == [0.0, 0.0] for report in harness.daemon.reports)
 
 
 def test_tasks_beside_each_other_have_processors_of_their_own(harness: Harness) -> None:

@@ -12,10 +12,10 @@ import msgspec
 import psutil
 import pytest
 
-from adaptor.protocol.messages import Ending, Leaving, Orders, Result, Welcome
+from adaptor.protocol.messages import Ending, Leaving, Orders, Result
 from adaptor.worker.tasks import MOMENT
-from tests.living import is_alive, read_pids
-from tests.worker.fake_daemon import Harness, key, task
+from tests.living import hold, is_alive, read_pids
+from tests.worker.fake_daemon import Harness, key, task, wait_for
 
 STUBBORN = "trap '' TERM; echo $$ > {pid}; while :; do sleep 1; done"
 
@@ -71,7 +71,7 @@ def test_a_task_that_the_scheduler_signals_before_the_worker_has_not_failed(harn
         task(2, f"trap 'exit 9' TERM; echo $$ >> {pids}; sleep 300 & wait"),
     )
     tasks = read_pids(pids, 2)
-    worker.send_signal(signal.SIGSTOP)  # so that it sees its own signal last, however slow this machine is
+    hold(psutil.Process(worker.pid))  # so that it sees its own signal last, however slow this machine is
     for pid in tasks:
         os.killpg(pid, signal.SIGTERM)
     harness.daemon.until(lambda: all(not is_alive(pid) for pid in tasks))
@@ -100,7 +100,7 @@ def stopped_before_it_believes(harness: Harness, worker: subprocess.Popen[bytes]
     (pid,) = read_pids(pids, 1)
     os.killpg(pid, signal.SIGTERM)
     harness.daemon.until(lambda: not psutil.pid_exists(pid))  # the worker has noticed
-    worker.send_signal(signal.SIGSTOP)
+    hold(psutil.Process(worker.pid))
     moment_over = time.monotonic() + MOMENT
     while (left := moment_over - time.monotonic()) > 0:
         harness.daemon.serve(left)
@@ -144,8 +144,9 @@ def test_leases_that_cross_the_goodbye_are_handed_back(harness: Harness) -> None
 
 
 def test_the_end_of_the_pilot(harness: Harness) -> None:
-    worker = harness.started(ADAPTOR_PILOT_END=time.time() + 5)
+    worker = harness.started(ADAPTOR_PILOT_END=time.time() + 10)
     harness.lease(*(task(n, "sleep 300") for n in range(3)))
+    harness.running(key(0), key(1))
     assert harness.exit_code(worker) == 0
     assert [harness.daemon.results[key(n)].ending for n in range(3)] == [
         Ending.ENDED,
@@ -165,9 +166,10 @@ def test_a_task_that_cannot_finish_in_time_is_not_started(harness: Harness) -> N
 
 
 def test_a_worker_without_work_leaves(harness: Harness) -> None:
-    harness.daemon.welcome = Welcome(heartbeat=0.2, idle_timeout=0.5, grace_time=2, patience=60)
     worker = harness.started()
     harness.lease(task(1, "sleep 1"))
+    harness.running(key(1))
+    harness.give_terms(idle_timeout=0.5)
     assert harness.exit_code(worker) == 0
     assert harness.daemon.results[key(1)].exit_code == 0
     assert harness.daemon.goodbyes[-1].why is Leaving.IDLE
@@ -210,7 +212,7 @@ def test_what_a_running_task_has_started_lives_on(harness: Harness) -> None:
     harness.started()
     helper = f"(setsid sh -c 'echo $$ > {pids}; sleep 300' &)"
     harness.lease(
-        task(1, f"{helper}; while [ ! -e {go} ]; do sleep 0.05; done"),
+        task(1, f"{helper}; {wait_for(go)}"),
         task(2, "sleep 0.1"),
         task(3, "sleep 0.1 & exit 0"),
     )

@@ -6,7 +6,7 @@ import signal
 import time
 
 from adaptor.guard_rails import EarlySignal
-from adaptor.protocol.messages import Ending, Leaving, Welcome
+from adaptor.protocol.messages import Ending, Leaving
 from tests.living import is_alive, read_pids
 from tests.worker.fake_daemon import Harness, key, task
 
@@ -17,13 +17,14 @@ def test_a_task_that_is_out_of_time_is_ended_with_all_its_processes(harness: Har
     pids = harness.folder / "pid"
     harness.started()
     hung = f"(trap '' TERM; echo $$ >> {pids}; while :; do sleep 1; done) & echo $$ >> {pids}; wait"
-    harness.lease(task(1, hung), task(2, "echo quick"), bags=[harness.bag(timeout=1.5)])
+    harness.lease(task(1, hung), task(2, "echo quick"))
     found = read_pids(pids, 2)
+    assert harness.result(key(2)).ending is Ending.EXITED
+    harness.lease(timeouts={1: 0.5, 9: 0.1})
     result = harness.result(key(1))
-    assert (result.ending, result.error) == (Ending.TIMED_OUT, "time-out after 1.5s")
+    assert (result.ending, result.error) == (Ending.TIMED_OUT, "time-out after 0.5s")
     assert (result.exit_code, result.signal) == (None, None), "how it ended then says nothing of it"
     harness.daemon.until(lambda: not any(is_alive(pid) for pid in found))
-    assert harness.result(key(2)).ending is Ending.EXITED
 
 
 def test_the_limit_of_a_lease_counts_in_place_of_that_of_its_bag(harness: Harness) -> None:
@@ -34,12 +35,11 @@ def test_the_limit_of_a_lease_counts_in_place_of_that_of_its_bag(harness: Harnes
     assert harness.result(key(2)).ending is Ending.EXITED
 
 
-def test_a_limit_that_is_told_later_holds_for_what_runs(harness: Harness) -> None:
+def test_the_limit_of_a_bag_holds_from_the_first_moment_on(harness: Harness) -> None:
     harness.started()
-    harness.lease(task(1, "sleep 300"))
-    harness.running(key(1))
-    harness.lease(timeouts={1: 0.5, 9: 0.1})
-    assert harness.result(key(1)).ending is Ending.TIMED_OUT
+    harness.lease(task(1, "sleep 300"), bags=[harness.bag(timeout=0.5)])
+    result = harness.result(key(1))
+    assert (result.ending, result.error) == (Ending.TIMED_OUT, "time-out after 0.5s")
 
 
 def test_a_task_gets_its_signal_before_the_end_of_the_pilot(harness: Harness) -> None:
@@ -47,8 +47,8 @@ def test_a_task_gets_its_signal_before_the_end_of_the_pilot(harness: Harness) ->
     script = harness.folder / "checkpointing"
     script.write_text("#!/bin/sh\n" + CHECKPOINTING.format(log=log, pid=pids))
     script.chmod(0o700)
-    bag = harness.bag(signal=EarlySignal("SIGUSR1", 7.0))
-    harness.started(ADAPTOR_PILOT_END=time.time() + 11)
+    bag = harness.bag(signal=EarlySignal("SIGUSR1", 15.0))
+    harness.started(ADAPTOR_PILOT_END=time.time() + 22)
     harness.lease(task(1, f"cd / && {script}"), task(2, [str(script)]), bags=[bag])
     for number in (1, 2):
         result = harness.result(key(number))
@@ -59,8 +59,8 @@ def test_a_task_gets_its_signal_before_the_end_of_the_pilot(harness: Harness) ->
 
 def test_a_worker_that_must_leave_early_gives_the_signal_first(harness: Harness) -> None:
     log, pids = harness.folder / "log", harness.folder / "pid"
-    harness.daemon.welcome = Welcome(heartbeat=0.2, idle_timeout=60.0, grace_time=5.0, patience=60.0)
     worker = harness.started()
+    harness.give_terms(grace_time=15.0)
     plain = f"trap 'exit 3' TERM; echo $$ > {pids}2; while :; do sleep 0.05; done"
     harness.lease(
         task(1, CHECKPOINTING.format(log=log, pid=pids)),

@@ -6,7 +6,7 @@ import pytest
 
 from adaptor.protocol.messages import Ending, Lease, Orders, Welcome, encode
 from adaptor.resources import TaskSize
-from tests.worker.fake_daemon import Harness, key, task
+from tests.worker.fake_daemon import Harness, key, task, wait_for
 
 QUICK = Welcome(heartbeat=0.2, idle_timeout=60, grace_time=2, patience=60)
 
@@ -30,6 +30,14 @@ def test_a_daemon_that_cannot_be_reached(harness: Harness) -> None:
     assert "a firewall" in sentence
 
 
+def test_an_address_is_tried_however_late_a_worker_comes_to_it(harness: Harness) -> None:
+    harness.daemon.close()
+    worker = harness.start(ADAPTOR_REACH_TIMEOUT=0)
+    assert harness.exit_code(worker) == 75
+    sentence = (harness.pilot / "unreachable-n1.txt").read_text()
+    assert f"tcp://127.0.0.1:{harness.daemon.port}" in sentence
+
+
 def test_an_access_file_that_is_missing(harness: Harness) -> None:
     harness.daemon.access.unlink()
     worker = harness.start(ADAPTOR_REACH_TIMEOUT=0.5)
@@ -50,17 +58,17 @@ def test_tasks_go_on_while_the_daemon_is_away(harness: Harness, same_port: bool)
     harness.daemon.welcome = QUICK
     harness.started()
     go = harness.folder / "go"
-    wait = f"while [ ! -e {go} ]; do sleep 0.05; done"
-    harness.lease(task(1, wait), task(2, wait), task(3, "true"), task(4, "sleep 300"), task(5, "sleep 300"))
+    harness.lease(
+        task(1, wait_for(go)),
+        task(2, wait_for(go)),
+        task(3, "true"),
+        task(4, "sleep 300"),
+        task(5, "sleep 300"),
+    )
     harness.running(key(1), key(2))
     harness.daemon.close()
     go.touch()
-
-    def noticed() -> bool:
-        log = (harness.pilot / "worker-n1.log").read_text()
-        return log.count("the daemon is silent") == log.count("welcomed at")
-
-    harness.daemon.until(noticed)
+    harness.daemon.until(harness.is_alone)
     harness.daemon.hellos.clear()
     harness.daemon.open(harness.daemon.port if same_port else 0)
     harness.daemon.until(lambda: harness.daemon.hellos)
@@ -99,25 +107,30 @@ def test_results_are_sent_again_until_they_are_acknowledged(harness: Harness) ->
     daemon.until(lambda: daemon.hellos)
     assert [result.key for result in daemon.hellos[0].unacknowledged] == [key(1)]
     daemon.acknowledging = True
-    times = len(daemon.received)
-    daemon.until(lambda: len(daemon.received) > times)
+    daemon.hellos.clear()
+    daemon.send(Orders(acknowledged=[key(1)], say_hello=True))
+    daemon.until(lambda: daemon.hellos and not daemon.hellos[-1].unacknowledged)
     times, reports = len(daemon.received), len(daemon.reports)
     daemon.until(lambda: len(daemon.reports) > reports + 5)
     assert len(daemon.received) == times
 
 
 def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
-    harness.daemon.welcome = Welcome(heartbeat=0.1, idle_timeout=60, grace_time=2, patience=0.5)
     worker = harness.started()
-    harness.lease(task(1, "sleep 2"))
+    go = harness.folder / "go"
+    harness.lease(task(1, wait_for(go)))
     harness.running(key(1))
+    harness.give_terms(heartbeat=0.1, patience=0.5)
     harness.daemon.close()
+    harness.daemon.until(lambda: "the daemon is silent" in harness.log())
+    go.touch()
     assert harness.exit_code(worker) == 0
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
     assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
 
 
 def test_heartbeats_tell_what_runs(harness: Harness) -> None:
+    harness.daemon.welcome = QUICK
     harness.started()
     harness.lease(task(1, "sleep 300"))
     daemon = harness.daemon
@@ -140,7 +153,7 @@ def test_abort_ends_the_tree_and_returns_what_was_not_started(harness: Harness) 
 def test_give_back_spares_what_runs(harness: Harness) -> None:
     harness.started(ADAPTOR_PROCESSORS=1)
     go = harness.folder / "go"
-    harness.lease(task(1, f"while [ ! -e {go} ]; do sleep 0.05; done"), task(2, "true"))
+    harness.lease(task(1, wait_for(go)), task(2, "true"))
     harness.running(key(1))
     harness.daemon.send(Orders(give_back=[key(1), key(2), key(99)]))
     assert harness.result(key(2)).ending is Ending.RETURNED

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from adaptor.protocol.messages import Ending, Leaving, Orders, Welcome, encode
-from tests.worker.fake_daemon import Harness, key, task
+from tests.worker.fake_daemon import Harness, key, task, wait_for
 from tests.worker.spool_daemon import SpoolDaemon
 
 QUICK = Welcome(heartbeat=0.5, idle_timeout=60, grace_time=2, patience=60)
@@ -52,13 +52,17 @@ def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harn
     harness.daemon.welcome = QUICK
     harness.started()
     go = harness.folder / "go"
-    wait = f"while [ ! -e {go} ]; do sleep 0.05; done"
-    harness.lease(task(1, wait), task(2, wait), task(3, "true"), task(4, "sleep 300"), task(5, "sleep 300"))
+    harness.lease(
+        task(1, wait_for(go)),
+        task(2, wait_for(go)),
+        task(3, "true"),
+        task(4, "sleep 300"),
+        task(5, "sleep 300"),
+    )
     harness.running(key(1), key(2))
     harness.daemon.close()
     go.touch()
-    log = harness.pilot / "worker-n1.log"
-    harness.daemon.until(lambda: log.read_text().count("the daemon is silent"))
+    harness.daemon.until(harness.is_alone)
     harness.daemon.hellos.clear()
     harness.daemon.open()
     harness.daemon.until(lambda: harness.daemon.hellos)
@@ -70,11 +74,14 @@ def test_tasks_go_on_while_the_daemon_is_away_and_it_hears_of_them(harness: Harn
 
 
 def test_a_worker_that_is_left_alone_leaves(harness: Harness) -> None:
-    harness.daemon.welcome = Welcome(heartbeat=0.3, idle_timeout=60, grace_time=2, patience=0.5)
     worker = harness.started()
-    harness.lease(task(1, "sleep 2"))
+    go = harness.folder / "go"
+    harness.lease(task(1, wait_for(go)))
     harness.running(key(1))
+    harness.give_terms(heartbeat=0.3, patience=0.5)
     harness.daemon.close()
+    harness.daemon.until(lambda: "the daemon is silent" in harness.log())
+    go.touch()
     assert harness.exit_code(worker) == 0
     assert list(harness.pilot.glob("unsent-n1-*.msgpack"))
     assert "no answer from the daemon" in (harness.pilot / "worker-n1.log").read_text()
@@ -103,7 +110,7 @@ def test_nonsense_from_the_daemon_is_passed_over(harness: Harness) -> None:
 def test_it_does_not_say_hello_again_while_its_hello_is_on_the_way(harness: Harness) -> None:
     """Else the second Hello would not name the leases that the first one has brought."""
     daemon = harness.daemon
-    daemon.welcome = msgspec.structs.replace(QUICK, heartbeat=1.0)
+    daemon.welcome = msgspec.structs.replace(QUICK, heartbeat=3.0)
     harness.started()
     daemon.answering = False
     daemon.hellos.clear()

@@ -52,11 +52,15 @@ def hang(bag: BagContext, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hang]:
 
 
 @pytest.fixture
-def two_bags(tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang) -> Tasks:
+def two_bags(
+    tasks: Tasks, bag: BagContext, tmp_path: Path, hang: Hang, monkeypatch: pytest.MonkeyPatch
+) -> Tasks:
     """The task of the first bag waits for its file system, the one of the second was started."""
     tasks.know(msgspec.structs.replace(bag, bag=2, output=str(tmp_path / "fine")))
-    for key in (HUNG, FINE):
-        tasks.accept(Lease(key, "echo done", 0.0))
+    tasks.accept(Lease(HUNG, "echo done", 0.0))
+    tasks.start(time.monotonic(), 0.0)
+    monkeypatch.setattr(openings, "MOMENT", 20.0)  # the other one answers, sooner or later
+    tasks.accept(Lease(FINE, "echo done", 0.0))
     tasks.start(time.monotonic(), 0.0)
     return tasks
 

@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> NodeFiles:
 def stray(files: NodeFiles) -> Iterator[subprocess.Popen[bytes]]:
     """What an attempt has started on this node, as `srun` would: no child of its worker."""
     process = subprocess.Popen(["sleep", "600"], env={**os.environ, NODEFILE: str(files.path(KEY))})
-    until(lambda: files.processes(KEY), "it has its environment", timeout=10, pause=0.01)
+    until(lambda: files.processes(KEY), "it has its environment", pause=0.01)
     yield process
     process.kill()
     process.wait()
@@ -51,8 +51,8 @@ def test_what_an_attempt_left_on_a_node_is_asked_to_end(
     parts.begin(KEY)
     now = time.monotonic()
     parts.end([KEY], Ending.ABORTED, now + 100)
-    assert stray.wait(10) == -15
-    (result,) = until(lambda: parts.tend(time.monotonic()), "nothing runs there", timeout=10, pause=0.01)
+    assert stray.wait(30) == -15
+    (result,) = until(lambda: parts.tend(time.monotonic()), "nothing runs there", pause=0.01)
     assert (result.key, result.ending) == (KEY, Ending.ABORTED)
     assert KEY not in parts
 
@@ -72,7 +72,7 @@ def test_what_does_not_end_is_killed(files: NodeFiles) -> None:
     assert parts.tend(now + 50) == []
     (result,) = parts.tend(now + 101)
     assert result.ending is Ending.ENDED
-    assert stubborn.wait(10) == -9
+    assert stubborn.wait(30) == -9
     stubborn.stdout.close()
 
 

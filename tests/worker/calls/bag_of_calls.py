@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import sys
 from itertools import count
@@ -57,7 +58,11 @@ class Calls:
 
     def texts(self) -> dict[str, str]:
         """The outputs that have names, by these."""
-        return {path.name: path.read_text() for path in self.output.glob("[!.]*")}
+        texts = {}
+        for path in self.output.glob("[!.]*"):
+            with contextlib.suppress(FileNotFoundError):  # it had its name for a while, and is empty
+                texts[path.name] = path.read_text()
+        return texts
 
 
 bags = count(1)

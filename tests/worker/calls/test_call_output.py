@@ -95,7 +95,10 @@ def wait_for(path: Path) -> None:
         time.sleep(0.01)
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=10,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(acts=st.lists(st.sampled_from([*OUT, say_nothing, *CHANGES]), min_size=1, max_size=20))
 def test_each_output_is_in_its_own_file_and_in_no_other(
     one_worker: Harness, acts: list[Callable[[int], None]]
@@ -199,7 +202,7 @@ def test_what_a_killed_call_has_written_stays(calls: Calls, ending: Ending) -> N
 
     calls.lease((say_nothing, 1), (write, ending is Ending.SIGNALLED))
     daemon = calls.harness.daemon
-    daemon.until(lambda: any(path.stat().st_size for path in listed(calls.output)))
+    daemon.until(lambda: any(sizes(calls.output)))
     if ending is Ending.TIMED_OUT:
         daemon.send(Orders(timeouts={calls.bag: 0.001}))
     elif ending is Ending.ABORTED:
@@ -209,11 +212,14 @@ def test_what_a_killed_call_has_written_stays(calls: Calls, ending: Ending) -> N
     assert calls.texts() == {"2.out": "written\n"}
 
 
-def listed(folder: Path) -> list[Path]:
-    """Those that are still there."""
+def sizes(folder: Path) -> list[int]:
+    """Of the files that are still there; none is removed in which there is something."""
+    found = []
     with contextlib.suppress(FileNotFoundError):
-        return [path for path in folder.iterdir() if path.exists()]
-    return []
+        for path in folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found.append(path.stat().st_size)
+    return found
 
 
 def test_packed_outputs_of_calls(one_worker: Harness) -> None:
