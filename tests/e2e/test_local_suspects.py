@@ -14,7 +14,7 @@ LOCAL = """
         limits: {max_pending_requests: 2, max_proc: 4, max_tr: 1h}
         idle_timeout: 5
     daemon:
-      worker_timeout: 6
+      worker_timeout: 20
 """
 
 
