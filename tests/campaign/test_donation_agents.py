@@ -7,7 +7,7 @@ import pytest
 from tests.campaign.donation_agents import UNAVAILABLE, run
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "scheduler",
     [pytest.param("slurm", marks=pytest.mark.slurm), pytest.param("openpbs", marks=pytest.mark.pbs)],

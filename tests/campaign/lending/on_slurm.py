@@ -18,7 +18,7 @@ class SlurmScene(LendingScene):
         self.nodes = tuple(cluster.options.node_names)
 
     def submit(self, node: str, script: Path) -> None:
-        options = ["-pbatch", f"-w{node}", "-N1", "--exclusive", "-t10", "-o/dev/null", f"-D{script.parent}"]
+        options = ["-pbatch", f"-w{node}", "-N1", "--exclusive", "-t2", "-o/dev/null", f"-D{script.parent}"]
         self._cluster.run(["sbatch", *options, str(script)])
 
     def is_held(self, node: str) -> bool:
