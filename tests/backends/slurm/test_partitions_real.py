@@ -13,7 +13,7 @@ import pytest
 from adaptor.config.loading import parse_config
 from adaptor.config.schema import SiteConfig
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, PlanningView
+from adaptor.crafting.situation import Demand, Issue, PlanningView, TaskTimes
 from adaptor.daemon.sites import limits_of, make_backend
 from adaptor.model import Limits, QueueState
 from adaptor.reports import JobState
@@ -70,13 +70,27 @@ def config(text: str = CONFIG) -> SiteConfig:
     return parse_config(text, "site.yaml").sites["cluster"]
 
 
-def view(backend: Backend, site: SiteConfig, queue: QueueState, *demands: Demand) -> PlanningView:
+def view(
+    backend: Backend, site: SiteConfig, queue: QueueState, heuristic: str, *demands: Demand
+) -> PlanningView:
     rules = site_rules(site, backend, limits_of(site, backend), float(site.pad))
-    return PlanningView(now=queue.now, queue=queue, rules=rules, heuristic="adaptive", demands=demands)
+    return PlanningView(now=queue.now, queue=queue, rules=rules, heuristic=heuristic, demands=demands)
 
 
+def tasks(count: int, runtime: float, bag: int) -> Demand:
+    known = TaskTimes(finished=10, mean=runtime, longest=runtime)
+    return Demand(waiting=count, runtime=runtime, bag=bag, times=known)
+
+
+@pytest.mark.parametrize(
+    ("heuristic", "told_of_express"), [("adaptive", "in express ("), ("rollout", "in express now")]
+)
 def test_each_request_goes_to_the_partition_that_has_its_hole(
-    partitions: ThrowawaySlurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    partitions: ThrowawaySlurm,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    heuristic: str,
+    told_of_express: str,
 ) -> None:
     """n1 is idle until a job for n1 and n2 starts when n2 is; 2 processors of n3 are idle for long."""
     slurm = partitions
@@ -102,14 +116,13 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
     queue = backend.queue_state()
     assert len(readings) == 1, "for both partitions"
     assert {name: each.processors for name, each in queue.partitions.items()} == {"express": 8, "long": 12}
-    short = Demand(waiting=4, runtime=60.0, bag=1)
-    long = Demand(waiting=2, runtime=1200.0, bag=2)
-    issued = [each for each in plan(view(backend, site, queue, short, long)) if isinstance(each, Issue)]
+    seen = view(backend, site, queue, heuristic, tasks(4, 60.0, bag=1), tasks(2, 1200.0, bag=2))
+    issued = [each for each in plan(seen) if isinstance(each, Issue)]
     found = {each.demand.bag: each.crafted for each in issued}
     assert len(issued) == len(found) == 2
     assert (found[1].partition, found[1].request.p) == ("express", 4)
     assert (found[2].partition, found[2].request.p) == ("long", 2)
-    assert "in express (" in found[1].reason
+    assert told_of_express in found[1].reason
     assert all(each.predicted_start == queue.now for each in found.values())
 
     jobs = {}
@@ -117,12 +130,14 @@ def test_each_request_goes_to_the_partition_that_has_its_hole(
         folder = tmp_path / each.partition
         folder.mkdir(mode=0o700)
         order = PilotOrder(
-            tag=f"test.{bag}", request=each.request, task=issued[0].demand.task, directory=folder,
+            tag=f"{heuristic}.{bag}", request=each.request, task=issued[0].demand.task, directory=folder,
             worker=SLEEP, environment={}, partition=each.partition,
         )  # fmt: skip
         jobs[bag] = backend.submit(order)
     until(
-        lambda: {each.state for each in backend.jobs(list(jobs.values()), "test.")} == {JobState.RUNNING},
+        lambda: (
+            {each.state for each in backend.jobs(list(jobs.values()), f"{heuristic}.")} == {JobState.RUNNING}
+        ),
         "both requests run",
     )
     assert told(slurm, "%P %N", jobs[1]) == ["express", "n1"]
