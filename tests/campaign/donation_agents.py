@@ -41,6 +41,9 @@ touch {folder}/started.{name}
 while [ ! -e {folder}/looked.{name} ]; do sleep 0.05; done
 """
 _PATIENCE = 150.0
+"""Seconds for what must happen."""
+_LENT_AGAIN = 60.0
+"""Seconds after which the next job comes although its node is not lent again."""
 
 
 @dataclass
@@ -128,7 +131,7 @@ class _Campaign:
     def _play_on(self, node: str, plan: list[tuple[str, str, float]]) -> None:
         for name, fault, moment in plan:
             with contextlib.suppress(AssertionError):
-                until(lambda: self._use(node), f"{node} is lent", timeout=_PATIENCE, pause=0.1)
+                until(lambda: self._use(node), f"{node} is lent", timeout=_LENT_AGAIN, pause=0.1)
                 time.sleep(moment)  # its tasks begin meanwhile
             self._one(node, name, fault, moment)
 
