@@ -96,8 +96,12 @@ def craft_among(places: list[Place], wanted: Wanted, shut: Mapping[str, str], cr
     made = craft(
         [msgspec.structs.replace(place, usable=place.name in able) for place in places], wanted, reasons
     )
-    told = "; ".join(f"{name}: {why}" for name, why in reasons.items())
-    return msgspec.structs.replace(made, reason="" if made.crafted else told)
+    return msgspec.structs.replace(made, reason="" if made.crafted else by_partition(reasons))
+
+
+def by_partition(reasons: Mapping[str, str]) -> str:
+    """Why none of the partitions gets a request."""
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
 
 
 def shut_for(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str, str]:
@@ -190,10 +194,10 @@ def throughput(crafted: CraftedRequest, shape: RequestShape, start: float, now: 
 
 def long_enough(places: list[Place], demand: Demand, reasons: dict[str, str]) -> set[str]:
     """Those whose longest request holds a task; where none does, those with the longest requests."""
-    longest = max((rules_for(place, demand).limits.max_tr for place in places), default=0)
+    longest = max((rules_for(place.rules, demand).limits.max_tr for place in places), default=0)
     able = set()
     for place in places:
-        rules = rules_for(place, demand)
+        rules = rules_for(place.rules, demand)
         need = demand.runtime + rules.pad
         if rules.limits.max_tr >= min(need, longest):
             able.add(place.name)
@@ -221,7 +225,7 @@ def within(crafted: list[CraftedRequest], demand: Demand) -> list[CraftedRequest
 
 def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     """What a heuristic looks at in a place."""
-    rules = rules_for(place, wanted.demand)
+    rules = rules_for(place.rules, wanted.demand)
     part = min(wanted.allowed, place.allowed) if place.name else wanted.allowed
     return CraftingSituation(
         queue=place.queue,
@@ -234,11 +238,11 @@ def situation_in(place: Place, wanted: Wanted) -> CraftingSituation:
     )
 
 
-def rules_for(place: Place, demand: Demand) -> SiteRules:
-    """The rules of a place with the demand's own bounds on p and tr."""
-    limits = place.rules.limits
+def rules_for(rules: SiteRules, demand: Demand) -> SiteRules:
+    """The rules with the demand's own bounds on p and tr."""
+    limits = rules.limits
     if demand.most is not None:
         limits = msgspec.structs.replace(limits, max_proc=min(limits.max_proc, demand.most))
     if demand.longest is not None:
         limits = msgspec.structs.replace(limits, max_tr=min(limits.max_tr, demand.longest))
-    return msgspec.structs.replace(place.rules, limits=limits, least_tr=demand.whole or 0)
+    return msgspec.structs.replace(rules, limits=limits, least_tr=demand.whole or 0)

@@ -172,6 +172,12 @@ def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUni
     return slots
 
 
+def has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
+    """Whether a task of the demand fits into all that a pilot has asked for."""
+    unit = unit_of(view.rules, view.queue, demand.task)
+    return slots_in(pilot, pilot.request.p, demand, unit) > 0
+
+
 def holds(pilot: PilotView, demand: Demand) -> bool:
     """True if the pilot serves these tasks and is long enough for the shortest waiting one."""
     return pilot.bag == demand.bag and pilot.request.tr >= demand.shortest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from adaptor.crafting.coverage import holds, slots_in
+from adaptor.crafting.coverage import has_slot, holds
 from adaptor.crafting.refusal import too_short
-from adaptor.crafting.situation import Demand, PilotView, PlanningView, Withdraw
-from adaptor.crafting.unit import unit_of
+from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.model import PilotState
 from adaptor.units import counted
 
@@ -29,7 +28,7 @@ def _why_needless(view: PlanningView, pilot: PilotView) -> str:
     long_enough = [demand for demand in demands if holds(pilot, demand)]
     if not long_enough:
         return too_short(pilot, demands)
-    fitting = [demand for demand in long_enough if _has_slot(view, pilot, demand)]
+    fitting = [demand for demand in long_enough if has_slot(view, pilot, demand)]
     if not fitting:
         narrowest = min(demand.task.processors for demand in long_enough)
         return (
@@ -39,8 +38,3 @@ def _why_needless(view: PlanningView, pilot: PilotView) -> str:
     waiting = sum(demand.waiting for demand in fitting)
     fit = "fits" if waiting == 1 else "fit"
     return f"the {counted(waiting, 'waiting task')} already {fit} in idle slots and earlier pilots"
-
-
-def _has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
-    unit = unit_of(view.rules, view.queue, demand.task)
-    return slots_in(pilot, pilot.request.p, demand, unit) > 0

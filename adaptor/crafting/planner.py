@@ -55,9 +55,7 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     No request is withdrawn for a better one where the site forbids it, or where the better one could not be
     sent; and no more requests are sent than max_pending_requests and max_submissions leave.
     """
-    left = view.rules.limits.max_pending_requests - sum(pilot.state.in_system for pilot in view.pilots)
-    if view.submissions_left is not None:
-        left = min(left, view.submissions_left)
+    left = view.requests_left
     kept: list[Decision] = []
     dropped = 0
     for decision in wanted:
@@ -115,15 +113,11 @@ def _by_coverage(view: PlanningView, part: SitePart | None) -> list[Decision]:
     uncovered = cover.uncovered if part else _with_paced(cover.uncovered, view.demands)
     if not any(uncovered):
         return [*decisions, Withhold(part.reason if part else everything_covered(view))]
-    in_system = sum(pilot.state.in_system for pilot in view.pilots)
-    allowed = view.rules.limits.max_pending_requests - in_system
-    if allowed <= 0:
+    if not view.places_left:
         return [*decisions, Withhold(limit_reached(view, sum(uncovered)))]
-    if view.submissions_left is not None:
-        if view.submissions_left <= 0:
-            return [*decisions, Withhold(hour_used_up(view, sum(uncovered)))]
-        allowed = min(allowed, view.submissions_left)
-    return [*decisions, *_requests(view, view.queue, uncovered, allowed)]
+    if view.requests_left <= 0:
+        return [*decisions, Withhold(hour_used_up(view, sum(uncovered)))]
+    return [*decisions, *_requests(view, view.queue, uncovered, view.requests_left)]
 
 
 def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:

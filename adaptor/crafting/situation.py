@@ -190,6 +190,19 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     jobs: RunShares = msgspec.field(default_factory=RunShares)
     """Which shares of their time limits local jobs run."""
 
+    @property
+    def places_left(self) -> int:
+        """Requests that max_pending_requests leaves."""
+        in_system = sum(pilot.state.in_system for pilot in self.pilots)
+        return max(0, self.rules.limits.max_pending_requests - in_system)
+
+    @property
+    def requests_left(self) -> int:
+        """Requests that may be made now: max_submissions counts too."""
+        if self.submissions_left is None:
+            return self.places_left
+        return min(self.places_left, self.submissions_left)
+
 
 class Issue(msgspec.Struct, frozen=True):
     """Submit this request for tasks of this shape."""

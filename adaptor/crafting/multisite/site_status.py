@@ -46,10 +46,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
         """The number of requests allowed now."""
         if self.closed or self.lost or self.free is None or self.view.queue is None:
             return 0
-        in_system = sum(pilot.state.in_system for pilot in self.view.pilots)
-        allowed = max(0, self.view.rules.limits.max_pending_requests - in_system)
-        left = self.view.submissions_left
-        return allowed if left is None else min(allowed, left)
+        return self.view.requests_left
 
     def capacity(self, demand: Demand, requests: int, now: float) -> Capacity:
         """What the site could do for a demand if it may make `requests` now."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from adaptor.crafting.coverage import holds, slots_in
+from adaptor.crafting.coverage import has_slot, holds
 from adaptor.crafting.situation import PilotView, PlanningView
-from adaptor.crafting.unit import unit_of
 
 
 def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, list[PilotView]]:
@@ -33,11 +32,9 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
 def _served_by(view: PlanningView, pilot: PilotView, served: Collection[int]) -> int | None:
     same = [index for index in sorted(served) if view.demands[index].bag == pilot.bag]
     made_for = [index for index in same if view.demands[index].shape == pilot.shape]
-    able = [index for index in same if _can_run(view, pilot, index)]
+    able = [
+        index
+        for index in same
+        if holds(pilot, view.demands[index]) and has_slot(view, pilot, view.demands[index])
+    ]
     return next(iter([*made_for, *able, *same]), None)
-
-
-def _can_run(view: PlanningView, pilot: PilotView, index: int) -> bool:
-    demand = view.demands[index]
-    unit = unit_of(view.rules, view.queue, demand.task)
-    return holds(pilot, demand) and slots_in(pilot, pilot.request.p, demand, unit) > 0

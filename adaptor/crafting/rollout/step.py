@@ -11,6 +11,7 @@ from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.choosing import (
     Wanted,
+    by_partition,
     craft_among,
     long_enough,
     one_by_one,
@@ -31,7 +32,7 @@ from adaptor.crafting.situation import Decision, Demand, Issue, PilotView, Plann
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
 from adaptor.crafting.turns import turns
-from adaptor.model import CraftedRequest, PilotState, QueueState
+from adaptor.model import PilotState, QueueState
 
 
 def why_not_by_rollout(view: PlanningView) -> str:
@@ -56,12 +57,10 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
     cover, places = coverage(view), _planned_once(places_of(view, queue))
     waiting = [index for index, demand in enumerate(view.demands) if demand.waiting]
     serving = pilots_by_demand(view, waiting)
-    in_system = sum(pilot.state.in_system for pilot in view.pilots)
-    allowed = max(0, view.rules.limits.max_pending_requests - in_system)
-    if view.submissions_left is not None:
-        allowed = min(allowed, view.submissions_left)
+    allowed = view.requests_left
     nobodys = set(cover.needless) - {pilot.id for pilots in serving.values() for pilot in pilots}
     decisions: list[Decision] = [*withdrawals(view, nobodys)]
+    made: list[Issue] = []
     for index, peers in turns(view.demands, cover.uncovered, waiting):
         wanted = Wanted(
             demand=view.demands[index],
@@ -70,11 +69,11 @@ def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
             limit=view.rules.limits.max_pending_requests,
             heuristic=adaptive,
         )
+        places = _with(places, made)
         shut = shut_for(view, queue, wanted.demand) if len(places) > 1 else {}
         found = _of_demand(view, places, wanted, serving[index], shut)
-        crafted = [each.crafted for each in found if isinstance(each, Issue)]
-        places = _with(places, crafted, wanted.demand)
-        allowed -= len(crafted)
+        made = [each for each in found if isinstance(each, Issue)]
+        allowed -= len(made)
         decisions += found
     return decisions
 
@@ -84,11 +83,11 @@ def _planned_once(places: list[Place]) -> list[Place]:
     return [msgspec.structs.replace(place, free=place.free or Availability(place.queue)) for place in places]
 
 
-def _with(places: list[Place], crafted: Sequence[CraftedRequest], demand: Demand) -> list[Place]:
+def _with(places: list[Place], made: Sequence[Issue]) -> list[Place]:
     """With these requests in their queues."""
-    for each in crafted:
-        home = next(place for place in places if place.name == each.partition)
-        places = with_crafted(places, home, [each], demand)
+    for each in made:
+        home = next(place for place in places if place.name == each.crafted.partition)
+        places = with_crafted(places, home, [each.crafted], each.demand)
     return places
 
 
@@ -105,17 +104,17 @@ def _of_demand(
     reasons = dict(shut)
     able = long_enough([place for place in places if place.name not in shut], demand, reasons)
     if not able:
-        return [Withhold("; ".join(f"{name}: {why}" for name, why in reasons.items()))]
+        return [Withhold(by_partition(reasons))]
     homes = tuple(_home(place, wanted, usable=place.name in able) for place in places)
-    whole = rules_for(msgspec.structs.replace(places[0], rules=view.rules), _but_most(demand))
+    rules = rules_for(view.rules, _but_most(demand))
     bag = Bag(
-        now=view.now, demand=demand, rules=whole, homes=homes, pilots=tuple(pilots), allowed=wanted.allowed
+        now=view.now, demand=demand, rules=rules, homes=homes, pilots=tuple(pilots), allowed=wanted.allowed
     )
     return _decisions(view, demand, rollout(bag, _proposals(places, wanted, shut)))
 
 
 def _home(place: Place, wanted: Wanted, *, usable: bool) -> Home:
-    rules = rules_for(place, _but_most(wanted.demand))
+    rules = rules_for(place.rules, _but_most(wanted.demand))
     return Home(
         name=place.name,
         queue=place.queue,
