@@ -65,11 +65,6 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
         return max(home.rules.longest_task for home in self.homes if home.usable)
 
     @property
-    def at_once(self) -> int:
-        """Tasks that run at the same time in the widest request."""
-        return max(home.shape.slots(home.shape.widest) for home in self.homes if home.usable)
-
-    @property
     def times(self) -> Times:
         return times_for(self.max_tr)
 

@@ -57,15 +57,6 @@ def mean_age(times: TaskTimes, now: float) -> float:
     return 0.0 if times.mean_start is None else now - times.mean_start
 
 
-def scale(belief: Belief, tasks: int, processors: int, delay: float) -> float:
-    """By which a completion is divided, so that no belief outweighs the others: near the shortest one.
-
-    Args:
-        delay: seconds that weigh as much as a completion after that time (`Times`).
-    """
-    return delay + belief.mean * max(1.0, tasks / processors)
-
-
 def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:
     """Whether most of the tasks that were started have outlasted those that have finished."""
     outlasting = running if age > times.longest * ALIKE else 0

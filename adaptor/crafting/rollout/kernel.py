@@ -6,10 +6,11 @@ Times are seconds from now on. The arrays:
 profile  (2, n) float64: TIME, and FREE processors from then on; the last column lasts for ever
 members  (m, 4) float64, requests that run, wait or may be made: START (not positive: it runs), LENGTH (that
          is left), SLOTS, AGE (mean seconds for which its present tasks have run)
-beliefs  (h, 4) float64, what the runtime of a task may be: MEAN, LONGEST, WEIGHT, SCALE (by which the
-         completion is divided before the mean over all beliefs is taken)
+beliefs  (h, 3) float64, what the runtime of a task may be: MEAN, LONGEST, WEIGHT (all of them make 1)
 jobs     (n, 3) float64, in queue order: NEED in processors, LIMIT, SHAPE: equal ones have the same number
-later    (h, GRID) float64: tasks that a request made afresh finishes up to each time of the grid
+holes    (n, 4) float64, where requests may be made: START, LENGTH, SLOTS, MOST (as long as a request may be)
+later    (h, 1, GRID) float64: tasks that requests finish up to each time of the grid, if the first is made
+         now; or (h, GRID, GRID): if it is made after a time of the grid, by row
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def loop(function: Function) -> Function:
 
 TIME, FREE = 0, 1
 START, LENGTH, SLOTS, AGE = 0, 1, 2, 3
-MEAN, LONGEST, WEIGHT, SCALE = 0, 1, 2, 3
+MOST = 3
+MEAN, LONGEST, WEIGHT = 0, 1, 2
 NEED, LIMIT, SHAPE = 0, 1, 2
 # of the rules
 WIDEST, UNIT, TASKS, MAX_TR, PAD, MARGIN, LEAST, PACE, RESOLUTION = 0, 1, 2, 3, 4, 5, 6, 7, 8
@@ -177,11 +179,8 @@ def taken(profile: Floats, start: float, end: float, processors: float) -> Float
 
 
 @loop
-def offers(profile: Floats, rules: Floats, tasks: float) -> Floats:
-    """The requests that fit a profile, as members, each the widest and longest of its rectangle.
-
-    Those that another one beats are left out: it starts no later, lasts as long and has as many slots.
-    """
+def holes(profile: Floats, rules: Floats, tasks: float) -> Floats:
+    """All that is free long enough for a task, by start."""
     found = np.empty((profile.shape[1] + 1, 3))
     count = rectangles(profile, found)
     found = found[:count][np.argsort(found[:count, 0], kind="mergesort")]
@@ -190,20 +189,38 @@ def offers(profile: Floats, rules: Floats, tasks: float) -> Floats:
     needed = np.ceil(tasks / rules[TASKS]) * rules[UNIT]
     for row in range(count):
         units = np.floor(min(min(found[row, 2], rules[WIDEST]), needed) / rules[UNIT] + TINY)
-        length = min(rules[MAX_TR], found[row, 1] - found[row, 0] - rules[MARGIN])
-        length = np.floor(length / rules[RESOLUTION] + TINY) * rules[RESOLUTION]
+        length = found[row, 1] - found[row, 0] - rules[MARGIN]
         if units < 1 or length < rules[LEAST]:
             continue
-        slots = units * rules[TASKS]
+        result[kept, START], result[kept, LENGTH] = found[row, 0], length
+        result[kept, SLOTS], result[kept, MOST] = units * rules[TASKS], rules[MAX_TR]
+        kept += 1
+    return np.copy(result[:kept])
+
+
+@loop
+def offers(profile: Floats, rules: Floats, tasks: float) -> Floats:
+    """The requests that fit a profile, as members, each the widest and longest of its hole.
+
+    Those that another one beats are left out: it starts no later, lasts as long and has as many slots.
+    """
+    found = holes(profile, rules, tasks)
+    result = np.empty((found.shape[0], 4))
+    kept = 0
+    for row in range(found.shape[0]):
+        length = min(found[row, MOST], found[row, LENGTH])
+        length = np.floor(length / rules[RESOLUTION] + TINY) * rules[RESOLUTION]
+        if length < rules[LEAST]:
+            continue
         beaten = False
         for other in range(kept):
-            if result[other, LENGTH] >= length and result[other, SLOTS] >= slots:
+            if result[other, LENGTH] >= length and result[other, SLOTS] >= found[row, SLOTS]:
                 beaten = True
                 break
         if beaten:
             continue
-        result[kept, START], result[kept, LENGTH] = found[row, 0], length
-        result[kept, SLOTS], result[kept, AGE] = slots, 0.0
+        result[kept, START], result[kept, LENGTH] = found[row, START], length
+        result[kept, SLOTS], result[kept, AGE] = found[row, SLOTS], 0.0
         kept += 1
     return np.copy(result[:kept])
 
@@ -219,8 +236,8 @@ def finished(member: Floats, at: float, belief: Floats, pad: float) -> float:
 
 
 @loop
-def fresh(found: Floats, beliefs: Floats, rules: Floats) -> Floats:
-    """`later`: what the best request of the present profile, and the best ones after it, finish in time."""
+def as_now(found: Floats, beliefs: Floats, rules: Floats) -> Floats:
+    """`later` if the holes of now come again after each request: of these offers the best one."""
     result = np.zeros((beliefs.shape[0], GRID))
     for which in range(beliefs.shape[0]):
         belief = beliefs[which]
@@ -236,12 +253,55 @@ def fresh(found: Floats, beliefs: Floats, rules: Floats) -> Floats:
                     tasks += after(result[which], rules[PACE] * (at - end), place)
                 best = max(best, tasks)
             result[which, place] = best
+    return result.reshape((beliefs.shape[0], 1, GRID))
+
+
+@loop
+def as_planned(found: Floats, beliefs: Floats, rules: Floats) -> Floats:
+    """`later` if no holes come but these, which are planned: of those that are left the best one."""
+    result = np.zeros((beliefs.shape[0], GRID, GRID))
+    member = np.zeros(4)
+    for which in range(beliefs.shape[0]):
+        for row in range(GRID - 1, -1, -1):
+            since = grid_time(row)
+            for hole in range(found.shape[0]):
+                start = max(found[hole, START], since)
+                length = min(found[hole, MOST], found[hole, START] + found[hole, LENGTH] - start)
+                if length < rules[LEAST]:
+                    continue
+                end = start + length
+                member[START], member[LENGTH], member[SLOTS] = start, length, found[hole, SLOTS]
+                follower = _row_after(end)
+                for place in range(row + 1, GRID):
+                    at = grid_time(place)
+                    if at <= start:
+                        continue
+                    tasks = finished(member, at, beliefs[which], rules[PAD])
+                    if at > end and follower > row:
+                        tasks += result[which, follower, place]
+                    result[which, row, place] = max(result[which, row, place], tasks)
     return result
 
 
 @loop
+def _row_after(seconds: float) -> int:
+    """Of the grid: the first time that is not before this one; the last of all for those beyond."""
+    if seconds <= _FIRST:
+        return 0
+    return min(GRID - 1, int(np.ceil(np.log(seconds / _FIRST) / np.log(_RATIO) - TINY)))
+
+
+@loop
+def followed(table: Floats, end: float, at: float, pace: float) -> float:
+    """Tasks that those requests finish until a time which are made when one ends; by a belief's `later`."""
+    if table.shape[0] == 1:
+        return after(table[0], pace * (at - end), GRID)
+    return after(table[_row_after(end)], at, GRID)
+
+
+@loop
 def after(table: Floats, seconds: float, known: int) -> float:
-    """A row of `later` at a time between those of the grid; beyond those known the pace goes on."""
+    """A row of `later` at a time between those of the grid; beyond those known the speed stays."""
     if seconds < _FIRST:
         return 0.0
     place = int(np.log(seconds / _FIRST) / np.log(_RATIO))
@@ -260,7 +320,7 @@ def progress(members: Floats, at: float, belief: Floats, table: Floats, rules: F
         total += finished(members[row], at, belief, rules[PAD])
         end = max(0.0, members[row, START]) + members[row, LENGTH]
         if at > end:
-            total += after(table, rules[PACE] * (at - end), GRID)
+            total += followed(table, end, at, rules[PACE])
     return total
 
 
@@ -284,13 +344,13 @@ def completion(members: Floats, tasks: float, belief: Floats, table: Floats, rul
 
 @loop
 def cost(members: Floats, tasks: float, beliefs: Floats, later: Floats, rules: Floats) -> float:
-    """The expected completion, each belief's divided by its scale."""
+    """The expected completion: its geometric mean, so that no belief outweighs the others."""
     total = 0.0
     for which in range(beliefs.shape[0]):
         belief = beliefs[which]
         until = completion(members, tasks, belief, later[which], rules)
-        total += belief[WEIGHT] * until / belief[SCALE]
-    return total
+        total += belief[WEIGHT] * np.log(max(1.0, until))
+    return float(np.exp(total))
 
 
 @loop

@@ -18,7 +18,7 @@ from adaptor.crafting.rollout.world import RequestSet, World
 from adaptor.crafting.situation import PilotView
 from adaptor.model import CraftedRequest, PilotState
 
-WORTH_WITHDRAWING = 0.8
+WORTH_WITHDRAWING = 0.9
 """A queued request gives up its place for a completion that is sooner by this factor at least."""
 WORTH_ENDING = 0.6
 """A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
@@ -83,11 +83,18 @@ def _better(kept: RequestSet, world: World) -> Rolled | None:
 def _instead_of(
     kept: RequestSet, world: World, sets: list[tuple[PilotView, ...]], worth: float
 ) -> RequestSet | None:
-    """The best set without one of these sets of requests; None: none is sooner by the factor `worth`."""
+    """The best set without one of these sets of requests; None: none is sooner by the factor `worth`.
+
+    It must not be later, either, if the holes that its requests take never come again.
+    """
     best, least = None, worth * kept.cost
+    planned = None
     for some in sets:
         found = world.without(some)
-        if found.cost < least:
+        if found.cost >= least:
+            continue
+        planned = world.as_planned(kept) if planned is None else planned
+        if world.as_planned(found) <= planned:
             best, least = found, found.cost
     return best
 

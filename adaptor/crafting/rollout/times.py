@@ -6,7 +6,7 @@ import msgspec
 
 USUAL = 64_800.0
 """Seconds, the max_tr of De Rose et al. (2008, §4.4), with which these times were found."""
-_FIRST, _SETTLED, _DELAY = 60.0, 300.0, 3600.0
+_FIRST, _SETTLED = 60.0, 300.0
 _LEAST_SETTLED = 30.0
 """Slurm's default bf_interval: before that a request may have no planned start."""
 
@@ -19,8 +19,6 @@ class Times(msgspec.Struct, frozen=True):
     settled: float
     """In the queue, or of running, before which no request makes room for a better one: local jobs take the
     place of what was queued, and what runs has not shown what it brings."""
-    delay: float
-    """Of a completion, that weighs as much as a completion after that time."""
 
 
 def times_for(max_tr: float) -> Times:
@@ -30,4 +28,4 @@ def times_for(max_tr: float) -> Times:
         max_tr: of the site, seconds.
     """
     share = min(1.0, max_tr / USUAL)
-    return Times(first=share * _FIRST, settled=max(_LEAST_SETTLED, share * _SETTLED), delay=share * _DELAY)
+    return Times(first=share * _FIRST, settled=max(_LEAST_SETTLED, share * _SETTLED))

@@ -55,9 +55,7 @@ def _listed(world: World, found: RequestSet) -> str:
 def _when(world: World, found: RequestSet) -> str:
     """The expected end, and between which ones it may be as the runtime is not known yet."""
     ends = world.ends(found.members)
-    weights = [each.weight for each in world.believed]
-    middle = sum(end * weight for end, weight in zip(ends, weights, strict=True)) / sum(weights)
-    told = _clock(world, middle)
+    told = _clock(world, found.cost)
     if max(ends) <= _CERTAIN * min(ends):
         return told
     return f"{told} ({_clock(world, min(ends))} to {_clock(world, max(ends))})"

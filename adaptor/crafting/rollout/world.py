@@ -11,7 +11,7 @@ import numpy as np
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.bag import Bag, Home
-from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age, scale
+from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age
 from adaptor.crafting.rollout.kernel import Floats
 from adaptor.crafting.rollout.planning import Plan, planned, without
 from adaptor.crafting.situation import PilotView
@@ -62,7 +62,7 @@ class World:
             bag.demand.times, bag.now, bag.demand.running, bag.times.first, bag.longest_task
         )
         self._rules = [_rules(bag, home, self.believed) for home in bag.homes]
-        self._beliefs = _as_rows(bag, self.believed)
+        self._beliefs = _as_rows(self.believed)
         self._plans = [planned(home.queue, home.shape.chunk, home.free) for home in bag.homes]
         found = np.concatenate(
             [
@@ -71,7 +71,7 @@ class World:
                 if home.usable
             ]
         )
-        self._later = kernel.fresh(found, self._beliefs, self._common)
+        self._later = kernel.as_now(found, self._beliefs, self._common)
 
     @property
     def _common(self) -> Floats:
@@ -84,9 +84,25 @@ class World:
 
     def without(self, withdrawn: tuple[PilotView, ...]) -> RequestSet:
         """The best set if these are withdrawn: all that wait are planned anew then, in their order."""
+        return self._best(withdrawn, self._planned_without(withdrawn))
+
+    def _planned_without(self, withdrawn: tuple[PilotView, ...]) -> list[Plan]:
         gone = {name_of(pilot) for pilot in withdrawn}
-        plans = [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
-        return self._best(withdrawn, plans)
+        return [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
+
+    def as_planned(self, found: RequestSet) -> float:
+        """The cost of a set if no holes come but those that are planned."""
+        plans = self._planned_without(found.withdrawn) if found.withdrawn else self._plans
+        tasks = float(self.bag.tasks)
+        left = np.concatenate(
+            [
+                kernel.holes(plan.profile, rules, tasks)
+                for home, plan, rules in zip(self.bag.homes, plans, self._rules, strict=True)
+                if home.usable
+            ]
+        )
+        later = kernel.as_planned(left, self._beliefs, self._common)
+        return kernel.cost(found.members, tasks, self._beliefs, later, self._common)
 
     def with_these(self, requests: Sequence[CraftedRequest]) -> RequestSet:
         """All that is there, and these requests, which start when it is said, else when they fit."""
@@ -270,11 +286,6 @@ def _rules(bag: Bag, home: Home, believed: list[Belief]) -> Floats:
     return rules
 
 
-def _as_rows(bag: Bag, believed: list[Belief]) -> Floats:
+def _as_rows(believed: list[Belief]) -> Floats:
     weight = sum(each.weight for each in believed)
-    delay = bag.times.delay
-    rows = [
-        (each.mean, each.longest, each.weight / weight, scale(each, bag.tasks, bag.at_once, delay))
-        for each in believed
-    ]
-    return np.array(rows, np.float64)
+    return np.array([(each.mean, each.longest, each.weight / weight) for each in believed], np.float64)

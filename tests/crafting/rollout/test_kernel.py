@@ -86,27 +86,27 @@ def test_tasks_of_one_slot(
 
 
 def test_a_bag_on_a_free_machine_is_done_after_its_rounds() -> None:
-    beliefs, wanted = np.array([[100.0, 100.0, 1.0, 3600.0]]), rules()
+    beliefs, wanted = np.array([[100.0, 100.0, 1.0]]), rules()
     free = as_array(Profile(0.0, 16))
-    later = kernel.fresh(kernel.offers(free, wanted, 48.0), beliefs, wanted)
+    later = kernel.as_now(kernel.offers(free, wanted, 48.0), beliefs, wanted)
     members = kernel.chosen(free, np.empty((0, 4)), 1, kernel.NEVER, 48.0, beliefs, later, wanted)
     assert members[:, kernel.SLOTS].tolist() == [16.0]
     assert kernel.completion(members, 48.0, beliefs[0], later[0], wanted) == pytest.approx(300, rel=0.01)
 
 
 def test_requests_one_after_another_go_on_at_their_pace() -> None:
-    beliefs, wanted = np.array([[3600.0, 3600.0, 1.0, 3600.0]]), rules(LEAST=3600)
-    later = kernel.fresh(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
+    beliefs, wanted = np.array([[3600.0, 3600.0, 1.0]]), rules(LEAST=3600)
+    later = kernel.as_now(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
     for place in range(kernel.GRID):
         rounds = kernel.grid_time(place) / 3600
-        assert 0.7 * 16 * (rounds - 1) <= later[0, place] <= 16 * rounds + kernel.TINY
+        assert 0.7 * 16 * (rounds - 1) <= later[0, 0, place] <= 16 * rounds + kernel.TINY
 
 
 def test_tasks_that_have_outlasted_what_is_believed_of_them_are_done_at_once() -> None:
     """Else the search for the second in which they are done would not end."""
-    beliefs, wanted = np.array([[100.0, 100.0, 1.0, 3600.0]]), rules()
+    beliefs, wanted = np.array([[100.0, 100.0, 1.0]]), rules()
     running = np.array([[0.0, 500.0, 16.0, 150.0]])
-    later = np.zeros((1, kernel.GRID))
+    later = np.zeros((1, 1, kernel.GRID))
     assert kernel.completion(running, 16.0, beliefs[0], later[0], wanted) <= 1.0
 
 
@@ -127,8 +127,49 @@ def test_the_completion_is_a_time_at_which_all_tasks_are_finished(
     members = np.array(
         [(start, long, slots, 0 if start else age) for start, long, slots, age in drawn], float
     )
-    beliefs, wanted = np.array([[mean, mean * spread, 1.0, 3600.0]]), rules(LEAST=60)
-    later = kernel.fresh(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
+    beliefs, wanted = np.array([[mean, mean * spread, 1.0]]), rules(LEAST=60)
+    later = kernel.as_now(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
     end = kernel.completion(members, float(tasks), beliefs[0], later[0], wanted)
     assert end > 0
     assert end >= kernel.NEVER or kernel.progress(members, end, beliefs[0], later[0], wanted) >= tasks
+
+
+ALIKE = np.array([[100.0, 100.0, 1.0]])
+
+
+@examples(100)
+@given(profiles(), st.integers(1, 40))
+def test_no_more_is_finished_than_fits_in_what_is_planned(profile: Profile, tasks: int) -> None:
+    wanted = rules(MAX_TR=30, LEAST=1)
+    quick = np.array([[1.0, 1.0, 1.0]])
+    (later,) = kernel.as_planned(kernel.holes(as_array(profile), wanted, float(tasks)), quick, wanted)
+    for since in range(12):
+        for place in range(kernel.GRID):
+            at = kernel.grid_time(place)
+            if at > 200:
+                break
+            begin = kernel.grid_time(since)
+            free = sum(min(profile.free_at(second), tasks) for second in range(int(begin), math.ceil(at)))
+            assert later[since, place] <= free
+
+
+def test_what_is_planned_begins_where_the_last_request_ended() -> None:
+    """All is free until 20,000 s, and half of it from then on."""
+    profile = Profile(0.0, 16)
+    profile.take(20_000, 1e9, 8)
+    wanted = rules(MAX_TR=1e6, LEAST=100)
+    (later,) = kernel.as_planned(kernel.holes(as_array(profile), wanted, 1e6), ALIKE, wanted)
+    for since in (10, 20, 28, 33):
+        begin = kernel.grid_time(since)
+        for place in range(since, 48):
+            at = kernel.grid_time(place)
+            wide = 16 * ((min(at, 20_000) - begin) // 100) if begin < 19_900 else 0
+            assert later[since, place] >= max(wide, 8 * ((at - begin) // 100)) - kernel.TINY
+
+
+def test_after_a_request_that_ends_late_nothing_of_now_is_left() -> None:
+    profile = Profile.holding(0.0, 16, [(1000.0, 50_000.0, 16)])
+    found, wanted = kernel.holes(as_array(profile), rules(LEAST=100), 1e6), rules(LEAST=100)
+    (again,), (planned,) = kernel.as_now(found, ALIKE, wanted), kernel.as_planned(found, ALIKE, wanted)
+    assert kernel.followed(again, 900.0, 20_000.0, 1.0) > 1000
+    assert kernel.followed(planned, 900.0, 20_000.0, 1.0) == 0

@@ -90,6 +90,21 @@ def test_a_place_in_the_queue_is_given_up_for_a_much_sooner_completion() -> None
     assert "keeping the queued 64 × 1h 40m would be done about" in withdrawn.reason
 
 
+def test_no_place_is_given_up_for_holes_of_which_only_one_is_planned() -> None:
+    """If holes like that of now came again and again, the bag would be done in half the time."""
+    behind = PendingJob("2", 64, 20_000.0, planned_start=1200.0)
+    ours = PendingJob("ours7", 64, 9660.0, planned_start=21_200.0)
+    seen = view(
+        queued(7, 64, 9660),
+        waiting=1000,
+        running=(RunningJob("1", 8, 1200.0),),
+        pending=(behind, ours),
+        rules=one_at_a_time(),
+    )
+    (kept,) = plan(seen)
+    assert isinstance(kept, Withhold)
+
+
 def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
     late = [PendingJob(f"ours{id}", 64, tr, start) for id, tr, start in ((7, 6000, 30_000), (8, 900, 36_000))]
     seen = view(queued(7, 64, 6000), queued(8, 64, 900), pending=tuple(late))

@@ -13,11 +13,11 @@ from tests.crafting.rollout.test_rollout import queued, view
 
 @pytest.mark.parametrize("max_tr", [USUAL, 10 * USUAL])
 def test_they_are_no_longer_where_requests_are_longer(max_tr: float) -> None:
-    assert times_for(max_tr) == Times(first=60.0, settled=300.0, delay=3600.0)
+    assert times_for(max_tr) == Times(first=60.0, settled=300.0)
 
 
 def test_where_requests_are_short_all_is_sooner() -> None:
-    assert times_for(USUAL / 6) == Times(first=10.0, settled=50.0, delay=600.0)
+    assert times_for(USUAL / 6) == Times(first=10.0, settled=50.0)
     assert times_for(60.0).settled == 30.0
 
 
