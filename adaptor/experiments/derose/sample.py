@@ -72,7 +72,7 @@ def run_sample(
         for pending in settings.max_pending:
             bound = yardstick.bound(runtimes, pending * workload.processors)
             for heuristic in settings.heuristics:
-                terms = _terms(workload, settings, pending, heuristic)
+                terms = terms_of(workload, settings, pending, heuristic)
                 cluster = base.fork()
                 planner = TimedPlanner()
                 result = run_grid_job(cluster, runtimes, terms, make, planner)
@@ -102,7 +102,7 @@ def _kind(kind: JobType) -> dict[str, int]:
     return {"tasks": kind.tasks, "mean": kind.mean, "heterogeneity": kind.heterogeneity}
 
 
-def _terms(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> GridTerms:
+def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> GridTerms:
     """The paper names no limit of the processors of one request: the machine is the limit."""
     limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
     return GridTerms(
