@@ -99,6 +99,8 @@ def alternatives(view: PlanningView, decisions: Sequence[Decision]) -> Iterator[
 
 
 def _all(view: PlanningView, issues: list[Issue]) -> Iterator[list[Decision]]:
+    if not view.demands:
+        return
     yield [Withhold("")]
     for name in ("adaptive", "static"):
         yield plan(msgspec.structs.replace(view, heuristic=name))

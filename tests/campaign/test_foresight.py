@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.crafting.situation import SiteRules
-from adaptor.model import Limits
+from adaptor.crafting.situation import PlanningView, SiteRules
+from adaptor.model import Limits, QueueState
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
-from tests.campaign.foresight import with_foresight
+from tests.campaign.foresight import alternatives, with_foresight
 
 TERMS = GridTerms(
     rules=SiteRules(limits=Limits(max_pending_requests=1, max_proc=8, max_tr=36_000)),
@@ -41,3 +41,9 @@ def test_who_knows_that_a_job_ends_soon_waits_for_its_processors() -> None:
 
 def test_on_a_free_machine_there_is_nothing_to_foresee() -> None:
     assert with_foresight(cluster((0, 1, 10, 8)), np.full(8, 3000, np.int64), TERMS) == (3000, 3000)
+
+
+def test_when_all_is_done_nothing_else_is_tried() -> None:
+    queue = QueueState(now=0.0, processors=8, running=(), pending=())
+    view = PlanningView(now=0.0, queue=queue, rules=TERMS.rules, heuristic="rollout", pilots=(), demands=())
+    assert not list(alternatives(view, []))
