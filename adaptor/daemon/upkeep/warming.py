@@ -25,13 +25,14 @@ async def warm_up(heuristics: Iterable[str]) -> None:
 
 
 def _small(heuristic: str) -> PlanningView:
-    """One request of ours waits behind another job."""
-    queue = QueueState(now=0.0, processors=4, pending=(PendingJob("1", 4, 600.0), PendingJob("2", 2, 120.0)))
+    """One request of ours waits far longer than it would have to: all loops are needed to see that."""
+    late = PendingJob("2", 2, 120.0, planned_start=30_000.0)
+    queue = QueueState(now=0.0, processors=4, pending=(PendingJob("1", 4, 600.0), late))
     pilot = PilotView(id=1, job="2", state=PilotState.QUEUED, request=Request(2, 120), submitted=-600.0)
     return PlanningView(
         now=0.0,
         queue=queue,
-        rules=SiteRules(limits=Limits(max_pending_requests=3, max_proc=4, max_tr=3600)),
+        rules=SiteRules(limits=Limits(max_pending_requests=1, max_proc=4, max_tr=3600)),
         heuristic=heuristic,
         pilots=(pilot,),
         demands=(Demand(waiting=8, runtime=60.0),),

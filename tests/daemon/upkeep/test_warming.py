@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import PlanningView
+from adaptor.crafting.situation import PlanningView, Withdraw
 from adaptor.daemon.upkeep.warming import warm_up
 
 
@@ -20,6 +20,7 @@ def test_only_what_is_compiled_decides_once() -> None:
     ((view,), _) = decided.call_args
     assert decided.call_count == 1
     assert view.heuristic == "rollout"
+    assert any(isinstance(each, Withdraw) for each in plan(view)), "not all loops are loaded by it"
 
 
 def test_what_cannot_be_loaded_is_logged_and_no_more(caplog: pytest.LogCaptureFixture) -> None:
