@@ -27,8 +27,9 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
-from adaptor.experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings, submission
-from adaptor.experiments.derose.sample import load, terms_of
+from adaptor.experiments.derose.campaign import Piece, jobs_of, pieces
+from adaptor.experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
+from adaptor.experiments.derose.sample import cluster_at, terms_of
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
@@ -57,8 +58,9 @@ def with_foresight(base: Simulation, runtimes: Array, terms: GridTerms) -> tuple
     """Turnarounds by the heuristic of the terms, seconds: without foresight, and with it."""
     best = plain = _replay(base, runtimes, terms, [])
     questioned = -math.inf
-    place = -1
-    while (place := place + 1) < len(best.steps):
+    for place in itertools.count():
+        if place >= len(best.steps):  # their number changes
+            break
         step, begun = best.steps[place], best.steps[0].view.now
         now = step.view.now
         acts = any(not isinstance(each, Withhold) for each in step.decisions)
@@ -146,18 +148,14 @@ class Cell(msgspec.Struct, frozen=True):
         return f"{kind.tasks:,} × {kind.mean:,} s, {kind.heterogeneity}x, limit {self.pending}"
 
 
-def turnarounds(folder: Path, key: str, cells: Sequence[Cell], sample: int) -> list[tuple[int, int, int]]:
+def turnarounds(cells: Sequence[Cell], piece: Piece) -> list[tuple[int, int, int]]:
     """By cell: of adaptive, of rollout, and of rollout with foresight."""
-    (workload,) = [each for each in WORKLOADS if each.key == key]
-    jobs = load(folder / f"{workload.file}.swf.gz", workload.processors)
-    settings = Settings()
-    base = Simulation(jobs, workload.processors, "conservative")
-    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
+    base = cluster_at(piece.workload, jobs_of(piece), piece.settings, piece.sample)
     found = []
     for cell in cells:
-        runtimes = cell.kind.runtimes(settings.seed, sample)
-        by_adaptive = terms_of(workload, settings, cell.pending, "adaptive")
-        by_rollout = terms_of(workload, settings, cell.pending, "rollout")
+        runtimes = cell.kind.runtimes(piece.settings.seed, piece.sample)
+        by_adaptive = terms_of(piece.workload, piece.settings, cell.pending, "adaptive")
+        by_rollout = terms_of(piece.workload, piece.settings, cell.pending, "rollout")
         adaptive = run_grid_job(base.fork(), runtimes, by_adaptive).turnaround
         found.append((adaptive, *with_foresight(base, runtimes, by_rollout)))
     return found
@@ -181,9 +179,10 @@ def main() -> None:
             chosen.tasks, chosen.means, spreads, chosen.max_pending
         )
     ]
+    workloads = [each for each in WORKLOADS if each.key == chosen.trace]
+    wanted = pieces(workloads, chosen.traces, Settings(), chosen.samples)
     with multiprocessing.Pool(chosen.processes) as pool:
-        run = partial(turnarounds, chosen.traces, chosen.trace, cells)
-        samples = pool.map(run, range(chosen.samples), chunksize=1)
+        samples = pool.map(partial(turnarounds, cells), wanted, chunksize=1)
     print(f"adaptive's turnaround over rollout's, and with foresight; {chosen.samples} submission times")
     ratios = []
     for place, cell in enumerate(cells):

@@ -9,8 +9,8 @@ from adaptor.crafting.situation import PlanningView, SiteRules
 from adaptor.model import Limits, QueueState
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
-from adaptor.simulation.jobs import Jobs
 from tests.campaign.foresight import alternatives, with_foresight
+from tests.simulation.trace_strategies import jobs_from
 
 TERMS = GridTerms(
     rules=SiteRules(limits=Limits(max_pending_requests=1, max_proc=8, max_tr=36_000)),
@@ -20,27 +20,26 @@ TERMS = GridTerms(
 )
 
 
-def cluster(*jobs: tuple[int, int, int, int]) -> Simulation:
-    """Of 8 processors, with jobs of (submit, run, limit, processors), a second after the first came."""
-    submit, run, estimate, processors = np.array(jobs, np.int64).T
-    whole = Jobs(
-        number=np.arange(1, len(jobs) + 1), submit=submit, run=run, estimate=estimate, processors=processors
-    )
-    base = Simulation(whole, 8, "conservative")
+def with_job(processors: int, limit: int, run: int) -> Simulation:
+    """Of 8 processors, a second after this job has started."""
+    base = Simulation(jobs_from([(0, processors, limit, run)]), 8, "conservative")
     base.advance(1)
     return base
 
 
 def test_who_knows_that_a_job_ends_soon_waits_for_its_processors() -> None:
     """By its limit it runs for ten hours, so that rollout takes the two that are free."""
-    base = cluster((0, 100, 36_000, 6))
+    base = with_job(processors=6, limit=36_000, run=100)
     plain, foreseen = with_foresight(base, np.full(8, 3000, np.int64), TERMS)
     assert foreseen == pytest.approx(3100, abs=100)
     assert plain > foreseen
 
 
 def test_on_a_free_machine_there_is_nothing_to_foresee() -> None:
-    assert with_foresight(cluster((0, 1, 10, 8)), np.full(8, 3000, np.int64), TERMS) == (3000, 3000)
+    assert with_foresight(with_job(processors=8, limit=10, run=1), np.full(8, 3000, np.int64), TERMS) == (
+        3000,
+        3000,
+    )
 
 
 def test_when_all_is_done_nothing_else_is_tried() -> None:

@@ -54,6 +54,12 @@ def grid_time(place: int) -> float:
 
 
 @loop
+def _grid_place(seconds: float) -> float:
+    """The reverse; between two times of the grid a fraction. Not for times before the first."""
+    return float(np.log(seconds / _FIRST) / np.log(_RATIO))
+
+
+@loop
 def done(seconds: float, length: float, age: float, mean: float, longest: float) -> float:
     """Tasks that one slot of a request has finished so long after its start, or from now on if it runs.
 
@@ -288,7 +294,7 @@ def _row_after(seconds: float) -> int:
     """Of the grid: the first time that is not before this one; the last of all for those beyond."""
     if seconds <= _FIRST:
         return 0
-    return min(GRID - 1, int(np.ceil(np.log(seconds / _FIRST) / np.log(_RATIO) - TINY)))
+    return min(GRID - 1, int(np.ceil(_grid_place(seconds) - TINY)))
 
 
 @loop
@@ -304,7 +310,7 @@ def after(table: Floats, seconds: float, known: int) -> float:
     """A row of `later` at a time between those of the grid; beyond those known the speed stays."""
     if seconds < _FIRST:
         return 0.0
-    place = int(np.log(seconds / _FIRST) / np.log(_RATIO))
+    place = int(_grid_place(seconds))
     if place >= known - 1:
         return float(table[known - 1] * seconds / grid_time(known - 1)) if known else 0.0
     low, high = grid_time(place), grid_time(place + 1)

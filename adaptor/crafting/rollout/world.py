@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -49,6 +49,8 @@ class RequestSet(msgspec.Struct, frozen=True, kw_only=True):
     """As `kernel` has them: first those that are there, then those to be made."""
     made: tuple[Made, ...]
     """By start; in several homes then as they were chosen: the next has the nodes that the first leaves."""
+    plans: Sequence[Plan]
+    """Of the homes, with what is there but without what is to be made."""
     cost: float
     """The expected completion (see `kernel.cost`)."""
 
@@ -64,14 +66,7 @@ class World:
         self._rules = [_rules(bag, home, self.believed) for home in bag.homes]
         self._beliefs = _as_rows(self.believed)
         self._plans = [planned(home.queue, home.shape.chunk, home.free) for home in bag.homes]
-        found = np.concatenate(
-            [
-                kernel.offers(plan.profile, rules, float(bag.tasks))
-                for home, plan, rules in zip(bag.homes, self._plans, self._rules, strict=True)
-                if home.usable
-            ]
-        )
-        self._later = kernel.as_now(found, self._beliefs, self._common)
+        self._later = kernel.as_now(self._in_homes(kernel.offers, self._plans), self._beliefs, self._common)
 
     @property
     def _common(self) -> Floats:
@@ -84,25 +79,24 @@ class World:
 
     def without(self, withdrawn: tuple[PilotView, ...]) -> RequestSet:
         """The best set if these are withdrawn: all that wait are planned anew then, in their order."""
-        return self._best(withdrawn, self._planned_without(withdrawn))
-
-    def _planned_without(self, withdrawn: tuple[PilotView, ...]) -> list[Plan]:
         gone = {name_of(pilot) for pilot in withdrawn}
-        return [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
+        plans = [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
+        return self._best(withdrawn, plans)
 
     def as_planned(self, found: RequestSet) -> float:
         """The cost of a set if no holes come but those that are planned."""
-        plans = self._planned_without(found.withdrawn) if found.withdrawn else self._plans
-        tasks = float(self.bag.tasks)
-        left = np.concatenate(
+        left = self._in_homes(kernel.holes, found.plans)
+        return self._cost(found.members, kernel.as_planned(left, self._beliefs, self._common))
+
+    def _in_homes(self, found: Callable[[Floats, Floats, float], Floats], plans: Sequence[Plan]) -> Floats:
+        """What there is in the homes where requests may go now."""
+        return np.concatenate(
             [
-                kernel.holes(plan.profile, rules, tasks)
+                found(plan.profile, rules, float(self.bag.tasks))
                 for home, plan, rules in zip(self.bag.homes, plans, self._rules, strict=True)
                 if home.usable
             ]
         )
-        later = kernel.as_planned(left, self._beliefs, self._common)
-        return kernel.cost(found.members, tasks, self._beliefs, later, self._common)
 
     def with_these(self, requests: Sequence[CraftedRequest]) -> RequestSet:
         """All that is there, and these requests, which start when it is said, else when they fit."""
@@ -117,7 +111,7 @@ class World:
             self._take(profiles, place, start, request.tr, request.p)
             slots = self.bag.homes[place].shape.slots(request.p)
             made.append(Made(start - self.bag.now, float(request.tr), slots, place))
-        return self._worth((), self._there((), self._plans), made)
+        return self._worth((), self._plans, self._there((), self._plans), made)
 
     def ends(self, members: Floats) -> list[float]:
         """By belief: seconds until the bag is done."""
@@ -151,7 +145,7 @@ class World:
     def _best(self, withdrawn: tuple[PilotView, ...], plans: Sequence[Plan]) -> RequestSet:
         there = self._there(withdrawn, plans)
         made = self._chosen(there, plans, withdrawn)
-        return self._worth(withdrawn, there, self._on_nodes(made, plans))
+        return self._worth(withdrawn, plans, there, self._on_nodes(made, plans))
 
     def _chosen(self, there: Floats, plans: Sequence[Plan], withdrawn: tuple[PilotView, ...]) -> list[Made]:
         """One by one the request that shortens the completion most."""
@@ -179,7 +173,11 @@ class World:
                 for place, profile in enumerate(profiles)
                 if left[place]
             ]
-            found = [(self._cost(more), place, more) for place, more in tried if len(more) > len(members)]
+            found = [
+                (self._cost(more, self._later), place, more)
+                for place, more in tried
+                if len(more) > len(members)
+            ]
             if not found:
                 break
             _, place, more = min(found, key=lambda each: each[:2])
@@ -230,20 +228,23 @@ class World:
                 if there > 0:
                     profile.take(start, length, there)
 
-    def _worth(self, withdrawn: tuple[PilotView, ...], there: Floats, made: Sequence[Made]) -> RequestSet:
+    def _worth(
+        self, withdrawn: tuple[PilotView, ...], plans: Sequence[Plan], there: Floats, made: Sequence[Made]
+    ) -> RequestSet:
         rows = [(each.start, each.length, float(each.slots), 0.0) for each in made]
         members = np.array([*there, *rows], np.float64).reshape(-1, 4)
         return RequestSet(
             withdrawn=withdrawn,
             members=members,
             made=tuple(sorted(made, key=lambda each: each.start)),
-            cost=self._cost(members),
+            plans=plans,
+            cost=self._cost(members, self._later),
         )
 
-    def _cost(self, members: Floats) -> float:
+    def _cost(self, members: Floats, later: Floats) -> float:
         if not len(members):
             return kernel.NEVER
-        return kernel.cost(members, float(self.bag.tasks), self._beliefs, self._later, self._common)
+        return kernel.cost(members, float(self.bag.tasks), self._beliefs, later, self._common)
 
     def _there(self, withdrawn: tuple[PilotView, ...], plans: Sequence[Plan]) -> Floats:
         gone = {pilot.id for pilot in withdrawn}

@@ -62,9 +62,8 @@ def run_sample(
 
     `make` says who runs the tasks (see `run_grid_job`).
     """
-    base = Simulation(jobs, workload.processors, "conservative")
-    at = submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample)
-    base.advance(at)
+    base = cluster_at(workload, jobs, settings, sample)
+    at = base.now
     yardstick, waits = Yardstick(base), LocalWaits(base)
     outcomes = []
     for kind in settings.job_types:
@@ -96,6 +95,13 @@ def run_sample(
                     )
                 )
     return outcomes
+
+
+def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Simulation:
+    """The cluster at the submission time of a sample."""
+    base = Simulation(jobs, workload.processors, "conservative")
+    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
+    return base
 
 
 def _kind(kind: JobType) -> dict[str, int]:
