@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Set
 
 import msgspec
 import numpy as np
@@ -11,7 +12,7 @@ from adaptor.crafting.availability import Availability, fixed
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.kernel import Floats
-from adaptor.model import QueueState
+from adaptor.model import PendingJob, QueueState
 from adaptor.resources import Need
 
 
@@ -44,16 +45,46 @@ def planned(queue: QueueState, unit: Need | None = None, free: Availability | No
     if queue.nodes:
         return _on_nodes(free or Availability(queue), unit, queue.now)
     profile, starts, later = fixed(queue)
-    array = _as_array(profile, queue.now)
+    return _with_others(queue.now, _as_array(profile, queue.now), _from_now(starts, queue.now), later)
+
+
+def left_by(queue: QueueState, gone: Set[str], unit: Need | None = None) -> Plan:
+    """Plan a queue that these jobs leave.
+
+    Those with a planned start keep it or move to an earlier one, in their order: conservative backfilling
+    breaks no promise. On nodes all that wait are planned anew, as Slurm does again and again.
+    """
+    running = tuple(job for job in queue.running if job.id not in gone)
+    pending = tuple(job for job in queue.pending if job.id not in gone)
+    if queue.nodes:
+        pending = tuple(msgspec.structs.replace(job, planned_start=None) for job in pending)
+    left = msgspec.structs.replace(queue, running=running, pending=pending)
+    if queue.nodes:
+        return _on_nodes(Availability(left), unit, queue.now)
+    profile, starts, later = fixed(left)
+    told = _from_now(starts, queue.now)
+    promised = [job for job in pending if job.planned_start is not None]
+    found = np.array([told[job.id] for job in promised], np.float64)
+    array = kernel.compressed(_as_array(profile, queue.now), _rows(promised), found)
+    told.update(zip((job.id for job in promised), found.tolist(), strict=True))
+    return _with_others(queue.now, array, told, later)
+
+
+def _with_others(now: float, array: Floats, told: dict[str, float], later: Sequence[PendingJob]) -> Plan:
+    """The jobs of which no start is told are planned beside the others."""
+    found = np.empty(len(later))
+    array = kernel.backfill(array, _rows(later), found)
+    told.update(zip((job.id for job in later), found.tolist(), strict=True))
+    return Plan(now, array, told)
+
+
+def _rows(jobs: Sequence[PendingJob]) -> Floats:
+    """Jobs as `kernel` has them."""
     shapes: dict[tuple[int, float], int] = {}
     rows = [
-        (job.processors, job.tr, shapes.setdefault((job.processors, job.tr), len(shapes))) for job in later
+        (job.processors, job.tr, shapes.setdefault((job.processors, job.tr), len(shapes))) for job in jobs
     ]
-    found = np.empty(len(rows))
-    array = kernel.backfill(array, np.array(rows, np.float64).reshape(-1, 3), found)
-    told = _from_now(starts, queue.now)
-    told.update(zip((job.id for job in later), found.tolist(), strict=True))
-    return Plan(queue.now, array, told)
+    return np.array(rows, np.float64).reshape(-1, 3)
 
 
 def _on_nodes(free: Availability, unit: Need | None, now: float) -> Plan:
@@ -71,12 +102,3 @@ def _as_array(profile: Profile, now: float) -> Floats:
 
 def _from_now(starts: dict[str, float], now: float) -> dict[str, float]:
     return {id: start - now if start < math.inf else kernel.NEVER for id, start in starts.items()}
-
-
-def without(queue: QueueState, jobs: set[str]) -> QueueState:
-    """The queue when these jobs are gone; all that wait are to be planned anew, in their order."""
-    left = tuple(
-        msgspec.structs.replace(job, planned_start=None) for job in queue.pending if job.id not in jobs
-    )
-    running = tuple(job for job in queue.running if job.id not in jobs)
-    return msgspec.structs.replace(queue, running=running, pending=left)

@@ -13,7 +13,7 @@ from adaptor.crafting.rollout import kernel
 from adaptor.crafting.rollout.bag import Bag, Home
 from adaptor.crafting.rollout.beliefs import Belief, beliefs, mean_age
 from adaptor.crafting.rollout.kernel import Floats
-from adaptor.crafting.rollout.planning import Plan, planned, without
+from adaptor.crafting.rollout.planning import Plan, left_by, planned
 from adaptor.crafting.situation import PilotView
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.units import round_down, round_up
@@ -78,9 +78,9 @@ class World:
         return self._best((), self._plans)
 
     def without(self, withdrawn: tuple[PilotView, ...]) -> RequestSet:
-        """The best set if these are withdrawn: all that wait are planned anew then, in their order."""
+        """The best set if these are withdrawn (see `left_by`)."""
         gone = {name_of(pilot) for pilot in withdrawn}
-        plans = [planned(without(home.queue, gone), home.shape.chunk) for home in self.bag.homes]
+        plans = [left_by(home.queue, gone, home.shape.chunk) for home in self.bag.homes]
         return self._best(withdrawn, plans)
 
     def as_planned(self, found: RequestSet) -> float:
