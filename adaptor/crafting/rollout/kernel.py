@@ -45,6 +45,8 @@ NEVER = 1e15
 TINY = 1e-6
 _BETTER = 0.998
 """A request must shorten the completion by this factor to be made."""
+_WIDE = 0.25
+"""The least part of the widest request for one that is chosen beside those allowed, since it starts now."""
 
 
 @loop
@@ -402,18 +404,27 @@ def chosen(
     beliefs: Floats,
     later: Floats,
     rules: Floats,
+    beside: int = 0,
 ) -> Floats:
     """The members held and up to so many more, of `most` processors together, each the one that shortens
-    the completion most."""
+    the completion most.
+
+    Beside those allowed there may be `beside` more that start now: they are made first, and what is left out
+    for them can still be made when they end.
+    """
     members, rules = held.copy(), rules.copy()
     best = cost(members, tasks, beliefs, later, rules) if members.shape[0] else NEVER
-    for _ in range(allowed):
+    places = allowed
+    for _ in range(allowed + beside if allowed else 0):
         rules[WIDEST] = min(rules[WIDEST], most)
         found = offers(profile, rules, tasks)
         place, least = -1, best * _BETTER
         more = np.empty((members.shape[0] + 1, 4))
         more[:-1] = members
         for row in range(found.shape[0]):
+            wide = found[row, SLOTS] >= _WIDE * rules[WIDEST]
+            if not places and (found[row, START] > 0.0 or not wide):
+                continue
             more[-1] = found[row]
             value = cost(more, tasks, beliefs, later, rules)
             if value < least:
@@ -422,6 +433,8 @@ def chosen(
             break
         more[-1] = found[place]
         members, best = more, least
+        if not beside or found[place, START] > 0.0:
+            places -= 1
         start, length = found[place, START], found[place, LENGTH]
         processors = np.ceil(found[place, SLOTS] / rules[TASKS]) * rules[UNIT]
         profile = taken(profile, start, start + length + rules[MARGIN], processors)

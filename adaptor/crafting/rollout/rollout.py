@@ -63,7 +63,7 @@ def rollout(bag: Bag, proposals: Sequence[Proposal] = ()) -> Rolled:
         proposed = world.with_these(allowed)
         if proposed.cost < kept.cost:
             return _as_proposed(world, proposed, allowed)
-    crafted = _crafted(world, kept)
+    crafted = _crafted(world, kept)[: bag.allowed]
     return Rolled(crafted=crafted, withdrawn=[], reason="" if crafted else nothing_better(world, kept))
 
 

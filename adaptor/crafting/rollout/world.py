@@ -21,6 +21,9 @@ from adaptor.units import round_down, round_up
 PACE, PACE_ALONE = 0.55, 1.0
 """The speed of requests made later, in parts of that of the same requests made now, since the holes of now
 are then taken; alone: where only one request is allowed at a time. Found on SDSC SP2."""
+BESIDE = 4
+"""Requests that start now and are chosen beside those allowed, where these are several: they are made in the
+place of those that would start last, which can still be made when they end. Found on SDSC SP2 and CTC."""
 SPARE = 2.0
 """A request that starts now asks for so many times the time that it needs by the forecast."""
 SOONER = 0.7
@@ -154,7 +157,9 @@ class World:
         most = kernel.NEVER if bag.demand.most is None else float(bag.demand.most)
         most += sum(pilot.request.p for pilot in withdrawn)
         if len(bag.homes) == 1:
-            made = _made(self._more(0, plans[0].profile, there, allowed, most), len(there), 0)
+            alone = bag.rules.limits.max_pending_requests == 1
+            more = self._more(0, plans[0].profile, there, allowed, most, beside=0 if alone else BESIDE)
+            made = _made(more, len(there), 0)
             return sorted(made, key=lambda each: (each.length, each.slots))  # the shorter block others least
         left = [
             home.usable * (home.allowed + sum(home is bag.home_of(each) for each in withdrawn))
@@ -192,11 +197,13 @@ class World:
             ]
         return chosen
 
-    def _more(self, place: int, profile: Floats, members: Floats, allowed: int, most: float) -> Floats:
+    def _more(
+        self, place: int, profile: Floats, members: Floats, allowed: int, most: float, beside: int = 0
+    ) -> Floats:
         """The members and up to so many more in this home."""
         tasks = float(self.bag.tasks)
         return kernel.chosen(
-            profile, members, allowed, most, tasks, self._beliefs, self._later, self._rules[place]
+            profile, members, allowed, most, tasks, self._beliefs, self._later, self._rules[place], beside
         )
 
     def _beside(self, made: Made, processors: float, profile: Floats) -> Floats:

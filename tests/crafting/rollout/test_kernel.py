@@ -94,6 +94,19 @@ def test_a_bag_on_a_free_machine_is_done_after_its_rounds() -> None:
     assert kernel.completion(members, 48.0, beliefs[0], later[0], wanted) == pytest.approx(300, rel=0.01)
 
 
+def test_what_starts_now_is_chosen_beside_what_waits() -> None:
+    beliefs, wanted = np.array([[100.0, 100.0, 1.0]]), rules()
+    profile = as_array(Profile.holding(0.0, 16, [(0.0, 300.0, 8), (300.0, 1000.0, 16)]))
+    later = np.zeros((1, 1, kernel.GRID))
+    held = np.empty((0, 4))
+    for beside, starts in ((0, [1000]), (1, [0, 1000]), (4, [0, 1000])):
+        found = kernel.chosen(profile, held, 1, kernel.NEVER, 100.0, beliefs, later, wanted, beside)
+        assert sorted(found[:, kernel.START]) == starts
+    assert not len(kernel.chosen(profile, held, 0, kernel.NEVER, 100.0, beliefs, later, wanted, 4)), (
+        "no place is left for it to be submitted"
+    )
+
+
 def test_requests_one_after_another_go_on_at_their_pace() -> None:
     beliefs, wanted = np.array([[3600.0, 3600.0, 1.0]]), rules(LEAST=3600)
     later = kernel.as_now(kernel.offers(as_array(Profile(0.0, 16)), wanted, 1e6), beliefs, wanted)
