@@ -14,6 +14,15 @@ NEARLY = 0.95
 MOST = 0.75
 """The same share where the pilot was planned for the longest time: its start may take more than the pad."""
 
+WITH_EVEN_ODDS = frozenset({"rollout"})
+"""The heuristics whose tasks start at even odds (see `RuntimeLearner.even`); those of the paper start only
+what can finish by the estimate (§4.3.1)."""
+ENOUGH = 8
+"""Finished tasks whose mean speaks for the others."""
+CUT_AT_EVEN_ODDS = 1.1
+"""A task that was cut needs so many times what it had, where tasks start at even odds: many are cut that are
+no longer than others."""
+
 
 class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a `RuntimeLearner`, in seconds; the attempts in the journal suffice to rebuild it."""
@@ -45,13 +54,20 @@ class RuntimeLearner:
     """
 
     def __init__(
-        self, *, initial: float, factor: int, longest: float, learned: LearnedRuntimes | None = None
+        self,
+        *,
+        initial: float,
+        factor: int,
+        longest: float,
+        learned: LearnedRuntimes | None = None,
+        even_odds: bool = False,
     ) -> None:
         """Args:
             initial: the estimate before the first task has finished.
             factor: multiplies a time that was not enough.
             longest: the longest task that a request of the site can hold (maxTr less the pad).
             learned: what an earlier learner knew.
+            even_odds: whether tasks may start although they are as likely as not to be cut (see `even`).
 
         Raises:
             ValueError: the factor is not an integer of 2 or more.
@@ -59,6 +75,7 @@ class RuntimeLearner:
         if factor < 2 or factor != int(factor):
             raise ValueError(f"the growth factor must be an integer of 2 or more, not {factor!r}")
         known = learned or LearnedRuntimes()
+        self._even_odds = even_odds
         self._initial, self._factor, self._possible = initial, factor, longest
         self._finished, self._total, self._squares = known.finished, known.total, known.squares
         self._longest = known.longest
@@ -134,8 +151,26 @@ class RuntimeLearner:
             known = self._factor * max(self._not_enough, known)
         return self._within(known)
 
-    def estimate_of(self, task: int) -> float:
-        """The estimated runtime of one task, its own cuts included."""
+    @property
+    def even(self) -> float:
+        """Seconds in which a task that was never cut ends as likely as not; never above the estimate.
+
+        While more tasks wait than run, a slot that has no time left for the longest of them loses nothing by
+        a task that may be cut: it begins anew elsewhere, where there is time for the longest.
+        """
+        if not self.at_even_odds or self._finished < ENOUGH:
+            return self.estimate
+        return min(self.estimate, self._total / self._finished)
+
+    @property
+    def at_even_odds(self) -> bool:
+        """Whether tasks may start at even odds once enough have finished: none is known to need longer."""
+        return self._even_odds and self._not_enough <= self._longest
+
+    def estimate_of(self, task: int, *, even: bool = False) -> float:
+        """The estimated runtime of one task, its own cuts included; or of one that was never cut `even`."""
+        if even and task not in self._cut:
+            return self.even
         return max(self.estimate, self.needed_by(task))
 
     def possible(self, runtime: float) -> float:
@@ -144,7 +179,8 @@ class RuntimeLearner:
 
     def needed_by(self, task: int) -> float:
         """The least runtime that follows from the task's own cuts alone."""
-        return self._within(self._factor * self._cut.get(task, 0.0))
+        factor = CUT_AT_EVEN_ODDS if self._even_odds else self._factor
+        return self._within(factor * self._cut.get(task, 0.0))
 
     @property
     def cut_tasks(self) -> Set[int]:

@@ -9,6 +9,7 @@ import msgspec
 
 from adaptor.config.partitions import sites_of
 from adaptor.config.schema import Config, LimitsConfig, SiteConfig
+from adaptor.crafting.learning import WITH_EVEN_ODDS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
@@ -128,4 +129,5 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         last=min(float(config.grace_time), LAST_SECONDS),
         latency=latency_of(config),
         donation=config.donation.rules() if config.donation else None,
+        even_odds=config.heuristic in WITH_EVEN_ODDS,
     )

@@ -52,6 +52,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of work that a worker holds in reserve; 0: it holds only running tasks."""
     donation: DonationRules | None = None
     """The rules for the use of its idle nodes; None: no donation."""
+    even_odds: bool = False
+    """Whether a task may start that is as likely as not to be cut, while more wait than run."""
 
 
 _NO_RULES = DonationRules()
@@ -83,7 +85,11 @@ class PaidCopy(msgspec.Struct, frozen=True):
 
 def _new_learner(terms: SiteTerms, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
     return RuntimeLearner(
-        initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.longest, learned=learned
+        initial=terms.initial_tr,
+        factor=terms.growth_factor,
+        longest=terms.longest,
+        learned=learned,
+        even_odds=terms.even_odds,
     )
 
 
@@ -208,20 +214,22 @@ class SchedulingState:
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""
-        return self.estimate_of(bag, site, task) + self.sites[site].last
+        more_wait = bag.count(TaskState.WAITING) > bag.count(TaskState.LEASED)
+        even = more_wait and bag.spec.signal is None
+        return self.estimate_of(bag, site, task, even=even) + self.sites[site].last
 
-    def estimate_of(self, bag: Bag, site: str, task: int) -> float:
+    def estimate_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task, seconds: not less than it ran before a preemption, and without
         the work that it has checkpointed. A task that has worked for longer than estimated is taken to be
-        half done, as far as a request can hold the rest."""
-        whole = max(self.whole_of(bag, site, task), bag.preempted_of(task).ran)
+        half done, as far as a request can hold the rest. `even`: see `RuntimeLearner`."""
+        whole = max(self.whole_of(bag, site, task, even=even), bag.preempted_of(task).ran)
         worked = bag.progress.get(task, 0.0)
         left = whole - worked
         if left < SHORTEST:
             left = max(whole, min(worked, self.sites[site].longest))
         return self.with_signal(bag, site, left)
 
-    def whole_of(self, bag: Bag, site: str, task: int) -> float:
+    def whole_of(self, bag: Bag, site: str, task: int, *, even: bool = False) -> float:
         """The estimated runtime of the task from its beginning, seconds, whatever became of it so far.
 
         Where its user has said how long this one task takes, that counts in place of what others took.
@@ -229,7 +237,7 @@ class SchedulingState:
         learner = self.learner_of(bag, site, bag.lines.of(task))
         expected = bag.sizes.time(task) if bag.sizes.timed else None
         if expected is None:
-            return learner.estimate_of(task)
+            return learner.estimate_of(task, even=even)
         return max(learner.possible(expected), learner.needed_by(task))
 
     def with_signal(self, bag: Bag, site: str, seconds: float) -> float:

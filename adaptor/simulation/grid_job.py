@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.crafting.learning import WITH_EVEN_ODDS
 from adaptor.crafting.situation import SiteRules
 from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
@@ -65,6 +66,11 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     def compiled(self) -> bool:
         """Whether the compiled kernel knows all that is asked for; else the scheduling core is used."""
         return self.workers.compiled and self.task == TaskSize()
+
+    @property
+    def even_odds(self) -> bool:
+        """See `SiteTerms.even_odds`."""
+        return self.heuristic in WITH_EVEN_ODDS
 
     @property
     def possible(self) -> float:

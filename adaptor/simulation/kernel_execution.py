@@ -36,7 +36,10 @@ class KernelExecution:
         self._total, self._done = tasks, 0
         self._idle_timeout, self._last = terms.workers.idle_timeout, terms.workers.last
         self._learner = RuntimeLearner(
-            initial=terms.initial_tr, factor=terms.growth_factor, longest=terms.possible
+            initial=terms.initial_tr,
+            factor=terms.growth_factor,
+            longest=terms.possible,
+            even_odds=terms.even_odds,
         )
         self._runtimes = runtimes
         self._scalars = np.zeros(k.SCALARS, np.int64)
@@ -213,6 +216,9 @@ class KernelExecution:
 
     def _estimate(self) -> None:
         self._scalars[k.ESTIMATE] = math.ceil(self._learner.estimate)
+        known = self._learner.learned
+        even_odds = self._learner.at_even_odds
+        self._scalars[[k.KNOWN, k.KNOWN_TOTAL]] = (known.finished, known.total) if even_odds else (-1, 0)
 
     def _run(self, until: int) -> int:
         return k.run(

@@ -19,6 +19,7 @@ heap     (rows * width,) the ends of running tasks, as `end << SHIFT | slot`, ro
 
 from __future__ import annotations
 
+from adaptor.crafting.learning import ENOUGH
 from adaptor.simulation.kernels import NEVER, Array, kernel
 
 FRESH, BACK, OVER, HEAP = 0, 1, 2, 3
@@ -29,7 +30,9 @@ COUNT, TOTAL, SQUARES = 7, 8, 9  # finished since `taken`: tasks, their runtimes
 LAST = 10  # when the last task finished
 LEAST_BACK = 11  # no task that was put back needs less by itself
 ROW = 12  # the pilot of the task that ended last; -1: none has ended in this call of `run`
-SCALARS = 13
+KNOWN = 13  # tasks that had finished before these; -1: none starts at even odds
+KNOWN_TOTAL = 14  # their runtimes
+SCALARS = 15
 
 P, DEADLINE, BUSY, DONE, IDLE, WORK = 0, 1, 2, 3, 4, 5
 PILOT_COLUMNS = 6
@@ -86,6 +89,15 @@ def _take_back(s: Array, own: Array, back: Array, left: int) -> int:
 
 
 @kernel
+def _needed(s: Array, waiting: int) -> int:
+    """Seconds that must be left of a pilot when one of so many tasks starts in it (`RuntimeLearner.even`)."""
+    finished = s[KNOWN] + s[COUNT]
+    if s[KNOWN] < 0 or finished < ENOUGH or waiting <= s[HEAP]:
+        return int(s[ESTIMATE])
+    return int(min(s[ESTIMATE], -((s[KNOWN_TOTAL] + s[TOTAL]) // -finished)))
+
+
+@kernel
 def _start_next(
     s: Array,
     runtimes: Array,
@@ -102,9 +114,10 @@ def _start_next(
     width = tasks.shape[1]
     row = slot // width
     left = pilots[row, DEADLINE] - now
-    if left < s[ESTIMATE]:
+    if left < _needed(s, len(runtimes) - s[FRESH] + s[BACK]):
         return False
-    task = _take_back(s, own, back, left)
+    own_left = left if left >= s[ESTIMATE] else 0  # a task that was cut does not start at even odds again
+    task = _take_back(s, own, back, own_left)
     if task < 0:
         if s[FRESH] == len(runtimes):
             return False

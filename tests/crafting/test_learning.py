@@ -206,3 +206,49 @@ def test_estimates_stay_within_bounds_and_above_what_was_not_enough(
     for task, ran in bag.learned.cut.items():
         assert bag.estimate_of(task) >= max(SHORTEST, min(2 * ran, 300))
         assert math.isfinite(bag.estimate_of(task))
+
+
+def at_even_odds(*runtimes: float) -> RuntimeLearner:
+    bag = RuntimeLearner(initial=HOUR, factor=2, longest=10 * HOUR, even_odds=True)
+    for runtime in runtimes:
+        bag.finished(runtime)
+    return bag
+
+
+MIXED = (100, 200, 300, 400, 500, 600, 700, 800)
+
+
+def test_at_even_odds_a_task_needs_the_mean_once_enough_have_finished() -> None:
+    bag = at_even_odds(*MIXED)
+    assert bag.even == bag.estimate_of(1, even=True) == 450
+    assert bag.estimate == bag.estimate_of(1) == 800
+
+
+def test_there_are_no_odds_while_few_have_finished_or_one_has_outlasted_them() -> None:
+    few, outlasted = at_even_odds(*MIXED[:-1]), at_even_odds(*MIXED)
+    outlasted.cut(9, 900)
+    for bag in (few, outlasted):
+        assert bag.even == bag.estimate
+
+
+def test_without_even_odds_a_task_needs_the_estimate() -> None:
+    bag = learner()
+    for runtime in MIXED:
+        bag.finished(runtime)
+    assert bag.even == bag.estimate == 800
+
+
+def test_a_task_that_was_cut_at_even_odds_starts_where_the_longest_fits() -> None:
+    bag = at_even_odds(*MIXED)
+    bag.cut(9, 500)
+    assert bag.estimate_of(9, even=True) == bag.estimate_of(9) == 800
+    bag.cut(9, 790)
+    assert bag.estimate_of(9) == pytest.approx(869)
+
+
+@given(st.lists(st.floats(1, 9 * HOUR), max_size=20), st.lists(st.floats(1, 9 * HOUR), max_size=5))
+def test_even_odds_need_no_more_than_the_estimate(runtimes: list[float], cuts: list[float]) -> None:
+    bag = at_even_odds(*runtimes)
+    for task, ran in enumerate(cuts):
+        bag.cut(task, ran)
+    assert SHORTEST <= bag.even <= bag.estimate

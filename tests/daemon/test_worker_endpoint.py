@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -123,6 +124,14 @@ def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_
     heartbeat = HEARTBEAT + 2 * terms.latency
     assert 3 * heartbeat > heartbeat + 2 * terms.latency, "three heartbeats are a silence"
     assert msgspec.structs.asdict(terms)["latency"] == LATENCY
+
+
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "rollout"])
+def test_tasks_start_at_even_odds_by_rollout_alone(
+    heuristic: Literal["static", "adaptive", "rollout"],
+) -> None:
+    terms = terms_of(SiteConfig(backend="local", heuristic=heuristic), LIMITS)
+    assert terms.even_odds is (heuristic == "rollout")
 
 
 def suspects(site: FakeSite) -> list[int]:

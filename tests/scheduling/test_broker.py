@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from adaptor.model import AttemptOutcome
+from adaptor.guard_rails import EarlySignal
+from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Leaving
 from adaptor.resources import OwnNeeds
-from tests.scheduling.broker_world import World
+from tests.scheduling.broker_world import TERMS, World
 
 
 @pytest.fixture
@@ -338,3 +340,41 @@ def test_a_late_result_of_a_task_that_has_ended_is_superseded(world: World) -> N
     done = [row for row in outcomes(world, bag) if row[2] == "done"]
     assert len(done) == 1
     assert world.states(second) == ["done"]
+
+
+MIXED = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0)
+
+
+@pytest.mark.parametrize(
+    ("even_odds", "tasks", "starts"),
+    [(True, 30, True), (False, 30, False), (True, len(MIXED) + 2, False)],
+    ids=["more wait than run", "the paper's rule", "as many run as wait"],
+)
+def test_at_even_odds_a_task_starts_that_may_be_cut(
+    world: World, even_odds: bool, tasks: int, starts: bool
+) -> None:
+    world.broker.state.sites["site"] = msgspec.structs.replace(TERMS, even_odds=even_odds)
+    bag = world.submit(tasks)
+    player = world.join("long")
+    for took in MIXED:
+        world.finish(player, took=took)
+    short = world.join("short", time_left=70)
+    assert bool(short.running) is starts
+    if starts:
+        (key,) = short.running
+        world.now += 65
+        world.leave(short, Leaving.TIME_UP)
+        (other,) = world.join("again", time_left=70).running
+        assert other.task != key.task, "it would only be cut again"
+        (again,) = world.join("last").running
+        assert (again.task, again.attempt) == (key.task, key.attempt + 1)
+        assert world.state(bag, key.task) is TaskState.LEASED
+
+
+def test_a_task_that_gets_a_signal_before_its_end_starts_only_where_the_longest_fits(world: World) -> None:
+    world.broker.state.sites["site"] = msgspec.structs.replace(TERMS, even_odds=True)
+    world.submit(30, signal=EarlySignal("SIGUSR1", 1.0))
+    player = world.join("long")
+    for took in MIXED:
+        world.finish(player, took=took)
+    assert not world.join("short", time_left=70).running

@@ -29,7 +29,7 @@ def terms(draw: st.DrawFn) -> GridTerms:
     )
     return GridTerms(
         rules=SiteRules(limits=limits, pad=float(pad)),
-        heuristic=draw(st.sampled_from(["static", "adaptive"])),
+        heuristic=draw(st.sampled_from(["static", "adaptive", "rollout"])),
         workers=workers,
         initial_tr=float(draw(st.integers(1, 30))),
         growth_factor=draw(st.integers(2, 3)),

@@ -45,6 +45,9 @@ NEVER = 1e15
 TINY = 1e-6
 _BETTER = 0.998
 """A request must shorten the completion by this factor to be made."""
+_LAST = 0.3
+"""Tasks that a slot finishes after it has started its last one: that one, if it takes no longer than most,
+beside what was left of the one before (for runtimes spread evenly from 0.25 to 1.75 of their mean)."""
 _WIDE = 0.25
 """The least part of the widest request for one that is chosen beside those allowed, since it starts now."""
 
@@ -66,7 +69,7 @@ def done(seconds: float, length: float, age: float, mean: float, longest: float)
     """Tasks that one slot of a request has finished so long after its start, or from now on if it runs.
 
     Where all tasks are alike they end together; else a slot finishes one every `mean` seconds, and starts
-    none for which the longest known runtime is not left (De Rose §4.3.1).
+    others until no more than that is left (`learning.RuntimeLearner.even`).
     """
     if seconds > length:
         seconds = length
@@ -74,12 +77,13 @@ def done(seconds: float, length: float, age: float, mean: float, longest: float)
         return 0.0
     if longest <= mean * 1.02:
         return float(np.floor((seconds + age) / mean + TINY))
+    most = (length - mean) / mean + _LAST
     if age > 0.0:
-        most = 1.0 + (length - longest) / mean if length > longest else length / longest
-        return float(min(seconds / mean, most))
+        first = 1.0 + (length - longest) / mean if length > longest else length / longest
+        return float(min(seconds / mean, max(first, most)))
     if length < longest:
         return 0.0
-    return float(min(max(0.0, seconds / mean - 0.5), max(1.0, (length - longest) / mean + 0.5)))
+    return float(min(max(0.0, seconds / mean - 0.5), max(1.0, most)))
 
 
 @loop

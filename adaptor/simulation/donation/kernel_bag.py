@@ -24,7 +24,8 @@ def follows_core(terms: GridTerms, rules: DonationRules) -> bool:
 
     Times are whole seconds in them, and so must be what estimates are made from.
     """
-    return in_numbers(rules) and terms.initial_tr.is_integer() and terms.possible.is_integer()
+    whole_seconds = terms.initial_tr.is_integer() and terms.possible.is_integer()
+    return in_numbers(rules) and whole_seconds and not terms.even_odds
 
 
 class KernelBag:
@@ -40,7 +41,7 @@ class KernelBag:
     ) -> None:
         """Raises ValueError: the kernels do not know these terms or rules."""
         if not follows_core(terms, rules):
-            raise ValueError("max_nodes, reserve_nodes, hours and parts of seconds need the core")
+            raise ValueError("max_nodes, reserve_nodes, hours, even odds and parts of seconds need the core")
         self.total = len(runtimes)
         self.failed = 0
         self._finished = self._lost = self._reclaims = 0

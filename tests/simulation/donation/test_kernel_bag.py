@@ -37,7 +37,10 @@ def learners(draw: st.DrawFn) -> IdleLearner:
     return learner
 
 
-@given(scenes, bags, instant_terms(), rules, learners(), st.sampled_from(["transparent", "mixed"]))
+known_terms = instant_terms().filter(lambda terms: not terms.even_odds)
+
+
+@given(scenes, bags, known_terms, rules, learners(), st.sampled_from(["transparent", "mixed"]))
 @settings(max_examples=300)
 def test_both_do_the_same_in_every_run(scene, runtimes, terms, rules, learner, allocation):
     place = Processors(cluster_of(scene), learner)
@@ -137,9 +140,9 @@ def test_the_kernels_refuse_rules_that_they_do_not_know(more):
         KernelBag(place, np.array([1]), terms_of(), DonationRules(**more), "mixed")
 
 
-@pytest.mark.parametrize("initial", [10.5, 0.5])
-def test_the_kernels_refuse_parts_of_seconds(initial):
+@pytest.mark.parametrize("more", [{"initial_tr": 10.5}, {"initial_tr": 0.5}, {"heuristic": "rollout"}])
+def test_the_kernels_refuse_parts_of_seconds_and_even_odds(more):
     place = Processors(Simulation(jobs_from([]), PROCESSORS, "conservative"), IdleLearner())
-    terms = terms_of(initial_tr=initial)
+    terms = terms_of(**more)
     with pytest.raises(ValueError, match="need the core"):
         KernelBag(place, np.array([1]), terms, DonationRules(), "mixed")
