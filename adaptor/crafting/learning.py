@@ -158,14 +158,15 @@ class RuntimeLearner:
         While more tasks wait than run, a slot that has no time left for the longest of them loses nothing by
         a task that may be cut: it begins anew elsewhere, where there is time for the longest.
         """
-        if not self.at_even_odds or self._finished < ENOUGH:
-            return self.estimate
-        return min(self.estimate, self._total / self._finished)
+        finished, total = self.odds or (0, 0.0)
+        return min(self.estimate, total / finished) if finished >= ENOUGH else self.estimate
 
     @property
-    def at_even_odds(self) -> bool:
-        """Whether tasks may start at even odds once enough have finished: none is known to need longer."""
-        return self._even_odds and self._not_enough <= self._longest
+    def odds(self) -> tuple[int, float] | None:
+        """Finished tasks and the sum of their runtimes, from which `even` follows once there are `ENOUGH`;
+        None: no task starts at even odds, or one is known to need longer than those."""
+        outlasted = self._not_enough > self._longest
+        return (self._finished, self._total) if self._even_odds and not outlasted else None
 
     def estimate_of(self, task: int, *, even: bool = False) -> float:
         """The estimated runtime of one task, its own cuts included; or of one that was never cut `even`."""

@@ -216,9 +216,7 @@ class KernelExecution:
 
     def _estimate(self) -> None:
         self._scalars[k.ESTIMATE] = math.ceil(self._learner.estimate)
-        known = self._learner.learned
-        even_odds = self._learner.at_even_odds
-        self._scalars[[k.KNOWN, k.KNOWN_TOTAL]] = (known.finished, known.total) if even_odds else (-1, 0)
+        self._scalars[[k.KNOWN, k.KNOWN_TOTAL]] = self._learner.odds or (-1, 0.0)
 
     def _run(self, until: int) -> int:
         return k.run(

@@ -55,6 +55,11 @@ class Bag(msgspec.Struct, frozen=True, kw_only=True):
         return self.demand.waiting + self.demand.running
 
     @property
+    def one_at_a_time(self) -> bool:
+        """Whether only one request may be in the system."""
+        return self.rules.limits.max_pending_requests == 1
+
+    @property
     def max_tr(self) -> int:
         """Seconds, of the longest request that may be made."""
         return max(home.rules.limits.max_tr for home in self.homes if home.usable)

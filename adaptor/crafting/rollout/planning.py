@@ -57,11 +57,10 @@ def left_by(queue: QueueState, gone: Set[str], unit: Need | None = None) -> Plan
     running = tuple(job for job in queue.running if job.id not in gone)
     pending = tuple(job for job in queue.pending if job.id not in gone)
     if queue.nodes:
-        pending = tuple(msgspec.structs.replace(job, planned_start=None) for job in pending)
-    left = msgspec.structs.replace(queue, running=running, pending=pending)
-    if queue.nodes:
+        anew = tuple(msgspec.structs.replace(job, planned_start=None) for job in pending)
+        left = msgspec.structs.replace(queue, running=running, pending=anew)
         return _on_nodes(Availability(left), unit, queue.now)
-    profile, starts, later = fixed(left)
+    profile, starts, later = fixed(msgspec.structs.replace(queue, running=running, pending=pending))
     told = _from_now(starts, queue.now)
     promised = [job for job in pending if job.planned_start is not None]
     found = np.array([told[job.id] for job in promised], np.float64)

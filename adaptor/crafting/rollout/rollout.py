@@ -119,7 +119,7 @@ def _running_ones(bag: Bag) -> list[tuple[PilotView, ...]]:
 def _withdrawable(bag: Bag) -> list[PilotView]:
     """Of several queued requests the largest keeps its place: long waits end far sooner than planned."""
     queued = [pilot for pilot in bag.pilots if _may_be_withdrawn(pilot, bag)]
-    if bag.rules.limits.max_pending_requests == 1 or not queued:
+    if bag.one_at_a_time or not queued:
         return queued
     waiting = [pilot for pilot in bag.pilots if pilot.state is PilotState.QUEUED]
     kept = max(waiting, key=lambda each: (each.request.p * each.request.tr, -each.id))

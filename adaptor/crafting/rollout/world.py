@@ -157,8 +157,8 @@ class World:
         most = kernel.NEVER if bag.demand.most is None else float(bag.demand.most)
         most += sum(pilot.request.p for pilot in withdrawn)
         if len(bag.homes) == 1:
-            alone = bag.rules.limits.max_pending_requests == 1
-            more = self._more(0, plans[0].profile, there, allowed, most, beside=0 if alone else BESIDE)
+            beside = 0 if bag.one_at_a_time else BESIDE
+            more = self._more(0, plans[0].profile, there, allowed, most, beside)
             made = _made(more, len(there), 0)
             return sorted(made, key=lambda each: (each.length, each.slots))  # the shorter block others least
         left = [
@@ -290,7 +290,7 @@ def _rules(bag: Bag, home: Home, believed: list[Belief]) -> Floats:
     rules[kernel.PAD], rules[kernel.MARGIN] = bag.rules.pad, bag.rules.slot_margin
     rules[kernel.RESOLUTION] = bag.rules.time_resolution
     rules[kernel.LEAST] = min(bag.rules.pad + shortest, limits.max_tr)
-    rules[kernel.PACE] = PACE_ALONE if bag.rules.limits.max_pending_requests == 1 else PACE
+    rules[kernel.PACE] = PACE_ALONE if bag.one_at_a_time else PACE
     return rules
 
 
