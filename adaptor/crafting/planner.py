@@ -75,14 +75,14 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 
 def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
     """By rollout where it is wanted and knows the demand, else by one of the paper's heuristics."""
-    if view.heuristic == "rollout" and view.queue is not None and _waits(view):
-        from adaptor.crafting.rollout.step import by_rollout, why_not_by_rollout  # numpy and numba
+    if view.heuristic != "rollout":
+        return _by_coverage(view, part)
+    from adaptor.crafting.rollout.step import by_rollout, why_not_by_rollout  # numpy and numba
 
-        why_not = "several sites share the tasks" if part is not None else why_not_by_rollout(view)
-        if not why_not:
-            return by_rollout(view, view.queue)
-        return [_told(each, why_not) for each in _by_coverage(view, part)]
-    return _by_coverage(view, part)
+    why_not = "several sites share the tasks" if part is not None else why_not_by_rollout(view)
+    if not why_not:
+        return by_rollout(view)
+    return [_told(each, why_not) for each in _by_coverage(view, part)]
 
 
 def _waits(view: PlanningView) -> bool:

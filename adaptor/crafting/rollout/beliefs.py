@@ -57,6 +57,24 @@ def mean_age(times: TaskTimes, now: float) -> float:
     return 0.0 if times.mean_start is None else now - times.mean_start
 
 
+def may_outlast(
+    seconds: float, times: TaskTimes, now: float, running: int, first: float, possible: float
+) -> bool:
+    """Whether a task that runs may need more than so many seconds yet.
+
+    As long as few have finished, nothing speaks against it, unless these and those that run are alike.
+
+    Args:
+        seconds: from now on.
+        running, first, possible: as for `beliefs`.
+    """
+    found, age = beliefs(times, now, running, first, possible), mean_age(times, now)
+    if times.finished and age <= times.longest and all(each.alike for each in found):
+        return False
+    few = times.finished < min(_MANY, _SHARE * (times.finished + running))
+    return few or max(each.longest for each in found) - age > seconds
+
+
 def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:
     """Whether most of the tasks that were started have outlasted those that have finished."""
     outlasting = running if age > times.longest * ALIKE else 0

@@ -1,11 +1,39 @@
-"""Which pilots serve which demand of a site. Pure."""
+"""Which pilots serve which demand of a site, and which serve none. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-from adaptor.crafting.coverage import has_slot, holds
-from adaptor.crafting.situation import PilotView, PlanningView
+from adaptor.crafting.coverage import has_slot, holds, time_left
+from adaptor.crafting.rollout.beliefs import may_outlast
+from adaptor.crafting.rollout.times import times_for
+from adaptor.crafting.situation import Demand, PilotView, PlanningView
+from adaptor.model import PilotState
+
+
+def nobodys(view: PlanningView, needless: Collection[int]) -> set[int]:
+    """Of the queued pilots that no waiting task needs (see `coverage`), those that no demand keeps.
+
+    One keeps its pilots while tasks wait, and while tasks run that may be cut when their own pilots end.
+    """
+    keeping = [
+        index for index, demand in enumerate(view.demands) if demand.waiting or _may_be_cut(view, demand)
+    ]
+    kept = pilots_by_demand(view, keeping).values()
+    return set(needless) - {pilot.id for pilots in kept for pilot in pilots}
+
+
+def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
+    """Whether a task that runs may outlast the pilot that ends first."""
+    ends = [
+        time_left(pilot, view.now)
+        for pilot in view.pilots
+        if pilot.state is PilotState.RUNNING and pilot.bag == demand.bag and not pilot.leaving
+    ]
+    if not demand.running or not ends or demand.whole is not None:
+        return False
+    first, possible = times_for(view.rules.limits.max_tr).first, view.rules.longest_task
+    return may_outlast(min(ends), demand.times, view.now, demand.running, first, possible)
 
 
 def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, list[PilotView]]:
@@ -16,7 +44,7 @@ def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, l
     if there is none.
 
     Args:
-        served: places of the demands with waiting tasks.
+        served: places of the demands that pilots are wanted for.
     """
     found: dict[int, list[PilotView]] = {index: [] for index in served}
     for pilot in view.pilots:

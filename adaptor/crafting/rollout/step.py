@@ -23,10 +23,10 @@ from adaptor.crafting.choosing import (
 from adaptor.crafting.coverage import coverage
 from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import Place, places_of, with_crafted
-from adaptor.crafting.refusal import hour_used_up
+from adaptor.crafting.refusal import hour_used_up, no_answer
 from adaptor.crafting.rollout.bag import Bag, Home
 from adaptor.crafting.rollout.rollout import Proposal, Rolled, rollout
-from adaptor.crafting.rollout.serving import pilots_by_demand
+from adaptor.crafting.rollout.serving import nobodys, pilots_by_demand
 from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Decision, Demand, Issue, PilotView, PlanningView, Withdraw, Withhold
 from adaptor.crafting.spreading import spread
@@ -44,27 +44,39 @@ def why_not_by_rollout(view: PlanningView) -> str:
             return "it is bought host by host, as the aims of its bag say"
         if demand.alone:
             return "the tasks run alone, one after another"
-        if not RequestShape.for_demand(view.rules, view.queue, demand).widest:
+        if view.queue is not None and not RequestShape.for_demand(view.rules, view.queue, demand).widest:
             return "no request can hold a task"
     return ""
 
 
-def by_rollout(view: PlanningView, queue: QueueState) -> list[Decision]:
-    """The decisions for a site with waiting tasks, for its demands one after the other (see `turns`).
+def by_rollout(view: PlanningView) -> list[Decision]:
+    """The decisions for a site: which pilots nobody needs, then requests for the tasks that wait."""
+    cover = coverage(view)
+    decisions: list[Decision] = [*withdrawals(view, nobodys(view, cover.needless))]
+    waiting = [index for index, demand in enumerate(view.demands) if demand.waiting]
+    if not waiting:
+        return decisions
+    if view.queue is None:
+        return [*decisions, Withhold(no_answer(view))]
+    return [*decisions, *_requests(view, view.queue, cover.uncovered, waiting)]
+
+
+def _requests(
+    view: PlanningView, queue: QueueState, uncovered: Sequence[int], waiting: Sequence[int]
+) -> list[Decision]:
+    """For one demand after the other (see `turns`).
 
     Each sees the requests of those before it in the queue, and gives up places of its own pilots only.
     """
-    cover, places = coverage(view), _planned_once(places_of(view, queue))
-    waiting = [index for index, demand in enumerate(view.demands) if demand.waiting]
+    places = _planned_once(places_of(view, queue))
     serving = pilots_by_demand(view, waiting)
     allowed = view.requests_left
-    nobodys = set(cover.needless) - {pilot.id for pilots in serving.values() for pilot in pilots}
-    decisions: list[Decision] = [*withdrawals(view, nobodys)]
+    decisions: list[Decision] = []
     made: list[Issue] = []
-    for index, peers in turns(view.demands, cover.uncovered, waiting):
+    for index, peers in turns(view.demands, uncovered, waiting):
         wanted = Wanted(
             demand=view.demands[index],
-            remaining=cover.uncovered[index],
+            remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
             limit=view.rules.limits.max_pending_requests,
             heuristic=adaptive,

@@ -157,7 +157,8 @@ class World:
         most = kernel.NEVER if bag.demand.most is None else float(bag.demand.most)
         most += sum(pilot.request.p for pilot in withdrawn)
         if len(bag.homes) == 1:
-            beside = 0 if bag.one_at_a_time else BESIDE
+            ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
+            beside = 0 if bag.one_at_a_time or ended else BESIDE  # tasks begin anew for what may be made
             more = self._more(0, plans[0].profile, there, allowed, most, beside)
             made = _made(more, len(there), 0)
             return sorted(made, key=lambda each: (each.length, each.slots))  # the shorter block others least

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.rollout.beliefs import Belief, beliefs
+from adaptor.crafting.rollout.beliefs import Belief, beliefs, may_outlast
 from adaptor.crafting.situation import TaskTimes
 
 POSSIBLE = 64_800.0
@@ -71,3 +72,22 @@ def test_there_is_always_a_belief_that_a_request_can_hold(
     for each in found:
         assert 0 < each.mean <= each.longest * 1.0001 <= POSSIBLE * 1.0001
         assert each.weight > 0
+
+
+@pytest.mark.parametrize(
+    ("times", "running", "may"),
+    [
+        (TaskTimes(), 100, True),
+        (TaskTimes(finished=1, mean=600.0, longest=600.0), 99, False),
+        (TaskTimes(finished=10, mean=300.0, longest=400.0), 90, True),
+        (TaskTimes(finished=60, mean=300.0, longest=400.0), 40, False),
+        (TaskTimes(finished=60, mean=1500.0, longest=4500.0), 40, True),
+    ],
+    ids=["nothing is known", "alike", "few of many", "most of them", "longer than what is left"],
+)
+def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
+    times: TaskTimes, running: int, may: bool
+) -> None:
+    """All have run for 500 s, of a pilot of which an hour is left."""
+    started = msgspec.structs.replace(times, mean_start=0.0, first_start=0.0)
+    assert may_outlast(3600.0, started, 500.0, running, 60.0, POSSIBLE) is may

@@ -7,7 +7,10 @@ import pytest
 
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
+from adaptor.crafting.rollout.bag import Bag, Home
 from adaptor.crafting.rollout.serving import pilots_by_demand
+from adaptor.crafting.rollout.world import World
+from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import (
     Demand,
     Issue,
@@ -167,6 +170,24 @@ def test_a_running_request_is_ended_for_a_much_sooner_completion() -> None:
 @pytest.mark.parametrize("seen", [outgrown(started=-60.0), outgrown(tasks=2)], ids=["young", "nearly done"])
 def test_a_running_request_goes_on_where_its_end_would_bring_little(seen: PlanningView) -> None:
     assert not any(isinstance(each, Withdraw) for each in plan(seen))
+
+
+def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> None:
+    """One that starts now may not come beside one that waits, as where a queued one is withdrawn."""
+    seen = outgrown()
+    assert seen.queue is not None
+    running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
+    queue = msgspec.structs.replace(seen.queue, running=running)
+    shape = RequestShape.for_demand(RULES, queue, seen.demands[0])
+    bag = Bag(
+        now=0.0,
+        demand=seen.demands[0],
+        rules=RULES,
+        homes=(Home(queue=queue, rules=RULES, shape=shape, allowed=1),),
+        pilots=seen.pilots,
+        allowed=0,
+    )
+    assert len(World(bag).without(seen.pilots).made) == 1
 
 
 def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
