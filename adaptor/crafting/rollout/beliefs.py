@@ -71,14 +71,18 @@ def may_outlast(
     found, age = beliefs(times, now, running, first, possible), mean_age(times, now)
     if times.finished and age <= times.longest and all(each.alike for each in found):
         return False
-    few = times.finished < min(_MANY, _SHARE * (times.finished + running))
+    few = times.finished < _MANY and _few_beside(times, running)
     return few or max(each.longest for each in found) - age > seconds
 
 
 def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:
     """Whether most of the tasks that were started have outlasted those that have finished."""
-    outlasting = running if age > times.longest * ALIKE else 0
-    return times.finished < _SHARE * (times.finished + outlasting)
+    return _few_beside(times, running if age > times.longest * ALIKE else 0)
+
+
+def _few_beside(times: TaskTimes, others: int) -> bool:
+    """Whether too few have finished to speak for so many others."""
+    return times.finished < _SHARE * (times.finished + others)
 
 
 def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possible: float) -> Belief:

@@ -16,6 +16,8 @@ def nobodys(view: PlanningView, needless: Collection[int]) -> set[int]:
 
     One keeps its pilots while tasks wait, and while tasks run that may be cut when their own pilots end.
     """
+    if not needless:
+        return set()
     keeping = [
         index for index, demand in enumerate(view.demands) if demand.waiting or _may_be_cut(view, demand)
     ]
@@ -39,7 +41,7 @@ def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
 def pilots_by_demand(view: PlanningView, served: Collection[int]) -> dict[int, list[PilotView]]:
     """The pilots in the system that stay, each with the demand that it serves.
 
-    That is the one it was made for while that has waiting tasks, else the first whose tasks it can run. One
+    That is the one it was made for if that is among those served, else the first whose tasks it can run. One
     that can run none goes to a demand with which it shares its bag, since tasks may run there; it is nobody's
     if there is none.
 

@@ -23,7 +23,8 @@ PACE, PACE_ALONE = 0.55, 1.0
 are then taken; alone: where only one request is allowed at a time. Found on SDSC SP2."""
 BESIDE = 4
 """Requests that start now and are chosen beside those allowed, where these are several: they are made in the
-place of those that would start last, which can still be made when they end. Found on SDSC SP2 and CTC."""
+place of those that would start last, which can still be made when they end. None where a running one is
+to be ended: its tasks begin anew only for what may be made in its place. Found on SDSC SP2 and CTC."""
 SPARE = 2.0
 """A request that starts now asks for so many times the time that it needs by the forecast."""
 SOONER = 0.7
@@ -158,7 +159,7 @@ class World:
         most += sum(pilot.request.p for pilot in withdrawn)
         if len(bag.homes) == 1:
             ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
-            beside = 0 if bag.one_at_a_time or ended else BESIDE  # tasks begin anew for what may be made
+            beside = 0 if bag.one_at_a_time or ended else BESIDE
             more = self._more(0, plans[0].profile, there, allowed, most, beside)
             made = _made(more, len(there), 0)
             return sorted(made, key=lambda each: (each.length, each.slots))  # the shorter block others least
