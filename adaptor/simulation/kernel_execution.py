@@ -43,7 +43,7 @@ class KernelExecution:
         )
         self._runtimes = runtimes
         self._scalars = np.zeros(k.SCALARS, np.int64)
-        self._scalars[[k.LEAST_BACK, k.LAST]] = NEVER, cluster.now
+        self._scalars[[k.LEAST_BACK, k.LAST, k.ENDED]] = NEVER, cluster.now, -1
         self._own = np.zeros(tasks, np.int64)
         self._back, self._over = (np.zeros(tasks, np.int64) for _ in range(2))
         self._ids: list[int] = []
@@ -193,7 +193,8 @@ class KernelExecution:
 
     def _put_back(self, task: int) -> None:
         s = self._scalars
-        own = math.ceil(self._learner.needed_by(task))
+        was_cut = task in self._learner.cut_tasks
+        own = math.ceil(self._learner.needed_by(task)) if was_cut else 0
         self._own[task] = own
         self._back[s[k.BACK]] = task
         s[k.BACK] += 1

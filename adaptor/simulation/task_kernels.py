@@ -32,7 +32,8 @@ LEAST_BACK = 11  # no task that was put back needs less by itself
 ROW = 12  # the pilot of the task that ended last; -1: none has ended in this call of `run`
 KNOWN = 13  # tasks that had finished before these; -1: none starts at even odds
 KNOWN_TOTAL = 14  # their runtimes
-SCALARS = 15
+ENDED = 15  # a second in which a task ended and idle slots may have got one since; -1: none, or no even odds
+SCALARS = 16
 
 P, DEADLINE, BUSY, DONE, IDLE, WORK = 0, 1, 2, 3, 4, 5
 PILOT_COLUMNS = 6
@@ -89,6 +90,11 @@ def _take_back(s: Array, own: Array, back: Array, left: int) -> int:
 
 
 @kernel
+def _waiting(s: Array, runtimes: Array) -> int:
+    return int(len(runtimes) - s[FRESH] + s[BACK])
+
+
+@kernel
 def _needed(s: Array, waiting: int) -> int:
     """Seconds that must be left of a pilot when one of so many tasks starts in it (`RuntimeLearner.even`)."""
     finished = s[KNOWN] + s[COUNT]
@@ -114,7 +120,7 @@ def _start_next(
     width = tasks.shape[1]
     row = slot // width
     left = pilots[row, DEADLINE] - now
-    if left < _needed(s, len(runtimes) - s[FRESH] + s[BACK]):
+    if left < _needed(s, _waiting(s, runtimes)):
         return False
     own_left = left if left >= s[ESTIMATE] else 0  # a task that was cut does not start at even odds again
     task = _take_back(s, own, back, own_left)
@@ -146,7 +152,8 @@ def fill_row(
 ) -> None:
     """Start tasks in the idle slots of a pilot."""
     width = tasks.shape[1]
-    if pilots[row, BUSY] == pilots[row, P] or pilots[row, DEADLINE] <= now:
+    left = pilots[row, DEADLINE] - now
+    if pilots[row, BUSY] == pilots[row, P] or left <= 0 or left < _needed(s, _waiting(s, runtimes)):
         return
     for place in range(pilots[row, P]):
         if tasks[row, place] < 0 and not _start_next(
@@ -167,7 +174,8 @@ def fill(
     heap: Array,
     now: int,
 ) -> None:
-    """Start tasks in the idle slots of all pilots."""
+    """Start tasks in the idle slots of all pilots, as the last thing in a second."""
+    s[ENDED] = -1
     for row in range(s[ROWS]):
         fill_row(s, runtimes, own, back, pilots, tasks, starts, heap, row, now)
 
@@ -188,15 +196,22 @@ def run(
     """Let tasks end, and others start in their slots, up to and including `until`.
 
     It stops before that when something is to be learned before the next task starts in the pilot ROW
-    (`fill_row` goes on), or when that pilot has no task any more.
+    (`fill_row` goes on), or when that pilot has no task any more. The idle slots of all pilots at `until`
+    are left to `fill`, since pilots may end in that second.
 
     Returns:
         When it stopped; NEVER where it did not.
     """
     width = tasks.shape[1]
     s[ROW] = -1
-    while s[HEAP] > 0 and heap[0] >> SHIFT <= until:
-        now, slot = heap[0] >> SHIFT, heap[0] & (MOST_SLOTS - 1)
+    while True:
+        soonest = heap[0] >> SHIFT if s[HEAP] > 0 else NEVER
+        if 0 <= s[ENDED] < min(soonest, until):
+            fill(s, runtimes, own, back, pilots, tasks, starts, heap, s[ENDED])
+            continue
+        if s[HEAP] == 0 or soonest > until:
+            break
+        now, slot = soonest, heap[0] & (MOST_SLOTS - 1)
         s[HEAP] -= 1
         _sink(s, heap, 0, heap[s[HEAP]])
         row = slot // width
@@ -211,6 +226,8 @@ def run(
         s[TOTAL] += runtime
         s[SQUARES] += runtime * runtime
         s[LAST] = now
+        if s[KNOWN] >= 0:
+            s[ENDED] = now
         s[ROW] = row
         if own[task] > 0:
             over[s[OVER]] = task
@@ -220,10 +237,11 @@ def run(
         if runtime > s[LONGEST]:
             s[LONGEST] = runtime
             return int(now)
-        if (
-            not _start_next(s, runtimes, own, back, pilots, tasks, starts, heap, slot, now)
-            and pilots[row, BUSY] == 0
-        ):
+        if pilots[row, BUSY] + 1 == pilots[row, P]:
+            _start_next(s, runtimes, own, back, pilots, tasks, starts, heap, slot, now)
+        else:  # at even odds, others of its slots may have stood idle although tasks wait
+            fill_row(s, runtimes, own, back, pilots, tasks, starts, heap, row, now)
+        if pilots[row, BUSY] == 0:
             return int(now)
     s[ROW] = -1
     return NEVER

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from adaptor.crafting.learning import ENOUGH
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
@@ -41,6 +42,9 @@ bags = st.one_of(
     st.lists(st.integers(MAX_TR - 8, MAX_TR - 4), min_size=1, max_size=12),
     st.lists(st.integers(1, MAX_TR - 4), min_size=1, max_size=40),
     st.tuples(st.integers(1, MAX_TR - 4), st.integers(1, 40)).map(lambda drawn: [drawn[0]] * drawn[1]),
+    # So many and so different that they start at even odds, where they may.
+    st.lists(st.integers(1, MAX_TR - 4), min_size=ENOUGH + 1, max_size=60),
+    st.lists(st.sampled_from([1, 2, 3, 30, 36]), min_size=ENOUGH + 1, max_size=60),
 )
 scenes = st.tuples(traces(), policies, st.integers(0, 70))
 

@@ -7,10 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adaptor.crafting.situation import SiteRules
+from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import GridTerms
+from adaptor.simulation.execution import Served
+from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 from adaptor.simulation.kernel_execution import KernelExecution
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -131,3 +134,39 @@ def moments(pilot: Pilot) -> tuple[int, int]:
 def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
     by_kernel = life(KernelExecution, runtimes, terms, drawn, steps)
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, steps)
+
+
+def by_rollout(max_proc: int, *, pad: int = 0, last: int = 0, idle_timeout: int = 0) -> GridTerms:
+    return GridTerms(
+        rules=SiteRules(
+            limits=Limits(max_pending_requests=1, max_proc=max_proc, max_tr=MAX_TR), pad=float(pad)
+        ),
+        heuristic="rollout",
+        workers=WorkerTerms(last=last, idle_timeout=idle_timeout, latency=0.0, reserve=0.0),
+        initial_tr=1.0,
+        growth_factor=2,
+    )
+
+
+def test_a_slot_that_stood_idle_gets_a_task_when_less_time_is_known_to_do():
+    runtimes = [1, 1, 10, 15, 16, 20, 4, 11, 7, 5, 2, 2, 2, 1, 1, 1, 1]
+    terms = by_rollout(4, pad=1)
+    by_kernel = outcome(KernelExecution, empty_cluster(), runtimes, terms)
+    assert by_kernel == outcome(CoreExecution, empty_cluster(), runtimes, terms)
+    assert by_kernel["turnaround"] == 27  # tasks of 2 s start in two idle slots as the eighth ends at 22
+
+
+def test_a_task_of_a_pilot_that_was_taken_starts_at_even_odds():
+    runtimes, terms = [30, 30, 1, 1, 1, 1, 1, 1, 1], by_rollout(2)
+    drawn = [Pilot(0, 1, 1, None), Pilot(6, 2, 30, None), Pilot(31, 1, 14, None), Pilot(34, 1, 16, 1)]
+    by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
+    assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])
+    assert ("left", 37, 2, Served(6, 6)) in by_kernel[0]
+
+
+def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_tasks():
+    runtimes, terms = [30, 30, 1, 1, 1, 1, 2, 36, 30], by_rollout(2, pad=1, last=1, idle_timeout=3)
+    drawn = [Pilot(0, 1, 1, None), Pilot(0, 2, 17, None), Pilot(0, 2, 35, None), Pilot(33, 1, 32, None)]
+    by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
+    assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])
+    assert ("left", 36, 3, Served(0, 0)) in by_kernel[0]  # a task that was cut there at 34 had 32 s
