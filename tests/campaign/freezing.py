@@ -55,8 +55,8 @@ class Freezer:
         self._random = random.Random(seed)
         self._odds = odds
         self._log = log
-        self._seen: set[int] = set()
         self._ours: set[int] = set()
+        self._others: set[int] = set()
         self._frozen: dict[int, float] = {}
         """Until when (monotonic seconds)."""
         self._looked = time.monotonic()
@@ -65,9 +65,10 @@ class Freezer:
         now = time.monotonic()
         self._let_go(now)
         living = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-        begun = {pid for pid in living - self._seen if self._is_ours(pid)}
-        self._ours = (self._ours & living) | begun
-        self._seen = living
+        self._ours &= living
+        self._others &= living
+        begun = {pid for pid in living - self._ours - self._others if self._is_ours(pid)}
+        self._ours |= begun
         for pid in sorted(begun):
             if self._random.random() < self._odds.new:
                 self._freeze(pid, now)
@@ -79,12 +80,20 @@ class Freezer:
         self._let_go(float("inf"))
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether it is of this run, and not pytest, whose own limits of time would go on."""
+        """Whether it is of this run, and not pytest, whose own limits of time would go on.
+
+        In the moment of its start it shows no environment yet, or the command of its parent: only what
+        shows another environment is never looked at again.
+        """
         try:
             environment = Path(f"/proc/{pid}/environ").read_bytes()
-            return self._mark in environment.split(b"\0") and b"pytest" not in _command(pid)
+            if self._mark in environment.split(b"\0"):
+                return b"pytest" not in _command(pid)
+            if environment:
+                self._others.add(pid)
         except OSError:
-            return False
+            self._others.add(pid)
+        return False
 
     def _freeze(self, pid: int, now: float) -> None:
         if pid in self._frozen or _state(pid) in "TtXZ":  # somebody else has stopped it, or it has ended

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 import psutil
+import pytest
 
 from tests.campaign.freezing import MARK, Odds, frozen_now_and_then
 
@@ -35,6 +36,26 @@ def test_a_new_process_of_the_run_is_frozen_for_a_moment_and_no_other() -> None:
             for each in (ours, others):
                 each.kill()
                 each.wait()
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {MARK: "mine"}], ids=["not-readable-yet", "still-a-copy-of-pytest"]
+)
+def test_a_process_is_known_by_what_it_becomes(environment: dict[str, str]) -> None:
+    """Where it is looked at in the moment of its start, it shows no environment, or pytest's own command."""
+    script = f"read go; export {MARK}=mine; exec sleep 1000"
+    ours = subprocess.Popen(["/bin/sh", "-c", script, "pytest"], env=environment, stdin=subprocess.PIPE)
+    assert ours.stdin is not None
+    try:
+        with frozen_now_and_then("mine", 1, Odds(new=1.0, old=0.0), io.StringIO()) as step:
+            step()
+            assert psutil.Process(ours.pid).status() != psutil.STATUS_STOPPED
+            ours.stdin.write(b"\n")
+            ours.stdin.close()
+            until(step, lambda: psutil.Process(ours.pid).status() == psutil.STATUS_STOPPED)
+    finally:
+        ours.kill()
+        ours.wait()
 
 
 def test_what_is_frozen_is_let_go_in_the_end() -> None:
