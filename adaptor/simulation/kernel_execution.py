@@ -193,8 +193,7 @@ class KernelExecution:
 
     def _put_back(self, task: int) -> None:
         s = self._scalars
-        was_cut = task in self._learner.cut_tasks
-        own = math.ceil(self._learner.needed_by(task)) if was_cut else 0
+        own = math.ceil(self._learner.needed_by(task)) if task in self._learner.cut_tasks else 0
         self._own[task] = own
         self._back[s[k.BACK]] = task
         s[k.BACK] += 1

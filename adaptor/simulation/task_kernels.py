@@ -90,14 +90,9 @@ def _take_back(s: Array, own: Array, back: Array, left: int) -> int:
 
 
 @kernel
-def _waiting(s: Array, runtimes: Array) -> int:
-    return int(len(runtimes) - s[FRESH] + s[BACK])
-
-
-@kernel
-def _needed(s: Array, waiting: int) -> int:
-    """Seconds that must be left of a pilot when one of so many tasks starts in it (`RuntimeLearner.even`)."""
-    finished = s[KNOWN] + s[COUNT]
+def _needed(s: Array, runtimes: Array) -> int:
+    """Seconds that must be left of a pilot when a task starts in it (`RuntimeLearner.even`)."""
+    finished, waiting = s[KNOWN] + s[COUNT], len(runtimes) - s[FRESH] + s[BACK]
     if s[KNOWN] < 0 or finished < ENOUGH or waiting <= s[HEAP]:
         return int(s[ESTIMATE])
     return int(min(s[ESTIMATE], -((s[KNOWN_TOTAL] + s[TOTAL]) // -finished)))
@@ -120,7 +115,7 @@ def _start_next(
     width = tasks.shape[1]
     row = slot // width
     left = pilots[row, DEADLINE] - now
-    if left < _needed(s, _waiting(s, runtimes)):
+    if left < _needed(s, runtimes):
         return False
     own_left = left if left >= s[ESTIMATE] else 0  # a task that was cut does not start at even odds again
     task = _take_back(s, own, back, own_left)
@@ -153,7 +148,7 @@ def fill_row(
     """Start tasks in the idle slots of a pilot."""
     width = tasks.shape[1]
     left = pilots[row, DEADLINE] - now
-    if pilots[row, BUSY] == pilots[row, P] or left <= 0 or left < _needed(s, _waiting(s, runtimes)):
+    if pilots[row, BUSY] == pilots[row, P] or left <= 0 or left < _needed(s, runtimes):
         return
     for place in range(pilots[row, P]):
         if tasks[row, place] < 0 and not _start_next(
@@ -237,7 +232,7 @@ def run(
         if runtime > s[LONGEST]:
             s[LONGEST] = runtime
             return int(now)
-        if pilots[row, BUSY] + 1 == pilots[row, P]:
+        if pilots[row, BUSY] + 1 == pilots[row, P]:  # its only idle slot: no search
             _start_next(s, runtimes, own, back, pilots, tasks, starts, heap, slot, now)
         else:  # at even odds, others of its slots may have stood idle although tasks wait
             fill_row(s, runtimes, own, back, pilots, tasks, starts, heap, row, now)

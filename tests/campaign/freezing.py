@@ -67,8 +67,10 @@ class Freezer:
         living = {int(name) for name in os.listdir("/proc") if name.isdigit()}
         self._ours &= living
         self._others &= living
-        begun = {pid for pid in living - self._ours - self._others if self._is_ours(pid)}
+        told = {pid: self._is_ours(pid) for pid in living - self._ours - self._others}
+        begun = {pid for pid, ours in told.items() if ours}
         self._ours |= begun
+        self._others |= {pid for pid, ours in told.items() if ours is False}
         for pid in sorted(begun):
             if self._random.random() < self._odds.new:
                 self._freeze(pid, now)
@@ -79,21 +81,19 @@ class Freezer:
     def end(self) -> None:
         self._let_go(float("inf"))
 
-    def _is_ours(self, pid: int) -> bool:
+    def _is_ours(self, pid: int) -> bool | None:
         """Whether it is of this run, and not pytest, whose own limits of time would go on.
 
-        In the moment of its start it shows no environment yet, or the command of its parent: only what
-        shows another environment is never looked at again.
+        None: it does not show that yet. In the moment of its start a process shows no environment, or the
+        command of its parent.
         """
         try:
             environment = Path(f"/proc/{pid}/environ").read_bytes()
             if self._mark in environment.split(b"\0"):
-                return b"pytest" not in _command(pid)
-            if environment:
-                self._others.add(pid)
+                return True if b"pytest" not in _command(pid) else None
+            return False if environment else None
         except OSError:
-            self._others.add(pid)
-        return False
+            return False
 
     def _freeze(self, pid: int, now: float) -> None:
         if pid in self._frozen or _state(pid) in "TtXZ":  # somebody else has stopped it, or it has ended

@@ -13,7 +13,7 @@ from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.execution import Served
-from adaptor.simulation.grid_job import GridTerms, WorkerTerms
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, WorkerTerms
 from adaptor.simulation.kernel_execution import KernelExecution
 from tests.simulation.grid_strategies import MAX_TR, bags, cluster_of, scenes, terms
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from
@@ -136,13 +136,12 @@ def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, steps)
 
 
-def by_rollout(max_proc: int, *, pad: int = 0, last: int = 0, idle_timeout: int = 0) -> GridTerms:
+def by_rollout(max_proc: int, *, pad: int = 0, workers: WorkerTerms = INSTANT_WORKERS) -> GridTerms:
+    limits = Limits(max_pending_requests=1, max_proc=max_proc, max_tr=MAX_TR)
     return GridTerms(
-        rules=SiteRules(
-            limits=Limits(max_pending_requests=1, max_proc=max_proc, max_tr=MAX_TR), pad=float(pad)
-        ),
+        rules=SiteRules(limits=limits, pad=float(pad)),
         heuristic="rollout",
-        workers=WorkerTerms(last=last, idle_timeout=idle_timeout, latency=0.0, reserve=0.0),
+        workers=workers,
         initial_tr=1.0,
         growth_factor=2,
     )
@@ -165,7 +164,8 @@ def test_a_task_of_a_pilot_that_was_taken_starts_at_even_odds():
 
 
 def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_tasks():
-    runtimes, terms = [30, 30, 1, 1, 1, 1, 2, 36, 30], by_rollout(2, pad=1, last=1, idle_timeout=3)
+    workers = msgspec.structs.replace(INSTANT_WORKERS, last=1, idle_timeout=3)
+    runtimes, terms = [30, 30, 1, 1, 1, 1, 2, 36, 30], by_rollout(2, pad=1, workers=workers)
     drawn = [Pilot(0, 1, 1, None), Pilot(0, 2, 17, None), Pilot(0, 2, 35, None), Pilot(33, 1, 32, None)]
     by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])
