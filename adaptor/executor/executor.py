@@ -146,12 +146,17 @@ class Executor(StandardExecutor):
                 endless; None: all are submitted at once.
 
         Raises:
+            TypeError: buffersize is no integer.
             ValueError: chunksize or buffersize is less than 1.
             TimeoutError: by the iterator, when a result is not there in time.
         """
-        for word, number in (("chunksize", chunksize), ("buffersize", buffersize)):
-            if number is not None and number < 1:
-                raise ValueError(f"{word} must be >= 1.")
+        # In the words of the standard library, whose tests expect them.
+        if chunksize < 1:
+            raise ValueError("chunksize must be >= 1.")
+        if buffersize is not None and not isinstance(buffersize, int):
+            raise TypeError("buffersize must be an integer or None")
+        if buffersize is not None and buffersize < 1:
+            raise ValueError("buffersize must be None or > 0")
         deadline = None if timeout is None else clock.monotonic() + timeout
         lists = chunks(zip(*iterables, strict=False), chunksize)
         name = name_of(fn)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import multiprocessing
 import statistics
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -30,6 +29,7 @@ from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, 
 from adaptor.experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor.experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor.experiments.derose.sample import cluster_at, terms_of
+from adaptor.experiments.parallel import in_processes
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
@@ -181,8 +181,7 @@ def main() -> None:
     ]
     workloads = [each for each in WORKLOADS if each.key == chosen.trace]
     wanted = pieces(workloads, chosen.traces, Settings(), chosen.samples)
-    with multiprocessing.Pool(chosen.processes) as pool:
-        samples = pool.map(partial(turnarounds, cells), wanted, chunksize=1)
+    samples = list(in_processes(partial(turnarounds, cells), wanted, chosen.processes))
     print(f"adaptive's turnaround over rollout's, and with foresight; {chosen.samples} submission times")
     ratios = []
     for place, cell in enumerate(cells):

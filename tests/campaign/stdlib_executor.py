@@ -1,16 +1,19 @@
 """CPython's own tests of executors (`test.test_concurrent_futures`) against `adaptor.Executor`, run by hand:
 
-    apt-get install libpython3.11-testsuite
-    python -m tests.campaign.stdlib_executor /usr/lib/python3.11/test
+    apt-get install libpython3.13-testsuite
+    python -m tests.campaign.stdlib_executor [NAME OF A TEST]...
 
 Needs a daemon, or a configuration by which one starts, with a site of two processors.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
+import sysconfig
 import unittest
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
@@ -25,35 +28,56 @@ LEFT_OUT = {
 }
 """By test: why it says nothing of an executor that is no pool of this machine."""
 BASES = ("ExecutorTest", "WaitTests", "AsCompletedTests", "ExecutorShutdownTest")
+LIBRARY = Path(sysconfig.get_path("stdlib"))
+_TESTS = "test.test_concurrent_futures"
+_PARTS = ("executor", "test_wait", "test_as_completed", "test_shutdown", "util")
+MODULES = (_TESTS,) if sys.version_info < (3, 12) else tuple(f"{_TESTS}.{part}" for part in _PARTS)
 
 
-def cases(folder: Path) -> list[type[unittest.TestCase]]:
-    """The test cases that any executor has to pass, with ours in place of a pool."""
+def unavailable() -> str | None:
+    """Why CPython's tests of executors cannot run here; None: they can."""
+    files = [LIBRARY / f"{module.replace('.', '/')}.py" for module in MODULES]
+    missing = [str(file) for file in files if not file.exists()]
+    if not missing:
+        return None
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{missing[0]}: not found (Debian: apt-get install libpython{version}-testsuite)"
+
+
+def _modules() -> list[ModuleType]:
     import test
 
-    if not (folder / "test_concurrent_futures.py").exists():
-        raise SystemExit(f"{folder}: has no test_concurrent_futures.py")
-    test.__path__.insert(0, str(folder))
-    import test.test_concurrent_futures as theirs  # type: ignore[import-not-found]
+    test.__path__.insert(0, str(LIBRARY / "test"))
+    return [importlib.import_module(module) for module in MODULES]
 
-    cloudpickle.register_pickle_by_value(theirs)  # no node finds it
 
-    class Ours(theirs.ExecutorMixin):  # type: ignore[misc]
+def cases() -> list[type[unittest.TestCase]]:
+    """The test cases that any executor has to pass, with ours in place of a pool."""
+    theirs: dict[str, Any] = {}
+    for module in _modules():
+        cloudpickle.register_pickle_by_value(module)  # no node finds it
+        theirs |= vars(module)
+
+    class Ours(theirs["ExecutorMixin"]):  # type: ignore[misc]
         worker_count = 2
         executor_type = adaptor.Executor
 
         def get_context(self) -> Any:
             raise unittest.SkipTest("of multiprocessing")
 
-    return [type(f"Ours{base}", (Ours, getattr(theirs, base), theirs.BaseTestCase), {}) for base in BASES]
+        def create_event(self) -> Any:
+            raise unittest.SkipTest("needs an event that calls on other machines can set")
+
+    return [type(f"Ours{base}", (Ours, theirs[base], theirs["BaseTestCase"]), {}) for base in BASES]
 
 
 def main() -> int:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("/usr/lib/python3.11/test")
+    if reason := unavailable():
+        raise SystemExit(reason)
     suite = unittest.TestSuite()
-    for case in cases(folder):
+    for case in cases():
         for name in unittest.defaultTestLoader.getTestCaseNames(case):
-            if name not in LEFT_OUT and (len(sys.argv) < 3 or name in sys.argv[2:]):
+            if name not in LEFT_OUT and (len(sys.argv) < 2 or name in sys.argv[1:]):
                 suite.addTest(case(name))
     done = unittest.TextTestRunner(verbosity=2).run(suite)
     for name, why in LEFT_OUT.items():

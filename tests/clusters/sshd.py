@@ -44,11 +44,13 @@ break_connection() {
     local process=$$
     while [ "$process" -gt 1 ]; do
         process=$(ps -o ppid= -p "$process" | tr -d ' ')
-        if [ "$(ps -o comm= -p "$process")" = sshd ]; then kill -9 "$process"; return; fi
+        case $(ps -o comm= -p "$process") in sshd|sshd-session) kill -9 "$process"; return; esac
     done
 }
 """
-"""A function for bash: kills the sshd that the shell was started by."""
+"""A function for bash: kills the process that serves the connection of its shell."""
+_SERVING = frozenset({"sshd", "sshd-session"})
+"""What serves a connection: a fork of the listener; since OpenSSH 9.8 a program of its own."""
 
 
 class SshdError(RuntimeError):
@@ -185,7 +187,7 @@ class ThrowawaySshd:
         for process in self.sessions():
             with contextlib.suppress(psutil.NoSuchProcess):
                 for one in [process, *process.children()]:
-                    if one.name() == "sshd":
+                    if one.name() in _SERVING:
                         one.kill()
 
     def log(self) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import test
 
+from tests.campaign import stdlib_executor
 from tests.e2e.lab import LONG, Lab, until
 from tests.e2e.test_local_crashes import LOCAL, workers_of
 
@@ -64,6 +64,11 @@ def test_calls_come_back_as_they_do_from_a_pool(lab: Lab, program: Program) -> N
                     print([point.x for point in executor.map(double, map(Point, range(5)))])
                     print(sum(executor.map(pow, range(100), [2] * 100, chunksize=30)))
                     print(next(executor.map(abs, iter(int, 1), buffersize=3)))
+                    for key, value in ("chunksize", 0), ("buffersize", 0), ("buffersize", "3"):
+                        try:
+                            executor.map(abs, [1], **{key: value})
+                        except (TypeError, ValueError) as error:
+                            print(repr(error))
                     print(len(executor.submit(bytes, 10**6).result()))
                     print(executor.submit(len, bytes(10**6)).result())
                     error = executor.submit(fail).exception()
@@ -77,6 +82,9 @@ def test_calls_come_back_as_they_do_from_a_pool(lab: Lab, program: Program) -> N
         "[0, 2, 4, 6, 8]",
         "328350",
         "0",
+        "ValueError('chunksize must be >= 1.')",
+        "ValueError('buffersize must be None or > 0')",
+        "TypeError('buffersize must be an integer or None')",
         "1000000",
         "1000000",
         "KeyError('why') fail",
@@ -119,18 +127,16 @@ def test_joblib_dask_and_scikit_learn_compute_by_it(lab: Lab, program: Program) 
     assert [bag["name"] for bag in lab.ask("status", "all")["bags"]] == ["jobs", "dask"]
 
 
-_THEIRS = [Path(*test.__path__), Path(f"/usr/lib/python3.{sys.version_info.minor}/test")]
 _TESTS = ["test_submit", "test_map", "test_map_exception"]
 
 
 def test_tests_of_python_itself(lab: Lab) -> None:
     """`python -m tests.campaign.stdlib_executor` runs more of them."""
-    found = [folder for folder in _THEIRS if (folder / "test_concurrent_futures.py").exists()]
-    if not found:
-        pytest.skip("needs the tests of this Python in one file (Debian: libpython3.11-testsuite)")
+    if reason := stdlib_executor.unavailable():
+        pytest.skip(reason)
     lab.configure(LOCAL)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.campaign.stdlib_executor", str(found[0]), *_TESTS],
+        [sys.executable, "-m", "tests.campaign.stdlib_executor", *_TESTS],
         env={**lab.environment, "ADAPTOR_CONFIG": str(lab.config)},
         cwd=Path(__file__).parents[2],
         capture_output=True,

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -134,11 +135,10 @@ def test_it_is_told_how_to_be_called() -> None:
 def test_large_frames_pass_although_pipes_are_small() -> None:
     reading, writing = os.pipe()
     data = os.urandom(3_000_000)
-    if not (child := os.fork()):
-        frames.send(writing, data)
-        os._exit(0)
+    sender = threading.Thread(target=frames.send, args=(writing, data), daemon=True)
+    sender.start()
     assert frames.receive(reading, time.monotonic() + 20) == data
-    os.waitpid(child, 0)
+    sender.join()
     os.close(writing)
     assert frames.receive(reading) is None
     os.close(reading)
