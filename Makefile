@@ -11,12 +11,13 @@ SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 RULES  := crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test campaign lint bench derose snakemake slurm pbs install dev dist pex docs clean
+.PHONY: help demo quick test releases campaign lint bench derose snakemake slurm pbs install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
 	@echo "make quick   lint, types, the rules and one bag on this machine, in under two minutes"
 	@echo "make test    lint and test everything, on a real Slurm too"
+	@echo "make releases the tests on a real Slurm, with Slurm and Python of three releases of Debian (needs root); RELEASES='--on sid tests/e2e'"
 	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
@@ -61,6 +62,10 @@ test: dev
 	$(MAKE) --no-print-directory lint
 	$(BIN)/python -m pytest -n 4 --maxschedchunk 1 --durations=10
 	if [ -d ../shared/traces ]; then $(MAKE) --no-print-directory derose; fi
+
+# RELEASES holds arguments of `python -m tests.clusters.releases`.
+releases:
+	$(PYTHON) -m tests.clusters.releases $(RELEASES)
 
 # Too long for `make test`, which plays a short form. CAMPAIGN holds arguments of `python -m tests.campaign`.
 campaign: dev

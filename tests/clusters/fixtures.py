@@ -69,12 +69,18 @@ def slurm(slurm_cluster: ThrowawaySlurm, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield from _at_hand(slurm_cluster, monkeypatch)
 
 
-@pytest.fixture
-def slurm_wrappers(slurm: ThrowawaySlurm) -> ThrowawaySlurm:
+@pytest.fixture(scope="session")
+def slurm_wrappers_cluster(slurm_cluster: ThrowawaySlurm) -> ThrowawaySlurm:
     """The shared cluster where the commands of Torque stand in front of it."""
-    reason = wrappers.available()
+    reason = wrappers.available(slurm_cluster)
     if reason:
         pytest.skip(reason)
+    return slurm_cluster
+
+
+@pytest.fixture
+def slurm_wrappers(slurm_wrappers_cluster: ThrowawaySlurm, slurm: ThrowawaySlurm) -> ThrowawaySlurm:
+    """That cluster with an empty queue and all nodes in service."""
     return slurm
 
 

@@ -59,16 +59,19 @@ class SystemdUser:
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert self._holder.stdout is not None
-        assert self._holder.stdout.readline() == "ready\n"
         self._manager: subprocess.Popen[bytes] | None = None
+        assert self._holder.stdout is not None
+        if self._holder.stdout.readline() != "ready\n":
+            self.close()
+            raise RuntimeError("the mounts of a systemd user instance failed; standard error has the reason")
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": str(self._home)}
+        # In a chroot, systemctl does nothing unless it is asked to ignore that.
+        return {"XDG_RUNTIME_DIR": "/run/user/0", "HOME": str(self._home), "SYSTEMD_IGNORE_CHROOT": "1"}
 
     def command(self, arguments: Sequence[str]) -> list[str]:
-        into = ["nsenter", "-t", str(self._holder.pid), "-m", "-C", "--"]
+        into = ["nsenter", "-t", str(self._holder.pid), "-m", "-C", "--root", "--"]
         return ["sh", "-c", f'{self._join} exec "$@"', "sh", *into, *arguments]
 
     def run(

@@ -34,9 +34,11 @@ def systemd(tmp_path: Path) -> Iterator[SystemdUser]:
     if reason:
         pytest.skip(reason)
     instance = SystemdUser(tmp_path / "home")
-    instance.start()
-    yield instance
-    instance.close()
+    try:
+        instance.start()
+        yield instance
+    finally:
+        instance.close()
 
 
 def adaptor(lab: Lab, systemd: SystemdUser, *arguments: str) -> subprocess.CompletedProcess[str]:
