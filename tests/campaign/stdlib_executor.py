@@ -9,8 +9,11 @@ Needs a daemon, or a configuration by which one starts, with a site of two proce
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 import sysconfig
+import tempfile
+import time
 import unittest
 from pathlib import Path
 from types import ModuleType
@@ -51,6 +54,22 @@ def _modules() -> list[ModuleType]:
     return [importlib.import_module(module) for module in MODULES]
 
 
+class FileEvent:
+    """As `threading.Event`, for calls in other processes that see the same files."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def set(self) -> None:
+        self._path.touch()
+
+    def wait(self, timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        while not self._path.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return self._path.exists()
+
+
 def cases() -> list[type[unittest.TestCase]]:
     """The test cases that any executor has to pass, with ours in place of a pool."""
     theirs: dict[str, Any] = {}
@@ -65,8 +84,10 @@ def cases() -> list[type[unittest.TestCase]]:
         def get_context(self) -> Any:
             raise unittest.SkipTest("of multiprocessing")
 
-        def create_event(self) -> Any:
-            raise unittest.SkipTest("needs an event that calls on other machines can set")
+        def create_event(self) -> FileEvent:
+            folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, folder)
+            return FileEvent(Path(folder, "set"))
 
     return [type(f"Ours{base}", (Ours, theirs[base], theirs["BaseTestCase"]), {}) for base in BASES]
 
