@@ -63,7 +63,7 @@ class FileEvent:
     def set(self) -> None:
         self._path.touch()
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float = 60) -> bool:
         deadline = time.monotonic() + timeout
         while not self._path.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
