@@ -121,7 +121,7 @@ class Runner:
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
-        environment = of_task(shared, held.bag, held.lease, deadline)
+        environment = of_task(shared, held.bag, held.lease, deadline, bound=bool(held.cpus))
         environment.update(self._devices.of_task(held.gpus))
         if held.lease.nodes:
             path = self._files.write(held.key, held.lease.nodes)

@@ -1,6 +1,6 @@
-"""What a pilot's script says of its workers' steps: the generic resources of a request, read back from its options.
+"""The generic resources of a request, read back from its options for the steps of its workers. Pure.
 
-A step that names none gets, of those asked for by task, what one task gets. Pure.
+A step that names none gets, of those asked for by task, what one task gets.
 """
 
 from __future__ import annotations

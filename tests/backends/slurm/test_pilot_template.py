@@ -41,7 +41,8 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
     fake("scontrol", "printf 'n1\\nn2\\n'")
     fake(
         "srun",
-        f'printf "%s\\n" "$*" >>{tmp_path}/steps; env >>{tmp_path}/variables; while [[ $1 == --* ]]; do shift; done; '
+        f'printf "%s\\n" "$*" >>{tmp_path}/steps; env >>{tmp_path}/variables; '
+        "while [[ $1 == --* ]]; do shift; done; "
         'SLURM_CPUS_ON_NODE=$ADAPTOR_PROCESSORS exec "$@"',
     )
     fake("squeue", "echo 2000000000")
