@@ -66,9 +66,9 @@ def of_task(
 def _threads(shared: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
     """How many threads a program may start that would else start one for each processor of the node."""
     size = lease.task or bag.task
-    if (
-        size.processors == 1 or size.nodes > 1 or bag.script is not None
-    ):  # a script finds what its scheduler says
+    if size.processors == 1 or size.nodes > 1:
+        return {}
+    if bag.script is not None:  # it finds what its scheduler says
         return {}
     names = ("OMP_NUM_THREADS", "NCPUS") if "PBS_JOBID" in shared else ("OMP_NUM_THREADS",)
     return dict.fromkeys(names, str(size.processors))

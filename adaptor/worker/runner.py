@@ -20,8 +20,7 @@ from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.gpu_memory import GpuMemoryMeter
-from adaptor.worker.memory import INTERVAL, MemoryMeter, OomKills, counter_of, held_by
+from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, counter_of, held_by
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import TaskFiles
 from adaptor.worker.parts import NodeFiles
