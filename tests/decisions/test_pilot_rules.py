@@ -155,8 +155,8 @@ def test_nodes_without_a_worker_are_named_a_minute_after_the_first() -> None:
     assert remarks(WIDE) == [
         (
             NODES,
-            "no worker has called from n2, n3, n4 for 1m after the first: 12 of 16 processors do not count; the "
-            "logs in the pilot's folder may say why",
+            "no worker has called from n2, n3, n4 for 1m after the first: 12 of 16 processors do not count; "
+            "the logs in the pilot's folder may say why",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=ALL)) == []
@@ -196,8 +196,8 @@ def test_a_node_that_gave_less_is_named_once() -> None:
     assert remarks(pilot(WIDE, arrivals=less)) == [
         (
             "n2",
-            "n2 gave 2 of 4 processors (affinity): tasks use only these; run `adaptor site check here --live` "
-            "and show its answer to the cluster's support",
+            "n2 gave 2 of 4 processors (affinity): tasks use only these; run `adaptor site check here "
+            "--live` and show its answer to the cluster's support",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=less, noted=frozenset({"n2"}))) == []

@@ -123,7 +123,7 @@ def test_a_step_names_all_devices_of_the_tasks_on_its_node(
         assert [word for word in words if word.startswith("--gres=")] == (
             [f"--gres={wanted}"] if wanted else []
         )
-        assert {"--nodes=1", "--ntasks=1", "--whole", "--overlap", "--mem=0"} <= set(words)
+        assert {"--nodes=1", "--ntasks=1", "--whole", "--overlap", "--mem=0", "--cpu-bind=none"} <= set(words)
 
 
 def test_workers_know_how_many_gpus_to_expect(run: Run) -> None:
