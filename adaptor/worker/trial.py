@@ -33,13 +33,14 @@ def main() -> int:
         **_given(node),
         "spool": _writes(os.environ.get("ADAPTOR_TRIAL_SPOOL", "")),
     }
-    _tell_time(_words("ADAPTOR_TRIAL_CLOCK"), os.environ.get("ADAPTOR_TRIAL", ""))
+    _tell_time(_words("ADAPTOR_TRIAL_CLOCK"), os.environ.get("ADAPTOR_TRIAL", ""), node)
     told["time"] = time.time()
     data = json.dumps(told).encode()
-    part = folder / f".trial-{os.getpid()}"
+    name = f"trial-{node.replace('/', '_')}-{os.getpid()}"
+    part = folder / f".{name}"
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(data)
-    part.replace(folder / f"trial-{os.getpid()}.json")
+    part.replace(folder / f"{name}.json")
     return 0
 
 
@@ -51,6 +52,7 @@ def _given(node: str) -> dict[str, Any]:
         "processors": found.processors,
         "bound": bounds.affinity is not None,
         "memory_asked": asked.memory is not None,
+        "memory": machine_memory(),
         "memory_limit": bounds.memory,
         "shortfalls": found.shortfalls,
     }
@@ -88,11 +90,11 @@ def _connection(address: str) -> socket.socket:
     return socket.create_connection((host.removeprefix("tcp://").strip("[]"), int(port)), timeout=_TIMEOUT)
 
 
-def _tell_time(addresses: list[str], word: str) -> None:
+def _tell_time(addresses: list[str], word: str, node: str) -> None:
     for address in addresses:
         try:
             with _connection(address) as connection:
-                connection.sendall(f"{word} {time.time():.6f}\n".encode())
+                connection.sendall(f"{word} {time.time():.6f} {node}\n".encode())
                 return
         except (OSError, ValueError):
             continue
