@@ -52,6 +52,8 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Variables for the worker; nothing secret is among them."""
     node: str = ""
     """The idle donated node, wholly (see `SiteConfig.donation`); empty: a formal request."""
+    spread: int = 0
+    """Nodes on which its processors lie evenly, where the scheduler can be told; 0: wherever they fit."""
     partition: str = ""
     """By its name among the site's `partitions`; empty: the site has none, or it is for a donated node."""
 

@@ -53,7 +53,7 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
         refused = isinstance(error, SubmitRefused)
         memory.not_submitted(pilot, str(error), now, refused=refused)
         if isinstance(error, SubmitUncertain):
-            pilot.note = f"whether the scheduler has it is not yet known: {error}"
+            pilot.notes[""] = f"whether the scheduler has it is not yet known: {error}"
             site.explain("problem", pilot.note, pilot)
         else:
             _refused(site, pilot, error)

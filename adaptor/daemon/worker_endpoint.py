@@ -13,6 +13,7 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.ports.server import Message
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import Arrival
 from adaptor.errors import JournalError
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import (
@@ -135,7 +136,7 @@ class WorkerEndpoint:
         if pilot.first_hello is None:
             site.wake.set()
         before = pilot.state
-        pilot.hello(now)
+        pilot.hello(now, hello.node, Arrival(_asked(hello), hello.shortfalls))
         if pilot.state is not before:
             site.write_down(pilot)  # the scheduler's word on it comes after all submits of this step
         pilot.worked = pilot.worked or bool(hello.holding)
@@ -186,3 +187,9 @@ class WorkerEndpoint:
             site.wake.set()
             self._core.broker.send_home(site.name)
         await self._core.commit()
+
+
+def _asked(hello: Hello) -> int:
+    """Processors that its pilot asked for on its node."""
+    asked = (short.asked for short in hello.shortfalls if short.resource == "processors")
+    return max(asked, default=hello.processors)

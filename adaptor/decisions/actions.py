@@ -82,10 +82,16 @@ class Explain(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Note with a pilot what is wrong with it."""
+    """Note with a pilot what is wrong with it, and tell the user once for what it is about."""
 
     pilot: int
     text: str
+    """Empty: it is no longer so."""
+    about: str = ""
+    """A node, or NODES for those without a worker; empty: the pilot, until its first worker calls."""
+
+
+NODES = "nodes without a worker"
 
 
 class LengthenPad(msgspec.Struct, frozen=True):

@@ -9,16 +9,19 @@ import msgspec
 from adaptor.crafting.availability import availability
 from adaptor.crafting.places import queue_in
 from adaptor.crafting.unit import chunk_of
-from adaptor.decisions.actions import Action, End, LengthenPad, Remark, WithdrawStuck
+from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
 from adaptor.decisions.hosts.unit_ends import why_not_another_unit
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.resources import Need
+from adaptor.shortfalls import gave_less
 from adaptor.units import format_duration
 
 UNREACHED = 40.0
 """Seconds without a call from any worker after which a running pilot is remarked on."""
+ARRIVAL = 60.0
+"""Seconds from its first worker's call for which the other nodes of a pilot may still get theirs."""
 LEFT = 60.0
 """Seconds after the farewell of its last worker after which a running request is ended."""
 SILENT = 360.0
@@ -28,6 +31,8 @@ CUT_OFF = 900.0
 OVERDUE = 900.0
 """Seconds beyond its expected start for which a request may be queued although there is room for it."""
 _DOUBLINGS = 4
+_NAMED = 5
+"""Nodes that a remark names."""
 
 
 def is_unheard(pilot: PilotFacts, now: float) -> bool:
@@ -49,9 +54,69 @@ def on_pilots(snapshot: Snapshot) -> Iterator[Action]:
             yield End(pilot.id, why)
         if is_unheard(pilot, now) and pilot.unheard is not None:
             yield from _unheard(snapshot, site, pilot, pilot.unheard)
+        yield from on_arrivals(site.name, pilot, now)
     pad = max((_overhead(site, pilot) for pilot in site.requests), default=0.0)
     if pad > site.rules.pad:
         yield LengthenPad(pad)
+
+
+def covering_processors(pilot: PilotFacts, there: int, now: float) -> int:
+    """Processors of a running pilot that cover waiting tasks: with a worker, or soon with one.
+
+    Args:
+        there: processors of its workers that are connected.
+    """
+    if pilot.first_hello is None or now >= pilot.first_hello + ARRIVAL:
+        return there
+    return there + _missing_processors(pilot)
+
+
+def on_arrivals(site: str, pilot: PilotFacts, now: float) -> Iterator[Remark]:
+    """What workers got less of than was asked for, and which nodes have none."""
+    for node, arrival in pilot.arrivals.items():
+        if arrival.shortfalls and node not in pilot.noted:
+            way_out = f"run `adaptor site check {site} --live` and show its answer to the cluster's support"
+            yield Remark(pilot.id, f"{gave_less(node, arrival.shortfalls)}; {way_out}", about=node)
+    text = _without_worker(pilot, now)
+    if text or NODES in pilot.noted:
+        yield Remark(pilot.id, text, about=NODES)
+
+
+def _without_worker(pilot: PilotFacts, now: float) -> str:
+    """Which nodes of a running pilot have had no worker for too long; empty: none.
+
+    After a restart of the daemon nobody knows which workers had come and left before.
+    """
+    first, missing = pilot.first_hello, _missing_processors(pilot)
+    if first is None or now < first + ARRIVAL or pilot.leaving or pilot.known_since > (pilot.started or now):
+        return ""
+    came = {_short(node) for node in pilot.arrivals}
+    nodes = [node for node in pilot.nodes if _short(node) not in came]
+    if len(nodes) == len(pilot.nodes):  # the scheduler names them otherwise, or not at all
+        where = ""
+    elif nodes:
+        more = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+        where = f" from {', '.join(nodes[:_NAMED])}{more}"
+    else:
+        return ""
+    if not missing and not where:
+        return ""
+    counted_as = f"{missing} of {pilot.request.p} processors do not count" if missing else "they do not count"
+    return (
+        f"no worker has called{where} for {format_duration(ARRIVAL)} after the first: {counted_as}; the logs "
+        f"in the pilot's folder may say why"
+    )
+
+
+def _missing_processors(pilot: PilotFacts) -> int:
+    """Of nodes from which no worker has called."""
+    came = sum(arrival.processors for arrival in pilot.arrivals.values())
+    return max(0, pilot.request.p - came)
+
+
+def _short(node: str) -> str:
+    """Schedulers name a node with and without its domain."""
+    return node.partition(".")[0].lower()
 
 
 def why_forsaken(site: SiteFacts, pilot: PilotFacts, now: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adaptor.crafting.situation import ShapeAt, TaskShape
-from adaptor.decisions.snapshot import PilotFacts
+from adaptor.decisions.snapshot import Arrival, PilotFacts
 from adaptor.model import PILOT_TRANSITIONS, AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import Room
@@ -12,6 +12,9 @@ CANCEL_AGAIN = 120.0
 """Seconds after which a pilot that was told to end, and is still there, is told again."""
 MISSES_TO_VANISH = 3
 """Consecutive answers without the pilot after which it counts as vanished."""
+
+_MOST_NOTES = 3
+"""Of a pilot that are shown together."""
 
 LOSS_WORDS = {
     PilotState.WALLTIME: AttemptOutcome.WALLTIME,
@@ -71,8 +74,12 @@ class Pilot:
         """Why the adaptor wants it gone; empty: it does not."""
         self.cancel_sent: float | None = None
         """When the scheduler was last told to end it; None: never."""
-        self.note = ""
-        """What is wrong with it, for the user."""
+        self.notes: dict[str, str] = {}
+        """What is wrong with it, for the user: by node, by NODES, or by "" for the pilot itself."""
+        self.nodes: tuple[str, ...] = ()
+        """While it runs, as the scheduler names them; empty: it does not, or does not say."""
+        self.arrivals: dict[str, Arrival] = {}
+        """By node from which a worker has called since this daemon started: what was asked for there."""
         self.never = ""
         """Why the scheduler can never start it, in its words."""
         self.unheard: str | None = None
@@ -89,6 +96,13 @@ class Pilot:
         """Answers in a row that left it out."""
         self.wait_known = started is not None
         """Whether its site has learned how long it waited."""
+
+    @property
+    def note(self) -> str:
+        """All that is wrong with it, for the user."""
+        first = list(self.notes.values())[:_MOST_NOTES]
+        more = len(self.notes) - len(first)
+        return "; ".join([*first, f"{more} more: see adaptor why"] if more else first)
 
     @property
     def since(self) -> float:
@@ -141,6 +155,9 @@ class Pilot:
             shape=self.shape,
             partition=self.partition,
             rooms=rooms,
+            nodes=self.nodes,
+            arrivals=self.arrivals.copy(),
+            noted=frozenset(self.notes),
         )
 
     def watch(self, now: float, *, heard: bool) -> None:
@@ -150,9 +167,10 @@ class Pilot:
         elif self.without_worker_since is None:
             self.without_worker_since = now
 
-    def hello(self, now: float) -> None:
+    def hello(self, now: float, node: str, arrival: Arrival) -> None:
         """A worker of it has called: it runs, whatever the scheduler has said so far."""
-        self.note = ""
+        self.notes.pop("", None)
+        self.arrivals[node] = arrival
         if self.first_hello is None:
             self.first_hello = now
         if self.state in (PilotState.SUBMITTING, PilotState.QUEUED):
@@ -175,6 +193,8 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         pilot.started = report.start
     if report.granted is not None:
         pilot.granted = report.granted
+    if report.state is JobState.RUNNING:
+        pilot.nodes = report.nodes
     if report.yielded is not None:
         pilot.yielded = report.yielded
     ended = report.state.ended
@@ -186,6 +206,7 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     elif report.state is JobState.QUEUED and pilot.state is not PilotState.QUEUED:
         pilot.move(PilotState.QUEUED)
         pilot.started = pilot.first_hello = None
+        pilot.arrivals.clear()
     return before != (pilot.state, pilot.job, pilot.started)
 
 

@@ -17,9 +17,10 @@ from adaptor.crafting.situation import SiteRules, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
+from adaptor.decisions.pilot_rules import covering_processors
 from adaptor.decisions.pilots import LOSS_WORDS, Pilot
 from adaptor.decisions.shape_backoffs import ShapeBackoffs
-from adaptor.decisions.snapshot import DonationFacts, SiteFacts
+from adaptor.decisions.snapshot import DonationFacts, PilotFacts, SiteFacts
 from adaptor.donation.idleness import Idleness
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, PilotState, QueueState
@@ -159,13 +160,7 @@ class SiteMemory:
             rules=self.rules,
             heuristic=self.settings.heuristic,
             queue=self.seen,
-            pilots=tuple(
-                pilot.facts(
-                    _processors(pilot, there), tuple(each.whole for each in there if not each.awaited)
-                )
-                for pilot in self.pilots.values()
-                for there in [workers.get(pilot.id, ())]
-            ),
+            pilots=tuple(_facts(pilot, workers.get(pilot.id, ()), now) for pilot in self.pilots.values()),
             submitting=self.submitting,
             waits=self.waits.copy(),
             jobs=self.jobs.copy(),
@@ -263,12 +258,21 @@ class SiteMemory:
         return pilot
 
     def remark(self, action: Remark) -> Pilot | None:
-        """Note the remark; returns the pilot. None: it has left, or a worker has called meanwhile."""
+        """Note the remark; returns the pilot if the user is to be told.
+
+        None: that was told, the pilot has left, or a worker has called meanwhile.
+        """
         pilot = self.pilots.get(action.pilot)
-        if pilot is None or pilot.first_hello is not None:
+        if pilot is None or (not action.about and pilot.first_hello is not None):
             return None
-        pilot.note, pilot.unheard = action.text, None
-        return pilot
+        if not action.text:
+            pilot.notes.pop(action.about, None)
+            return None
+        known = action.about in pilot.notes
+        pilot.notes[action.about] = action.text
+        if not action.about:
+            pilot.unheard = None
+        return None if known else pilot
 
     def lengthen_pad(self, broker: Broker, pad: float) -> None:
         """Pilots start up more slowly than the pad says."""
@@ -386,9 +390,11 @@ class SiteMemory:
             self.fruitless.failed(pilot.asked, now, reason)
 
 
-def _processors(pilot: Pilot, workers: Sequence[Worker]) -> int | None:
-    """Processors whose workers are still there and take tasks; None while that is not known."""
+def _facts(pilot: Pilot, workers: Sequence[Worker], now: float) -> PilotFacts:
+    """The pilot as a decision sees it. `workers`: its own."""
     there = [worker for worker in workers if not worker.awaited]
-    return (
-        sum(worker.open_processors for worker in there) if pilot.first_hello is not None and there else None
-    )
+    facts = pilot.facts(None, tuple(worker.whole for worker in there))
+    if pilot.first_hello is None or not there:
+        return facts
+    processors = covering_processors(facts, sum(worker.open_processors for worker in there), now)
+    return msgspec.structs.replace(facts, processors=processors)

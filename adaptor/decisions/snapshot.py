@@ -26,6 +26,16 @@ from adaptor.model import QueueState
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.facts import BagFacts
 from adaptor.scheduling.state import SiteTerms
+from adaptor.shortfalls import Shortfall
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A worker that has called from a node of its pilot."""
+
+    processors: int
+    """That its pilot asked for there."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """What it got less of."""
 
 
 class PilotFacts(PilotView, frozen=True, kw_only=True):
@@ -49,6 +59,12 @@ class PilotFacts(PilotView, frozen=True, kw_only=True):
     """Since when it has run without a worker that is heard of; None: it has one, or does not run."""
     fell_silent: bool = False
     """Whether a worker of it was lost without a farewell: it may be heard of again."""
+    nodes: tuple[str, ...] = ()
+    """While it runs, as the scheduler names them; empty: not known."""
+    arrivals: Mapping[str, Arrival] = msgspec.field(default_factory=dict)
+    """By node: the workers that have called since this daemon started, those that have left among them."""
+    noted: frozenset[str] = frozenset()
+    """What the user was told of it: nodes, NODES, and "" for the pilot itself."""
 
 
 class DonationFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from adaptor.batch_script import BatchScript
 from adaptor.guard_rails import EarlySignal
 from adaptor.protocol.decoding import decoded
 from adaptor.resources import TaskSize
+from adaptor.shortfalls import Shortfall
 
 LAST_SECONDS = 5.0
 """Seconds before its pilot's end, at most, at which a worker ends its tasks: it still has to report."""
@@ -155,6 +156,8 @@ class Hello(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     processors: Count
     memory: Count
     """Bytes that its tasks may use together."""
+    shortfalls: tuple[Shortfall, ...] = ()
+    """What it got less of than its pilot asked for on this node; it offers what it got."""
     gpus: GpuCount = 0
     gpu_type: str = ""
     """Of all its GPUs; empty: not known."""

@@ -33,12 +33,15 @@ class Growth(msgspec.Struct, frozen=True):
     """Bytes with which the task is tried again; None: it is not tried with more."""
 
 
-def growth_of(state: SchedulingState, bag: Bag, result: Result) -> Growth:
+def growth_of(state: SchedulingState, bag: Bag, worker: Worker, result: Result) -> Growth:
     """What follows from the end of an attempt for lack of memory."""
     task, factor = result.key.task, bag.spec.on_oom
     size = bag.sizes.of(task)
     had = size.memory or result.peak_memory
     told = f"out of memory at {format_size(had)}" if had else "out of memory"
+    if size.memory is None:
+        together = format_size(worker.whole.memory)
+        told += f": the tasks on its node had {together} together; say with --mem what each needs"
     if factor is None or not had:
         return Growth(told)
     most = _most(state, bag, task) or (bag.task.memory or had) * _WITHOUT_NODES
@@ -61,7 +64,7 @@ def _most(state: SchedulingState, bag: Bag, task: int) -> int | None:
 
 def raise_memory(state: SchedulingState, bag: Bag, worker: Worker, result: Result) -> None:
     """Give a task that ran out of memory more, and queue it again unless another attempt runs."""
-    key, growth = result.key, growth_of(state, bag, result)
+    key, growth = result.key, growth_of(state, bag, worker, result)
     bag.release(key.task, key.attempt)
     if growth.memory is not None and growth.memory > (bag.sizes.of(key.task).memory or 0):
         known = (bag.id, growth.text) in state.told_growth

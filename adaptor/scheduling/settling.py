@@ -58,7 +58,7 @@ def settle(state: SchedulingState, worker: Worker, result: Result, now: float, w
         state.end_elsewhere(held, key)
     outcome = _judge(bag, worker, result, why, now, state.donated.get(worker.pilot))
     if result.ending is Ending.OUT_OF_MEMORY and outcome is AttemptOutcome.FAILED:
-        growth = growth_of(state, bag, result)
+        growth = growth_of(state, bag, worker, result)
         result = msgspec.structs.replace(result, error=growth.text)
         outcome = outcome if growth.memory is None else AttemptOutcome.OUT_OF_MEMORY
     state.lost.get(worker.pilot, {}).pop(key, None)

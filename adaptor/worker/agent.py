@@ -24,9 +24,11 @@ from adaptor.protocol.messages import (
     Welcome,
     decode_to_worker,
 )
+from adaptor.shortfalls import gave_less
 from adaptor.worker.binding import Binding
 from adaptor.worker.devices import devices_of
 from adaptor.worker.environment import NodeEnvironment, parse_env0
+from adaptor.worker.given import bounds_of, given, machine_memory
 from adaptor.worker.lifecycle import (
     IdleTimer,
     Log,
@@ -66,18 +68,19 @@ class Agent:
         self._wakeup = Wakeup()
         identity = f"{settings.pilot}-{settings.node}-{os.getpid()}"
         devices = devices_of(environment, settings.node)
+        self._given = given(settings.asked, bounds_of(environment, settings.node), machine_memory())
         slots = Slots(
-            settings.processors,
-            settings.memory,
+            self._given.processors,
+            self._given.memory,
             settings.deadline,
             gpus=len(devices.ids),
             gpu_type=settings.gpu_type,
-            binding=Binding(settings.processors),
+            binding=Binding(self._given.processors),
         )
         files = NodeFiles(settings.directory)
         node = NodeEnvironment(environment, self._read_before())
         scripts = Scripts(settings.directory, settings.node, environment)
-        runner = Runner(node, devices, files, scripts, settings.processors)
+        runner = Runner(node, devices, files, scripts, self._given.processors)
         self._news = select.epoll()
         """Readable with every signal and every answer of a call."""
         for handle in (self._wakeup.fd, runner.warm.fd):
@@ -101,10 +104,12 @@ class Agent:
         """Work until there is a reason to leave. Returns the exit code."""
         settings = self._settings
         self._log.say(
-            f"worker {__version__} of pilot {settings.pilot} on {settings.node}: {settings.processors} "
+            f"worker {__version__} of pilot {settings.pilot} on {settings.node}: {self._given.processors} "
             f"processors, {settings.deadline - time.time():.0f} s until the pilot ends"
             + (f", GPUs {' '.join(self._devices.ids)}" if self._devices.ids else "")
         )
+        if self._given.shortfalls:
+            self._log.say(gave_less(settings.node, self._given.shortfalls))
         try:
             while self._leaving is None or not self._tasks.idle:
                 self._turn()
@@ -198,8 +203,9 @@ class Agent:
                 node=settings.node,
                 pid=os.getpid(),
                 version=__version__,
-                processors=settings.processors,
-                memory=settings.memory,
+                processors=self._given.processors,
+                memory=self._given.memory,
+                shortfalls=self._given.shortfalls,
                 gpus=len(self._devices.ids),
                 gpu_type=settings.gpu_type,
                 deadline=settings.deadline,

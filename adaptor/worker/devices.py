@@ -48,6 +48,8 @@ def devices_of(environment: Mapping[str, str], node: str) -> Devices:
     for name in ("SLURM_STEP_GPUS", "SLURM_JOB_GPUS"):
         if ids := _ids(environment.get(name, "")):
             return _unnamed(ids)
+    if "SLURM_STEP_ID" in environment:  # Slurm names all that it gives
+        return Devices({})
     return _unnamed(_of_file(environment.get("PBS_GPUFILE", ""), node) or _counted(environment))
 
 

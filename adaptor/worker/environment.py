@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 
 from adaptor.protocol.messages import BagContext, Lease
 
-FROM_NODE = ("TMPDIR", "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_CONF", "PBS_JOBID", "ADAPTOR_SUPERVISED")
+FROM_NODE = (
+    "TMPDIR",
+    "SLURM_JOB_ID",
+    "SLURM_JOBID",
+    "SLURM_CONF",
+    "PBS_JOBID",
+    "CUDA_DEVICE_ORDER",
+    "ADAPTOR_SUPERVISED",
+)
 """Variables of the worker that every task gets. ADAPTOR_SUPERVISED marks processes that have lost both worker
 and supervisor. A scheduler's other variables describe the worker's own job step, and would mislead an
 `srun` inside a task."""
@@ -42,9 +50,28 @@ class NodeEnvironment:
         return environment
 
 
-def of_task(shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:
-    """The whole environment of one attempt. `deadline`: epoch seconds at which the worker will end it."""
-    return {**shared, "PWD": lease.cwd or bag.cwd, **of_lease(bag, lease, deadline)}
+def of_task(
+    shared: Mapping[str, str], bag: BagContext, lease: Lease, deadline: float, *, bound: bool
+) -> dict[str, str]:
+    """The whole environment of one attempt.
+
+    Args:
+        deadline: epoch seconds at which the worker will end it.
+        bound: whether the kernel lets it use its own processors only.
+    """
+    own = {"PWD": lease.cwd or bag.cwd, **of_lease(bag, lease, deadline)}
+    return {**({} if bound else _threads(shared, bag, lease)), **shared, **own}
+
+
+def _threads(shared: Mapping[str, str], bag: BagContext, lease: Lease) -> dict[str, str]:
+    """How many threads a program may start that would else start one for each processor of the node."""
+    size = lease.task or bag.task
+    if size.processors == 1 or size.nodes > 1:
+        return {}
+    if bag.script is not None:  # it finds what its scheduler says
+        return {}
+    names = ("OMP_NUM_THREADS", "NCPUS") if "PBS_JOBID" in shared else ("OMP_NUM_THREADS",)
+    return dict.fromkeys(names, str(size.processors))
 
 
 def of_lease(bag: BagContext, lease: Lease, deadline: float) -> dict[str, str]:

@@ -20,8 +20,7 @@ from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.gpu_memory import GpuMemoryMeter
-from adaptor.worker.memory import INTERVAL, MemoryMeter, OomKills, counter_of, held_by
+from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, counter_of, held_by
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import TaskFiles
 from adaptor.worker.parts import NodeFiles
@@ -121,7 +120,7 @@ class Runner:
         shared = self._shared.get(held.bag.bag)
         if shared is None:
             shared = self._shared[held.bag.bag] = self._environment.of_bag(held.bag)
-        environment = of_task(shared, held.bag, held.lease, deadline)
+        environment = of_task(shared, held.bag, held.lease, deadline, bound=bool(held.cpus))
         environment.update(self._devices.of_task(held.gpus))
         if held.lease.nodes:
             path = self._files.write(held.key, held.lease.nodes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from adaptor.errors import AdaptorError
+from adaptor.worker.given import Asked, asked_of
 
 _T = TypeVar("_T")
 REACH_TIMEOUT = 45.0
@@ -31,8 +31,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float
     """Epoch seconds at which the pilot ends; may be `math.inf`."""
     processors: int
-    memory: int
-    """Bytes that its tasks may use together."""
+    memory: int | None = None
+    """Bytes that its tasks may use together; None: the pilot asked for none."""
+    gpus: int = 0
+    """That its pilot asked for on this node; 0: none, or it does not say."""
     node: str
     directory: Path
     """The pilot's folder, for the log and for results that could not be sent."""
@@ -41,6 +43,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     gpu_type: str = ""
     """Of all its GPUs; empty: not known."""
     reach_timeout: float = REACH_TIMEOUT
+
+    @property
+    def asked(self) -> Asked:
+        """What its pilot asked for on this node."""
+        return Asked(self.processors, self.memory, self.gpus)
 
     @property
     def file_node(self) -> str:
@@ -56,18 +63,14 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         pilot=_value(environment, "ADAPTOR_PILOT", int),
         deadline=_value(environment, "ADAPTOR_PILOT_END", float),
         processors=_value(environment, "ADAPTOR_PROCESSORS", _positive),
-        memory=_value(environment, "ADAPTOR_MEMORY", _positive, machine_memory),
+        memory=_value(environment, "ADAPTOR_MEMORY", _optional, lambda: None),
+        gpus=asked_of(environment).gpus,
         node=_value(environment, "ADAPTOR_NODE", str),
         directory=_value(environment, "ADAPTOR_DIRECTORY", _absolute),
         env_before=_absolute(before) if before else None,
         gpu_type=environment.get("ADAPTOR_GPU_TYPE", ""),
         reach_timeout=_value(environment, "ADAPTOR_REACH_TIMEOUT", float, lambda: REACH_TIMEOUT),
     )
-
-
-def machine_memory() -> int:
-    """Bytes of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _value(
@@ -92,6 +95,10 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError("must be at least 1")
     return number
+
+
+def _optional(text: str) -> int | None:
+    return _positive(text)
 
 
 def _absolute(text: str) -> Path:

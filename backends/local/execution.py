@@ -55,5 +55,6 @@ def _environment(job: dict[str, Any], started: float, devices: list[str] | None)
         "ADAPTOR_PROCESSORS": str(job["p"]),
         "ADAPTOR_MEMORY": str(job["memory"]),
         "ADAPTOR_NODE": os.uname().nodename,
+        "ADAPTOR_AFFINITY": "ignored",  # the site's `processors` may be more than this machine has
         MARKER: job["marker"],
     }

@@ -28,6 +28,8 @@ class Shape(msgspec.Struct, frozen=True):
     """Of each chunk."""
     gpu_type: str = ""
     """Empty: any."""
+    scatter: bool = False
+    """Whether each chunk lies on a node of its own, beside jobs of others."""
     traits: tuple[tuple[str, str], ...] = ()
     """What the node of each chunk must have besides (`backends.pbs.constraints`)."""
 
@@ -59,6 +61,8 @@ def shape_of(order: PilotOrder, processors_per_node: int | None, machines: Colle
         tasks = _together(task, processors_per_node, machines)
         chunks = math.ceil(p / processors_per_node)
         return _of_tasks(tasks, chunks, processors_per_node, task, whole_nodes=True)
+    if order.spread:
+        return Shape(order.spread, p // order.spread, scatter=True)
     together = min(task.tasks_per_gpu, max(1, p // task.processors))
     each = task.processors * together
     return _of_tasks(together, p // each, each, task, whole_nodes=False)

@@ -29,6 +29,7 @@ from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
 from backends.slurm.placing.shape import misfit, shape_of
+from backends.slurm.placing.step import step_gres
 from backends.slurm.questions import Reading
 from backends.slurm.queue import Observation, queue_state
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
@@ -118,6 +119,7 @@ class SlurmBackend:
             environment=order.environment,
             prologue=self._site.prologue,
             worker=order.worker,
+            gres=step_gres(command),
         )
         self._machine.write_private(script, text.encode())
         self._look.forget()

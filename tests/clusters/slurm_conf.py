@@ -36,6 +36,8 @@ class ClusterOptions:
     min_job_age: int = 300
     """Seconds for which slurmctld remembers an ended job."""
     kill_wait: int = 5
+    task_plugin: str = "task/none"
+    """What binds steps; with `task/affinity` a node may claim no more processors than this machine has."""
     extra: tuple[str, ...] = ()
     """Lines for the end of slurm.conf."""
     node_settings: dict[str, str] = field(default_factory=dict)
@@ -98,7 +100,7 @@ def _general_lines(options: ClusterOptions, root: Path, host: str, user: str, po
         "SlurmdLogFile": f"{root}/slurmd.%n.log",
         "SlurmdParameters": "config_overrides",  # a node may claim more processors than the host has
         "ProctrackType": "proctrack/linuxproc",
-        "TaskPlugin": "task/none",
+        "TaskPlugin": options.task_plugin,
         "MpiDefault": "none",
         "SwitchType": "switch/none",
         "SchedulerType": "sched/backfill",

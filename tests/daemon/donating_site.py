@@ -19,6 +19,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.daemon.step import step
 from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.snapshot import Arrival
 from adaptor.donation.situation import NodeUse
 from adaptor.model import Limits
 from adaptor.protocol.control import TaskInput
@@ -117,7 +118,7 @@ class DonatingSite(FakeSite):
         """The worker of a donated node calls, and takes tasks; its id."""
         broker, now, node = self.state.core.broker, time.time(), pilot.node
         worker = f"w-{node}"
-        pilot.hello(now)
+        pilot.hello(now, node, Arrival(pilot.request.p))
         hello = Hello(
             pilot=pilot.id,
             node=node,

@@ -13,6 +13,7 @@ import pytest
 
 from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import LEFT
+from adaptor.decisions.snapshot import Arrival
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
 from adaptor.model import PilotState
@@ -130,7 +131,7 @@ def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:
     steps(site)
     pilot = site.state.pilots[1]
     site.backend.say(pilot.tag, JobState.RUNNING)
-    pilot.hello(time.time())
+    pilot.hello(time.time(), "n1", Arrival(pilot.request.p))
     steps(site)
     assert site.states() == ["running"], "it may be between two workers"
     assert pilot.without_worker_since is not None

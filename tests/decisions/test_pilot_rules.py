@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adaptor.backoff import Holdoff
 from adaptor.crafting.situation import SiteRules, TaskShape
-from adaptor.decisions.pilot_rules import CUT_OFF, LEFT, OVERDUE, SILENT, why_forsaken, why_overdue
+from adaptor.decisions.actions import NODES
+from adaptor.decisions.pilot_rules import (
+    ARRIVAL,
+    CUT_OFF,
+    LEFT,
+    OVERDUE,
+    SILENT,
+    covering_processors,
+    on_arrivals,
+    why_forsaken,
+    why_overdue,
+)
 from adaptor.decisions.shape_backoffs import ShapeHoldoffs
-from adaptor.decisions.snapshot import PilotFacts, SiteFacts
+from adaptor.decisions.snapshot import Arrival, PilotFacts, SiteFacts
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize
+from adaptor.shortfalls import Shortfall
 
 NOW = 100_000.0
 SHAPE: TaskShape = (TaskSize(processors=3), None)
@@ -120,3 +134,88 @@ def test_patience_doubles_with_each_withdrawal() -> None:
     assert why_overdue(
         site(stuck=1), queue(), pilot(QUEUED, predicted_start=NOW - 2 * OVERDUE - 1, submitted=0.0)
     )
+
+
+WIDE = pilot(
+    RUNNING,
+    request=Request(16, 3600),
+    nodes=("n1", "n2", "n3", "n4"),
+    first_hello=NOW - ARRIVAL,
+    arrivals={"n1": Arrival(4)},
+)
+ALL = {node: Arrival(4) for node in WIDE.nodes}
+
+
+def remarks(found: PilotFacts, now: float = NOW) -> list[tuple[str, str]]:
+    return [(remark.about, remark.text) for remark in on_arrivals("here", found, now)]
+
+
+def test_nodes_without_a_worker_are_named_a_minute_after_the_first() -> None:
+    assert remarks(WIDE, NOW - 1) == []
+    assert remarks(WIDE) == [
+        (
+            NODES,
+            "no worker has called from n2, n3, n4 for 1m after the first: 12 of 16 processors do not count; "
+            "the logs in the pilot's folder may say why",
+        )
+    ]
+    assert remarks(pilot(WIDE, arrivals=ALL)) == []
+
+
+def test_a_node_whose_worker_comes_late_is_named_no_more() -> None:
+    assert remarks(pilot(WIDE, arrivals=ALL, noted=frozenset({NODES}))) == [(NODES, "")]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"first_hello": None, "arrivals": {}},  # none has called at all: another remark
+        {"leaving": "no task is left"},
+        {"known_since": NOW - 500},  # an earlier daemon heard them
+        {"nodes": ("n1",)},  # the others were given back
+        {"nodes": ("n1.hpc.org",)},
+        {"nodes": (), "request": Request(4, 3600)},
+    ],
+)
+def test_no_node_is_named_where_none_is_missing(changes: dict[str, object]) -> None:
+    assert remarks(pilot(WIDE, **changes)) == []
+
+
+def test_where_the_scheduler_names_no_nodes_processors_are_compared() -> None:
+    ((_, text),) = remarks(pilot(WIDE, nodes=()))
+    assert text.startswith("no worker has called for 1m after the first: 12 of 16 processors do not count")
+
+
+def test_many_nodes_are_not_all_named() -> None:
+    ((_, text),) = remarks(pilot(WIDE, nodes=tuple(f"n{number}" for number in range(1, 10))))
+    assert "from n2, n3, n4, n5, n6 and 3 more for 1m" in text
+
+
+def test_a_node_that_gave_less_is_named_once() -> None:
+    less = {**ALL, "n2": Arrival(4, (Shortfall("processors", 4, 2, "affinity"),))}
+    assert remarks(pilot(WIDE, arrivals=less)) == [
+        (
+            "n2",
+            "n2 gave 2 of 4 processors (affinity): tasks use only these; run `adaptor site check here "
+            "--live` and show its answer to the cluster's support",
+        )
+    ]
+    assert remarks(pilot(WIDE, arrivals=less, noted=frozenset({"n2"}))) == []
+
+
+@given(
+    p=st.integers(1, 64),
+    came=st.lists(st.integers(1, 16), min_size=1, max_size=8),
+    left=st.integers(0, 8),
+    age=st.floats(0, 3600),
+)
+def test_processors_cover_with_a_worker_or_for_a_minute(
+    p: int, came: list[int], left: int, age: float
+) -> None:
+    arrivals = {f"n{number}": Arrival(count) for number, count in enumerate(came)}
+    there = sum(came[left:])
+    found = covering_processors(
+        pilot(RUNNING, request=Request(p, 3600), first_hello=NOW, arrivals=arrivals), there, NOW + age
+    )
+    assert found == there + (max(0, p - sum(came)) if age < ARRIVAL else 0)
+    assert there <= found <= max(p, sum(came))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor.decisions.pilots import MISSES_TO_VANISH, Pilot, miss, observe
+from adaptor.decisions.snapshot import Arrival
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, JobState
 
@@ -76,8 +77,8 @@ def test_a_word_that_we_do_not_know_changes_nothing() -> None:
 
 def test_a_worker_that_calls_says_that_the_pilot_runs() -> None:
     each = pilot()
-    each.note = "nobody has called"
-    each.hello(NOW)
+    each.notes[""] = "nobody has called"
+    each.hello(NOW, "n1", Arrival(4))
     assert (each.state, each.started, each.note) == (PilotState.RUNNING, NOW, "")
 
 

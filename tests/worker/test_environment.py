@@ -49,7 +49,7 @@ def test_a_bag_without_an_environment_gets_the_least() -> None:
 
 def test_the_tasks_own_variables_win_and_it_is_told_what_it_is() -> None:
     lease = Lease(AttemptKey(1, 2, 3), "true", 0.0, cwd="/here", environment={"A": "task", "PWD": "/odd"})
-    environment = of_task({"A": "bag", "B": "bag"}, bag({}), lease, 1234.6)
+    environment = of_task({"A": "bag", "B": "bag"}, bag({}), lease, 1234.6, bound=True)
     assert environment == {
         "A": "task",
         "B": "bag",
@@ -60,8 +60,31 @@ def test_the_tasks_own_variables_win_and_it_is_told_what_it_is() -> None:
         "ADAPTOR_CPUS": "3",
         "ADAPTOR_DEADLINE": "1235",
     }
-    plain = of_task({}, bag({}), Lease(AttemptKey(1, 2, 3), "true", 0.0), float("inf"))
+    plain = of_task({}, bag({}), Lease(AttemptKey(1, 2, 3), "true", 0.0), float("inf"), bound=False)
     assert (plain["PWD"], plain["ADAPTOR_DEADLINE"]) == ("/work", "inf")
+
+
+LEASE = Lease(AttemptKey(1, 2, 3), "true", 0.0)
+
+
+def threads(shared: dict[str, str], bag: BagContext, *, bound: bool = False) -> tuple[str | None, str | None]:
+    found = of_task(shared, bag, LEASE, 0.0, bound=bound)
+    return found.get("OMP_NUM_THREADS"), found.get("NCPUS")
+
+
+def test_a_task_that_is_not_bound_to_its_processors_is_told_how_many_threads_to_start() -> None:
+    assert threads({}, bag({})) == ("3", None)
+    assert threads({"PBS_JOBID": "7.head"}, bag({})) == ("3", "3")
+    assert threads({"OMP_NUM_THREADS": "1"}, bag({})) == ("1", None), "its user said so"
+    assert threads({}, bag({}), bound=True) == (None, None)
+    assert threads({}, BagContext(1, "/work", "/out", {})) == (None, None)
+    several = BagContext(1, "/work", "/out", {}, TaskSize(processors=3, nodes=2))
+    assert threads({}, several) == (None, None)
+
+
+def test_the_order_in_which_the_node_numbers_its_gpus_reaches_tasks() -> None:
+    node = NodeEnvironment({"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, None)
+    assert node.of_bag(bag({"PATH": "/bin"})) == {"PATH": "/bin", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 VARIABLES = st.dictionaries(st.sampled_from("ABCD"), st.text(alphabet="xy=\n", max_size=3))

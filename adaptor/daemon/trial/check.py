@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,7 +27,7 @@ from adaptor.protocol.interfaces import addresses
 from adaptor.reports import JobReport
 from adaptor.resources import TaskSize
 from adaptor.units import format_duration
-from backends.base import Backend, PilotOrder, SchedulerError
+from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
 from backends.findings import Finding, error
 from backends.machines.base import Machine
 
@@ -81,11 +81,11 @@ class _Check:
 
     def _run(self, folder: Path, clock: ClockPort, wait: float, tell: Tell) -> list[Finding]:
         tried = self._addresses(clock)
-        job = self._backend.submit(self._order(folder, tried, clock))
+        job, order = self._submit(folder, tried, clock)
         submitted = system_clock()
         try:
             tell(f"job {job} is submitted; it may wait for {format_duration(wait)}")
-            report = self._await_end(job, folder, wait, tell)
+            report = self._await_end(job, order, wait, tell)
         finally:
             with contextlib.suppress(SchedulerError):
                 self._backend.cancel([job])
@@ -105,20 +105,37 @@ class _Check:
             addresses=tried,
             daemon_runs=self._daemon_runs,
             spool=str(spool_of(self._site) or ""),
+            nodes=order.spread or 1,
             told=told,
-            called=clock.skew is not None,
-            skew=_skew(clock.skew, told, submitted),
+            called=bool(clock.skews),
+            skews=_skews(clock.skews, told, submitted),
             report=report,
             words=words,
         )
         return judge(trial)
 
-    def _order(self, folder: Path, tried: tuple[str, ...], clock: ClockPort) -> PilotOrder:
+    def _submit(self, folder: Path, tried: tuple[str, ...], clock: ClockPort) -> tuple[str, PilotOrder]:
+        """Two processors on each of two nodes, where the site has and gives them; else on one."""
+        nodes = [node for node in self._backend.queue_state().nodes if node.ours and node.in_service]
+        there = min(2, len(nodes))
+        each = min([2, *(node.processors for node in nodes)]) if nodes else 1
+        for count in range(there, 1, -1):
+            order = self._order(folder, tried, clock, count, each)
+            with contextlib.suppress(SubmitRefused):
+                return self._backend.submit(order), order
+        order = self._order(folder, tried, clock, 0, 1)
+        return self._backend.submit(order), order
+
+    def _order(
+        self, folder: Path, tried: tuple[str, ...], clock: ClockPort, nodes: int, each: int
+    ) -> PilotOrder:
+        """`each`: processors of each node; `nodes`: 0: one, wherever it fits."""
         whole = self._site.processors_per_node if self._site.whole_nodes else None
         return PilotOrder(
             tag=self._tag,
-            request=Request(whole or 1, WALLTIME),
+            request=Request((whole or each) * max(1, nodes), WALLTIME),
             task=TaskSize(),
+            spread=nodes,
             directory=folder,
             worker=module_command(python_of(self._site), "adaptor.worker.trial", str(folder)),
             environment={
@@ -149,21 +166,22 @@ class _Check:
             return ()
         return addresses(self._config.daemon.host, port, loopback=stays_inside(self._site))
 
-    def _await_end(self, job: str, folder: Path, wait: float, tell: Tell) -> JobReport | None:
+    def _await_end(self, job: str, order: PilotOrder, wait: float, tell: Tell) -> JobReport | None:
         """What the scheduler said last; None: it knows nothing of the job."""
         began, started, last = time.monotonic(), 0.0, None
+        folder, nodes = order.directory, max(1, order.spread)
         heard = False
         while True:
             now = time.monotonic()
             found = self._backend.jobs([job], self._tag)
             last = next((each for each in found if each.id == job or each.tag == self._tag), None) or last
             if last is not None and last.state.ended is not None:
-                self._settle(folder, failed=last.state.ended is not PilotState.COMPLETED)
+                self._settle(folder, nodes, failed=last.state.ended is not PilotState.COMPLETED)
                 return last
             if last is not None and last.start is not None and not started:
                 started = now
                 tell(f"job {job} has started")
-            heard = heard or self._found(folder)[0] is not None
+            heard = heard or bool(self._found(folder)[0])
             if (heard or started) and not started:
                 started = now
             limit = (WALLTIME + _BEYOND) if started else wait
@@ -173,23 +191,23 @@ class _Check:
                 return None
             time.sleep(_POLL)
 
-    def _settle(self, folder: Path, *, failed: bool) -> None:
+    def _settle(self, folder: Path, nodes: int, *, failed: bool) -> None:
         """A file of another machine may be seen late."""
         until = time.monotonic() + _SETTLING
         while time.monotonic() < until:
             told, words = self._found(folder)
-            if told is not None or (failed and words):
+            if len(told) >= nodes or (failed and words):
                 return
             time.sleep(1.0)
 
-    def _found(self, folder: Path) -> tuple[Told | None, str]:
-        """What the node told, and the last line of the job's log."""
+    def _found(self, folder: Path) -> tuple[list[Told], str]:
+        """What the nodes told, and the last line of the job's log."""
         found = self._machine.read_files(folder, ("trial-*.json", "*.out"), _LARGEST)
-        told = None
+        told = []
         for name in sorted(found):
             if name.endswith(".json"):
                 with contextlib.suppress(msgspec.DecodeError):
-                    told = msgspec.json.decode(found[name], type=Told)
+                    told.append(msgspec.json.decode(found[name], type=Told))
         logs = [
             found[name].decode(errors="replace").split("\n")
             for name in sorted(found)
@@ -199,9 +217,13 @@ class _Check:
         return told, lines[-1][:300] if lines else ""
 
 
-def _skew(heard: float | None, told: Told | None, submitted: float) -> float | None:
-    """By the node's call; else at least as far as its time lies outside of the job's life."""
-    if heard is not None or told is None:
-        return heard
-    early, late = told.time - submitted, told.time - system_clock()
-    return early if early < 0 else max(late, 0.0) or None
+def _skews(heard: Mapping[str, float], told: Sequence[Told], submitted: float) -> dict[str, float]:
+    """By the nodes' calls; else at least as far as their times lie outside of the job's life."""
+    found = {}
+    for answer in told:
+        early, late = answer.time - submitted, answer.time - system_clock()
+        outside = early if early < 0 else max(late, 0.0) or None
+        skew = heard.get(answer.node, outside)
+        if skew is not None:
+            found[answer.node] = skew
+    return found

@@ -19,8 +19,8 @@ class ClockPort:
     def __init__(self, word: str, port: int) -> None:
         """Raises OSError: no port can be bound."""
         self._word = word
-        self.skew: float | None = None
-        """Seconds by which the caller's clock is ahead; None: nobody has called."""
+        self.skews: dict[str, float] = {}
+        """By node: seconds by which the clock of one that has called is ahead."""
         self._listener = _bound(port)
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._listen, daemon=True).start()
@@ -36,9 +36,9 @@ class ClockPort:
                 caller, _ = self._listener.accept()
                 with caller, contextlib.suppress(OSError, ValueError):
                     caller.settimeout(2.0)
-                    word, _, time = caller.recv(_LONGEST).decode().strip().partition(" ")
+                    word, time, node = caller.recv(_LONGEST).decode().split()
                     if word == self._word:
-                        self.skew = float(time) - system_clock()
+                        self.skews[node] = float(time) - system_clock()
 
 
 @contextlib.contextmanager

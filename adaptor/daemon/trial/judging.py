@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from adaptor import __version__
 from adaptor.model import PilotState
 from adaptor.reports import JobReport
+from adaptor.shortfalls import Shortfall, gave_less
 from adaptor.units import counted, format_duration, format_size
 from backends.findings import Finding, error, ok, warning
 
 SKEW = 5.0
 """Seconds by which two clocks may differ."""
+_MOST_OF_NODE = 0.9
+"""Part of a node's memory from which on a limit is that of the whole node."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +28,15 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     problem: str
     reached: list[str]
+    processors: int
+    """That the job has there."""
+    bound: bool
+    """Whether the kernel keeps the job to some of the node's processors."""
+    memory_asked: bool
+    memory: int
+    """Bytes of the node."""
     memory_limit: int | None
+    shortfalls: tuple[Shortfall, ...]
     spool: str
     time: float
 
@@ -41,12 +52,14 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """At which the daemon is, or would be, reached; empty: workers use a spool, or none is known."""
     daemon_runs: bool
     spool: str
-    told: Told | None
-    """None: nothing was found in the folder."""
+    nodes: int
+    """On which it was to run."""
+    told: Sequence[Told]
+    """By node; empty: nothing was found in the folder."""
     called: bool
-    """Whether the node has connected to this machine to tell the time."""
-    skew: float | None
-    """Seconds by which the node's clock is ahead, at least; None: not known."""
+    """Whether a node has connected to this machine to tell the time."""
+    skews: Mapping[str, float]
+    """By node: seconds by which its clock is ahead, at least; missing: not known."""
     report: JobReport | None
     """What the scheduler says of the job in the end; None: nothing."""
     words: str
@@ -55,17 +68,34 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(trial: Trial) -> list[Finding]:
     """What is as it should be, what may surprise, and what will not work."""
-    if trial.told is None:
+    if not trial.told:
         return [*_silent(trial), *_accounting(trial)]
-    told = trial.told
     return [
-        *_python(trial, told),
-        *_folder(trial, told),
-        *_addresses(trial, told),
-        *_clock(trial, told),
-        *_memory(told),
+        *(finding for told in trial.told for finding in _of_node(trial, told)),
+        *_missing(trial),
         *_accounting(trial),
     ]
+
+
+def _of_node(trial: Trial, told: Told) -> Iterator[Finding]:
+    yield from _python(trial, told)
+    yield from _folder(trial, told)
+    yield from _addresses(trial, told)
+    yield from _clock(trial, told)
+    yield from _processors(told)
+    yield from _memory(told)
+
+
+def _missing(trial: Trial) -> Iterator[Finding]:
+    """Nodes of the job that have told nothing."""
+    missing = trial.nodes - len(trial.told)
+    if missing > 0:
+        heard = ", ".join(told.node for told in trial.told)
+        yield error(
+            f"job {trial.job} was to run on {counted(trial.nodes, 'node')}, but only {heard} answered: the "
+            f"workers of a pilot start on some of its nodes only; ask the cluster's support about hooks and "
+            f"prologs that run when a job starts processes on its other nodes"
+        )
 
 
 def _silent(trial: Trial) -> Iterator[Finding]:
@@ -130,16 +160,28 @@ def _addresses(trial: Trial, told: Told) -> Iterator[Finding]:
 
 
 def _clock(trial: Trial, told: Told) -> Iterator[Finding]:
-    if trial.skew is None:
+    skew = trial.skews.get(told.node)
+    if skew is None:
         yield warning(f"the clock of {told.node} was not compared: it could not connect to this machine")
-    elif abs(trial.skew) > SKEW:
-        way = "ahead of" if trial.skew > 0 else "behind"
+    elif abs(skew) > SKEW:
+        way = "ahead of" if skew > 0 else "behind"
         yield warning(
-            f"the clock of {told.node} is {format_duration(abs(trial.skew))} {way} this machine's: times of "
+            f"the clock of {told.node} is {format_duration(abs(skew))} {way} this machine's: times of "
             "tasks will be wrong; ask for NTP on the nodes"
         )
     else:
         yield ok(f"the clock of {told.node} is within {format_duration(SKEW)} of this machine's")
+
+
+def _processors(told: Told) -> Iterator[Finding]:
+    if told.shortfalls:
+        yield error(
+            f"{gave_less(told.node, told.shortfalls)}, and the rest is paid for and idle. Show this to the "
+            "cluster's support: a job has more than the steps in it (Slurm: TaskPluginParam; PBS: hooks)"
+        )
+    else:
+        how = "and binds it to them" if told.bound else "and binds it to none"
+        yield ok(f"{told.node} gives the job {counted(told.processors, 'processor')} as asked for, {how}")
 
 
 def _memory(told: Told) -> Iterator[Finding]:
@@ -148,6 +190,11 @@ def _memory(told: Told) -> Iterator[Finding]:
             f"no cgroup limits the memory of jobs on {told.node}: a task that takes more than its `--mem` "
             "takes it from the node's other jobs, and may end its worker; ask for ConstrainRAMSpace (Slurm) "
             "or the cgroup hook (PBS)"
+        )
+    elif not told.memory_asked and told.memory_limit < told.memory * _MOST_OF_NODE:
+        yield warning(
+            f"jobs that ask for no memory get {format_size(told.memory_limit)} on {told.node}, all tasks "
+            "together: use --mem"
         )
     else:
         yield ok(f"a cgroup limits the memory of this job on {told.node} to {format_size(told.memory_limit)}")
@@ -166,6 +213,6 @@ def _accounting(trial: Trial) -> Iterator[Finding]:
             f"the scheduler tells how job {trial.job} ended: completed after {counted(round(ran), 'second')}"
         )
     else:
-        level = warning if trial.told is not None else error
+        level = warning if trial.told else error
         reason = f" ({report.reason})" if report.reason else ""
         yield level(f"the scheduler says that job {trial.job} ended as {report.state.value}{reason}")

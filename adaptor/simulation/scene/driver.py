@@ -34,7 +34,7 @@ from adaptor.decisions.outlook.endings import ToldEnd
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
-from adaptor.decisions.snapshot import SiteFacts
+from adaptor.decisions.snapshot import Arrival, SiteFacts
 from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
@@ -89,8 +89,9 @@ class SimulatedDriver:
     # --- what the world tells ----------------------------------------------------------------------
 
     def called(self, site: str, pilot: int, now: float) -> None:
-        if pilot in self._memories[site].pilots:
-            self._memories[site].pilots[pilot].hello(now)
+        called = self._memories[site].pilots.get(pilot)
+        if called is not None:
+            called.hello(now, called.node, Arrival(called.request.p))
 
     def attempt_started(self, started: AttemptStart) -> None:
         self.pilots[started.pilot].worked = True

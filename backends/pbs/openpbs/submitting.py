@@ -97,7 +97,9 @@ def _select(shape: Shape, type_resource: str) -> str:
 def _place(shape: Shape) -> str:
     if shape.node:
         return "place=exclhost"  # all vnodes of the machine
-    return "place=scatter:excl" if shape.whole_nodes else "place=free"
+    if shape.whole_nodes:
+        return "place=scatter:excl"
+    return "place=scatter" if shape.scatter else "place=free"
 
 
 def _walltime(order: PilotOrder, site: SiteConfig) -> list[str]:

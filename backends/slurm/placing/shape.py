@@ -26,6 +26,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
     part: TaskSize
     """Of whole nodes: the least that each must have."""
     whole_nodes: bool = False
+    spread: int = 0
+    """Nodes on which the parts lie evenly; 0: wherever they fit."""
 
     def options(self) -> list[str]:
         return self._of_nodes() if self.whole_nodes else self._of_tasks()
@@ -35,6 +37,8 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
         options = [f"--ntasks={self.count}", f"--cpus-per-task={part.processors}"]
         if part.memory is not None:
             options.append(f"--mem-per-cpu={part.memory // part.processors // MEBIBYTE}M")
+        if self.spread:
+            options += [f"--nodes={self.spread}", f"--ntasks-per-node={self.count // self.spread}"]
         return options + ([f"--gpus-per-task={gpus_option(part)}"] if part.gpus else [])
 
     def _of_nodes(self) -> list[str]:
@@ -77,6 +81,7 @@ def _in_tasks(order: PilotOrder, default_memory: int | None) -> Shape:
         memory = math.ceil(task.memory / task.processors / MEBIBYTE) * MEBIBYTE
     return Shape(
         count=order.request.p // processors,
+        spread=order.spread,
         part=TaskSize(
             processors=processors,
             memory=None if memory is None else memory * processors,

@@ -27,6 +27,7 @@ def golden_script() -> str:
         environment={"ADAPTOR_PILOT": "7", "ADAPTOR_DIRECTORY": "/home/u/my pilots/7"},
         prologue="module load python/3.11\nexport OMP_NUM_THREADS=1\n",
         worker=["/opt/python", "-m", "adaptor.worker"],
+        gres="gpu:a100: 0 1",
     )
 
 
@@ -38,10 +39,17 @@ def test_the_script_is_as_it_was_read_and_found_good() -> None:
 def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script as a job of 6 processors on n1 and n2; srun runs the worker right here."""
     fake("scontrol", "printf 'n1\\nn2\\n'")
-    fake("srun", 'while [[ $1 == --* ]]; do shift; done; exec "$@"')
+    fake(
+        "srun",
+        f'printf "%s\\n" "$*" >>{tmp_path}/steps; env >>{tmp_path}/variables; '
+        "while [[ $1 == --* ]]; do shift; done; "
+        'SLURM_CPUS_ON_NODE=$ADAPTOR_PROCESSORS exec "$@"',
+    )
     fake("squeue", "echo 2000000000")
 
-    def run(worker: str, prologue: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        worker: str, prologue: str = "", gres: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / "pilot.sh"
         script.write_text(
             render(
@@ -52,12 +60,13 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
                 environment={"ADAPTOR_DIRECTORY": str(tmp_path), "ADAPTOR_ODD": "a 'b' \"$c\" \\d"},
                 prologue=prologue,
                 worker=["/bin/sh", "-c", worker],
+                gres=gres,
             )
         )
         job = {"SLURM_JOB_ID": "9", "SLURM_JOB_CPUS_PER_NODE": "4,2", "SLURM_JOB_NODELIST": "n[1-2]"}
         return subprocess.run(
             ["bash", str(script)],
-            env={"PATH": os.environ["PATH"], **job, **variables},
+            env={"PATH": os.environ["PATH"], "SLURM_TASKS_PER_NODE": "2,1", **job, **variables},
             capture_output=True,
             text=True,
             timeout=30,
@@ -86,23 +95,77 @@ def test_memory_by_processor_and_by_node(run: Run) -> None:
     assert sorted(whole.splitlines()) == ["n1 4 none", "n2 2 none"]
 
 
-def test_with_gpus_for_each_task_a_step_has_all_tasks_of_its_node_and_one_worker(
-    run: Run, fake: Fake, tmp_path: Path
+def steps(folder: Path) -> dict[str, str]:
+    """By node: the options of its step."""
+    lines = (folder / "steps").read_text().splitlines()
+    return {line.split("--nodelist=")[1].split()[0]: line for line in lines if "--nodelist=" in line}
+
+
+@pytest.mark.parametrize(
+    ("gres", "n1", "n2"),
+    [
+        ("", None, None),
+        ("gpu: 0 1", "gpu:2", "gpu:1"),
+        ("gpu:a100: 0 2", "gpu:a100:4", "gpu:a100:2"),
+        ("gpu:1g.5gb: 0 1", "gpu:1g.5gb:2", "gpu:1g.5gb:1"),
+        ("gpu: 4 0", "gpu:4", "gpu:4"),
+        ("gpu: 0 1 lustre: 1 0", "gpu:2,lustre:1", "gpu:1,lustre:1"),
+        ("shard: 4 0", "shard:4", "shard:4"),
+    ],
+)
+def test_a_step_names_all_devices_of_the_tasks_on_its_node(
+    run: Run, tmp_path: Path, gres: str, n1: str | None, n2: str | None
 ) -> None:
     """Else Slurm gives the step the GPUs of one task."""
-    fake(
-        "srun",
-        f'echo "$*" >> {tmp_path}/asked; tasks=$2; while [[ $1 == --* ]]; do shift; done; '
-        'for ((rank = ${tasks#*=}; rank-- > 0;)); do SLURM_PROCID=$rank "$@"; done',
-    )
-    say = 'echo "$ADAPTOR_NODE ${SLURM_JOB_GPUS:-none} ${SLURM_GPUS_PER_TASK:-none}"'
-    variables = {"SLURM_GPUS_PER_TASK": "a100:1", "SLURM_TASKS_PER_NODE": "2,1", "SLURM_JOB_GPUS": "0,1"}
-    assert sorted(run(say, **variables).stdout.splitlines()) == ["n1 none none", "n2 none none"]
-    asked = {line.split("--nodelist=")[1][:2]: line for line in (tmp_path / "asked").read_text().splitlines()}
-    assert "--ntasks=2 " in asked["n1"]
-    assert "--wait=0 --cpu-bind=none " in asked["n1"]
-    assert "--ntasks=1 " in asked["n2"]
-    assert "--wait" not in asked["n2"]
+    run("true", gres=gres)
+    for node, wanted in (("n1", n1), ("n2", n2)):
+        words = steps(tmp_path)[node].split()
+        assert [word for word in words if word.startswith("--gres=")] == (
+            [f"--gres={wanted}"] if wanted else []
+        )
+        assert {"--nodes=1", "--ntasks=1", "--whole", "--overlap", "--mem=0", "--cpu-bind=none"} <= set(words)
+
+
+def test_workers_know_how_many_gpus_to_expect(run: Run) -> None:
+    said = run('echo "$ADAPTOR_NODE ${ADAPTOR_GPUS:-none}"', gres="gpu:a100: 0 1 gpu: 0 1 lustre: 1 0").stdout
+    assert sorted(said.splitlines()) == ["n1 4", "n2 2"]
+    said = run('echo "$ADAPTOR_NODE ${ADAPTOR_GPUS:-none}"', gres="shard: 4 0").stdout
+    assert sorted(said.splitlines()) == ["n1 none", "n2 none"]
+
+
+def test_workers_are_told_what_slurm_says_of_their_step(run: Run) -> None:
+    said = run('echo "$ADAPTOR_NODE $ADAPTOR_STEP_PROCESSORS"').stdout
+    assert sorted(said.splitlines()) == ["n1 4", "n2 2"]
+
+
+def test_srun_finds_no_option_in_a_variable(run: Run, tmp_path: Path) -> None:
+    """Of what sbatch sets, and of what a later release may set."""
+    names = [
+        "CPUS_PER_TASK",
+        "TRES_PER_TASK",
+        "TRES_BIND",
+        "GPUS_PER_TASK",
+        "MEM_PER_CPU",
+        "NTASKS",
+        "NPROCS",
+    ]
+    names += ["JOB_GPUS", "JOB_CPUS_PER_NODE", "TASKS_PER_NODE", "OF_NEXT_YEAR", "JOB_OF_NEXT_YEAR"]
+    options = {f"SLURM_{name}": "1" for name in names}
+    options |= {
+        "SRUN_CPUS_PER_TASK": "1",
+        "SBATCH_GRES": "gpu",
+        "SLURMD_DEBUG": "1",
+        "CUDA_VISIBLE_DEVICES": "0",
+    }
+    reach = {
+        "SLURM_CONF": "/etc/slurm.conf",
+        "SLURM_WORKING_CLUSTER": "a:b:1:2",
+        "SLURM_JOB_PARTITION": "batch",
+    }
+    run("true", **options, **reach)
+    found = {line.partition("=")[0] for line in (tmp_path / "variables").read_text().splitlines()}
+    assert not found & options.keys()
+    assert reach.keys() | {"SLURM_JOB_ID"} <= found
 
 
 def test_values_reach_the_worker_as_they_are(run: Run) -> None:
@@ -118,6 +181,15 @@ def test_the_end_is_slurms_own_word_or_is_asked_for_or_reckoned(run: Run, fake: 
         before = time.time()
         (end,) = {float(word) for word in run(say).stdout.split()}
         assert before + 599 <= end <= time.time() + 601
+
+
+def test_an_end_before_the_limit_is_asked_for_again(run: Run, fake: Fake) -> None:
+    """With --time-min, Slurm 26.05 says start + time-min, whatever limit the job got."""
+    say = 'echo "$ADAPTOR_PILOT_END"'
+    early = str(int(time.time()) + 120)
+    assert set(run(say, SLURM_JOB_END_TIME=early).stdout.split()) == {"2000000000"}
+    fake("squeue", "exit 1")
+    assert set(run(say, SLURM_JOB_END_TIME=early).stdout.split()) == {early}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clusters.narrow_srun import narrow_srun
 from tests.clusters.throwaway import Throwaway
 from tests.e2e.lab import LONG, Lab, until
 
@@ -78,20 +79,29 @@ def test_it_asks_first(lab: Lab) -> None:
 def test_a_sound_slurm(lab: Lab, slurm: Throwaway) -> None:
     lab.configure(SLURM)
     told = found(lab)
-    assert levels(told, "starts on n") == ["ok"]
-    assert levels(told, "sees and writes") == ["ok"]
-    assert levels(told, "this machine, at the port of the daemon, is reached from n") == ["ok"]
-    assert levels(told, "the clock of n") == ["ok"]
+    assert levels(told, "starts on n") == ["ok", "ok"], "on two nodes"
+    assert levels(told, "gives the job 2 processors as asked for") == ["ok", "ok"]
+    assert levels(told, "sees and writes") == ["ok", "ok"]
+    assert levels(told, "this machine, at the port of the daemon, is reached from n") == ["ok", "ok"]
+    assert levels(told, "the clock of n") == ["ok", "ok"]
     assert levels(told, "ended: completed") == ["ok"]
-    assert levels(told, "memory of") in (["ok"], ["warning"]), "as the cgroups of this machine are"
+    assert levels(told, "memory of") in (["ok"] * 2, ["warning"] * 2), "as the cgroups of this machine are"
     until(lambda: not queued("%i"), "nothing of it is left in the queue")
+
+
+@pytest.mark.slurm
+def test_a_step_that_gets_less_than_its_job(lab: Lab, slurm: Throwaway) -> None:
+    prologue = narrow_srun(lab.root / "bin")
+    lab.configure(f"{SLURM[:-3]}, prologue: '{prologue}'}}}}\n")
+    told = found(lab, expect=1)
+    assert levels(told, "gave 1 of 2 processors (job step): tasks use only these") == ["error", "error"]
 
 
 @pytest.mark.slurm
 def test_the_running_daemon_is_reached_and_left_alone(lab: Lab, slurm: Throwaway) -> None:
     lab.configure(SLURM)
     lab.run("daemon", "start")
-    assert levels(found(lab), "the daemon is reached from n") == ["ok"]
+    assert levels(found(lab), "the daemon is reached from n") == ["ok", "ok"]
     assert lab.ask("daemon", "status")["stalled"] == ""
 
 
@@ -102,7 +112,7 @@ def test_an_address_that_leads_nowhere(lab: Lab, slurm: Throwaway) -> None:
     access = lab.state / "access-worker-here.json"
     access.write_text(re.sub(r'"tcp://127[^"]*"', '"tcp://192.0.2.1:9"', access.read_text()))
     told = found(lab, expect=1)
-    assert levels(told, "set `daemon.host` to an address that the nodes know") == ["error"]
+    assert levels(told, "set `daemon.host` to an address that the nodes know") == ["error", "error"]
 
 
 @pytest.mark.slurm
@@ -134,7 +144,7 @@ def test_a_job_that_does_not_start_is_cancelled(lab: Lab, slurm: Throwaway) -> N
 def test_a_sound_openpbs(lab: Lab, openpbs: Throwaway) -> None:
     lab.configure("sites: {here: {backend: pbs}}\n")
     told = found(lab)
-    assert levels(told, "starts on") == ["ok"]
-    assert levels(told, "sees and writes") == ["ok"]
-    assert levels(told, "is reached from") == ["ok"]
+    assert levels(told, "starts on") == ["ok", "ok"]
+    assert levels(told, "sees and writes") == ["ok", "ok"]
+    assert levels(told, "is reached from") == ["ok", "ok"]
     assert levels(told, "how job") in (["ok"], ["warning"]), "as job_history_enable is"

@@ -20,7 +20,7 @@ from adaptor.daemon.settings import settings_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.decisions.decide import Decision, decide
-from adaptor.decisions.snapshot import Snapshot
+from adaptor.decisions.snapshot import Arrival, Snapshot
 from adaptor.journal.journal import Journal
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.protocol.control import TaskInput
@@ -306,8 +306,9 @@ class DaemonDriver:
         return changes, drafts
 
     def called(self, site: str, pilot: int, now: float) -> None:
-        if pilot in self.sites[site].pilots:
-            self.sites[site].pilots[pilot].hello(now)
+        called = self.sites[site].pilots.get(pilot)
+        if called is not None:
+            called.hello(now, called.node, Arrival(called.request.p))
 
     def attempt_started(self, started: AttemptStart) -> None:
         for site in self.sites.values():

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from adaptor.worker.gpu_memory import GpuMemoryMeter
+from adaptor.worker.memory import GpuMemoryMeter
 
 GIB = 2**30
 

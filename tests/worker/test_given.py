@@ -1,0 +1,102 @@
+"""What a worker has of its node, beside what was asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from adaptor.shortfalls import Shortfall
+from adaptor.worker.given import Asked, Bounds, asked_of, bounds_of, given, memory_limit
+
+
+def cgroup(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def limit(tmp_path: Path, lines: str, files: dict[str, str]) -> int | None:
+    (tmp_path / "self").write_text(lines)
+    cgroup(tmp_path / "fs", files)
+    return memory_limit(tmp_path / "self", tmp_path / "fs")
+
+
+def test_the_tightest_limit_above_a_process_counts(tmp_path: Path) -> None:
+    files = {"job/step/memory.max": "max\n", "job/memory.max": "1000\n", "memory.max": "5000\n"}
+    assert limit(tmp_path, "0::/job/step\n", files) == 1000
+
+
+def test_version_1(tmp_path: Path) -> None:
+    files = {
+        "memory/slurm/job/memory.limit_in_bytes": "2000\n",
+        "memory/memory.limit_in_bytes": "9223372036854771712\n",
+    }
+    assert limit(tmp_path, "4:memory:/slurm/job\n3:cpuset:/\n", files) == 2000
+
+
+def test_no_limit(tmp_path: Path) -> None:
+    assert limit(tmp_path, "0::/job\n", {"job/memory.max": "max\n"}) is None
+    assert memory_limit(tmp_path / "nothing", tmp_path) is None
+
+
+GIB = 1 << 30
+FREE = Bounds(affinity=None, step=None, memory=None, gpus=0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "bounds", "offered", "shortfalls"),
+    [
+        (Asked(6, None, 0), {}, (6, 64 * GIB), []),
+        (Asked(6, GIB, 0), {"affinity": 6, "step": 6, "memory": GIB}, (6, GIB), []),
+        (Asked(6, GIB, 2), {"affinity": 8, "step": 8, "memory": 2 * GIB, "gpus": 4}, (6, GIB), []),
+        (Asked(6, None, 0), {"affinity": 2}, (2, 64 * GIB), [Shortfall("processors", 6, 2, "affinity")]),
+        (Asked(6, None, 0), {"step": 2}, (2, 64 * GIB), [Shortfall("processors", 6, 2, "job step")]),
+        (
+            Asked(6, None, 0),
+            {"affinity": 4, "step": 2},
+            (2, 64 * GIB),
+            [Shortfall("processors", 6, 2, "job step")],
+        ),
+        (
+            Asked(6, None, 0),
+            {"affinity": 2, "step": 4},
+            (2, 64 * GIB),
+            [Shortfall("processors", 6, 2, "affinity")],
+        ),
+        (Asked(6, 3 * GIB, 0), {"memory": GIB}, (6, GIB), [Shortfall("memory", 3 * GIB, GIB, "cgroup")]),
+        (Asked(6, None, 0), {"memory": GIB}, (6, GIB), []),
+        (Asked(6, GIB + 1000, 0), {"memory": GIB}, (6, GIB), []),
+        (Asked(6, None, 2), {"gpus": 1}, (6, 64 * GIB), [Shortfall("gpus", 2, 1, "devices")]),
+    ],
+)
+def test_no_more_is_offered_than_there_is(
+    asked: Asked, bounds: dict[str, int], offered: tuple[int, int], shortfalls: list[Shortfall]
+) -> None:
+    found = given(asked, FREE._replace(**bounds), 64 * GIB)
+    assert (found.processors, found.memory) == offered
+    assert list(found.shortfalls) == shortfalls
+
+
+def test_what_a_script_says() -> None:
+    said = {"ADAPTOR_PROCESSORS": "4", "ADAPTOR_MEMORY": "100", "ADAPTOR_GPUS": "2"}
+    assert asked_of(said) == Asked(4, 100, 2)
+    assert asked_of({"ADAPTOR_PROCESSORS": "x", "ADAPTOR_GPUS": "9" * 30}) == Asked(1, None, 0)
+
+
+def test_an_affinity_counts_only_where_it_leaves_processors_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    online = os.sysconf("SC_NPROCESSORS_ONLN")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(online)))
+    assert bounds_of({}, "n1").affinity is None
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_NPROCESSORS_ONLN": online + 2}[name])
+    assert bounds_of({}, "n1").affinity == online
+    assert bounds_of({"ADAPTOR_AFFINITY": "ignored"}, "n1").affinity is None
+
+
+def test_gpus_are_those_that_slurm_names() -> None:
+    step = {"ADAPTOR_GPUS": "2", "SLURM_STEP_ID": "0"}
+    assert bounds_of({**step, "CUDA_VISIBLE_DEVICES": "0"}, "n1").gpus == 1
+    assert bounds_of(step, "n1").gpus == 0
+    assert bounds_of({"ADAPTOR_GPUS": "2"}, "n1").gpus == 2, "PBS may only count them"
