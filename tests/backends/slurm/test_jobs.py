@@ -23,7 +23,7 @@ def backend() -> SlurmBackend:
 
 @pytest.fixture
 def printing(fake: Fake, fake_squeue: Printing) -> None:
-    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     fake("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
 
 
@@ -67,7 +67,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
     fake: Fake, fake_sacct: Printing, tmp_path: Path
 ) -> None:
     fake("squeue", "true")
-    fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/sacct.txt')
+    fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/22.05/accounting.txt')
     found = by_id(backend().jobs(["4", "6", "9999"], "no such tag"))
     assert found.keys() == {"4", "6"}
     assert (found["4"].state, found["4"].start, found["4"].end) == (
@@ -82,7 +82,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
 
 def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake, fake_sacct: Printing) -> None:
     fake("squeue", "true")
-    fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/sacct.txt; true')
+    fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/22.05/accounting.txt; true')
     site = backend()
     assert by_id(site.jobs([], "wra")).keys() == {"1", "2", "3", "4", "5"}
     assert site.jobs([], "wra") == []

@@ -34,17 +34,17 @@ SITE = SiteConfig(backend="slurm", partition="batch")
 
 @pytest.fixture
 def nodes(recorded: Recorded) -> SiteNodes:
-    return find_site(parse.parse_nodes(recorded("sinfo.txt")), "batch")
+    return find_site(parse.parse_nodes(recorded("plain/nodes.txt")), "batch")
 
 
 @pytest.fixture
 def terms(recorded: Recorded) -> Terms:
     """Those of the recorded cluster, with accounting."""
-    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     return Terms(
         partitions={each.name: each for each in partitions},
-        associations=parse_associations(recorded("sacctmgr-assoc.txt")),
-        qos=parse_qos(recorded("sacctmgr-qos.txt")),
+        associations=parse_associations(recorded("22.05/associations.txt")),
+        qos=parse_qos(recorded("22.05/qos.txt")),
     )
 
 
@@ -112,9 +112,9 @@ def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: SiteNodes) -> N
 
 
 def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, recorded: Recorded) -> None:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     text = describe_cluster(
-        parse.parse_settings(recorded("config.txt")), [nodes, find_site(rows, "short")], terms
+        parse.parse_settings(recorded("plain/settings.txt")), [nodes, find_site(rows, "short")], terms
     )
     site = parse_config(text, "described").sites["batch"]
     assert (site.partition, site.processors_per_node, site.whole_nodes) == ("batch", 4, False)
@@ -226,7 +226,7 @@ def test_states_of_partitions_are_checked(nodes: SiteNodes) -> None:
 
 
 def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Recorded) -> None:
-    assert list(check_scheduler(parse.parse_settings(recorded("config.txt")))) == []
+    assert list(check_scheduler(parse.parse_settings(recorded("plain/settings.txt")))) == []
     found = check_scheduler({"SchedulerType": "sched/builtin", "PrivateData": "accounts,jobs"})
     assert levels(list(found)) == ["warning", "warning"]
 

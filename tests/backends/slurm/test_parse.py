@@ -17,7 +17,7 @@ Recorded = Callable[[str], str]
 
 
 def test_a_running_job_that_has_its_nodes_alone(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["1"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"))}["1"]
     assert (row.state, row.processors, row.node_count, row.limit) == ("RUNNING", 8, 2, 3600)
     assert (row.start, row.end) == (1795250485, 1795254085)
     assert row.nodes == ("n1", "n2")
@@ -25,14 +25,14 @@ def test_a_running_job_that_has_its_nodes_alone(recorded: Recorded) -> None:
 
 
 def test_a_waiting_array_in_two_partitions(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["6_[1-4%2]"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"))}["6_[1-4%2]"]
     assert row.partitions == ("batch", "scavenger")
     assert (row.start, row.end, row.nodes) == (None, None, ())
     assert row.reason == "PartitionTimeLimit"
 
 
 def test_a_planned_job_tells_where(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["4"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"))}["4"]
     assert row.planned_nodes == ("n1", "n2", "n3", "n4")
     assert row.nodes == ()
 
@@ -49,7 +49,7 @@ def test_records_of_ended_jobs_whatever_their_names_hold() -> None:
 
 
 def test_names_of_own_jobs_survive_line_breaks(recorded: Recorded) -> None:
-    rows = parse.parse_own_jobs(recorded("squeue-own.txt"))
+    rows = parse.parse_own_jobs(recorded("plain/own_jobs.txt"))
     assert len(rows) == 15
     assert {row.id: row.name for row in rows}["12"] == "line"
 
@@ -61,7 +61,7 @@ def test_a_name_may_hold_the_separator() -> None:
 
 
 def test_nodes(recorded: Recorded) -> None:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     assert len(rows) == 18
     first = rows[0]
     assert (first.partition, first.default, first.node, first.state) == ("batch", True, "n1", "allocated")
@@ -75,24 +75,24 @@ def test_flags_of_nodes(text: str, state: str, flags: str) -> None:
 
 
 def test_reservations(recorded: Recorded) -> None:
-    (row,) = parse.parse_reservations(recorded("reservations.txt"))
+    (row,) = parse.parse_reservations(recorded("plain/reservations.txt"))
     assert (row.name, row.nodes, row.end - row.start) == ("service", ("n1", "n2"), 3600)
 
 
 def test_reservations_without_nodes_are_left_out(recorded: Recorded) -> None:
-    text = recorded("reservations.txt").replace("n[1-2]", "(null)")
+    text = recorded("plain/reservations.txt").replace("n[1-2]", "(null)")
     assert parse.parse_reservations(text) == []
 
 
 def test_partitions(recorded: Recorded) -> None:
-    rows = {row.name: row for row in parse.parse_partitions(recorded("partitions.txt"))}
+    rows = {row.name: row for row in parse.parse_partitions(recorded("plain/partitions.txt"))}
     assert rows["batch"].default
     assert (rows["batch"].max_time, rows["batch"].processors, rows["batch"].tier) == (14400, 24, 10)
     assert (rows["short"].max_time, rows["short"].max_nodes, rows["short"].qos) == (600, None, "")
 
 
 def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Recorded) -> None:
-    text = recorded("partitions.txt")
+    text = recorded("plain/partitions.txt")
     default = parse.parse_partitions(text.replace("DefaultTime=NONE", "DefaultTime=01:30:00"))
     none = parse.parse_partitions(text)
     endless = parse.parse_partitions(text.replace("MaxTime=04:00:00", "MaxTime=UNLIMITED"))
@@ -101,13 +101,13 @@ def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Record
 
 
 def test_settings(recorded: Recorded) -> None:
-    settings = parse.parse_settings(recorded("config.txt"))
+    settings = parse.parse_settings(recorded("plain/settings.txt"))
     assert settings["SLURM_VERSION"] == "22.05.8"
     assert settings["SchedulerParameters"].startswith("bf_interval=2,")
 
 
 def test_accounting(recorded: Recorded) -> None:
-    rows = parse.parse_accounting(recorded("sacct.txt"))
+    rows = parse.parse_accounting(recorded("22.05/accounting.txt"))
     assert (rows[0].state, rows[0].start, rows[0].nodes) == ("CANCELLED by 1", 1795250071, ("n1",))
     assert (rows[1].start, rows[1].nodes) == (None, ())
 

@@ -36,13 +36,13 @@ def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
 
 
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
-    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     state = queue_state(
         Observation(
             now=NOW,
-            site=find_site(parse.parse_nodes(recorded("sinfo.txt")), None),
-            jobs=parse.parse_queue(recorded("squeue.txt")),
-            reservations=parse.parse_reservations(recorded("reservations.txt")),
+            site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
+            jobs=parse.parse_queue(recorded("plain/queue.txt")),
+            reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
             tiers={partition.name: partition.tier for partition in partitions},
         )
     )
