@@ -9,9 +9,9 @@ from adaptor.units import counted
 from backends.base import SchedulerError
 from backends.commands import Commands
 from backends.findings import Finding, check_sizes, error, ok, warning
-from backends.slurm.exclusivity import NODE, NOTHING
 from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.exclusivity import NODE, NOTHING
 from backends.slurm.placing.gres import total
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
 from backends.slurm.questions import Questions

@@ -9,9 +9,9 @@ from adaptor.resources import Node
 from adaptor.units import counted, format_size
 from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
 from backends.describing import duration, partition_lines, scalar, site_name, source
-from backends.slurm.exclusivity import NODE
 from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.placing.exclusivity import NODE
 from backends.slurm.rows import Partition
 
 _MOST = 12

@@ -13,8 +13,8 @@ from typing import TypeVar
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
-from backends.slurm.exclusivity import jobs_on_a_processor, of_partition
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
+from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
 Row = TypeVar("Row")

@@ -14,9 +14,9 @@ from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.reports import JobState
 from adaptor.resources import Part
 from backends.hidden import HIDDEN
-from backends.slurm.exclusivity import NOTHING
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.ordering import Ordering
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.holding import (
     held_parts,
     hidden_job,
@@ -95,7 +95,7 @@ def queue_state(seen: Observation) -> QueueState:
 
 
 def _detail(seen: Observation, row: QueueRow) -> JobDetail | None:
-    """What is known of a job. What it shares with jobs of its user, it shares with ours if we are that user."""
+    """What is known of a job; nodes that it shares with jobs of its user, it shares with those of ours."""
     detail = seen.details.get(row.id)
     if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
         return msgspec.structs.replace(detail, exclusive=NOTHING)

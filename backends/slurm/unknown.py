@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from adaptor.reports import JobState
-from backends.slurm.exclusivity import KNOWN
 from backends.slurm.nodes import is_known
+from backends.slurm.placing.exclusivity import KNOWN
 from backends.slurm.questions import MOST_DISPUTED, Reading
 from backends.slurm.rows import Partition
 from backends.slurm.states import job_state

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from adaptor.model import RunningJob
 from adaptor.resources import Node, Part
 from backends.hidden import HIDDEN
-from backends.slurm.exclusivity import NOTHING
 from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.gres import named_as, total, without
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.rows import QueueRow

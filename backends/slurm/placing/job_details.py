@@ -18,8 +18,8 @@ import msgspec
 from adaptor.resources import Gpus, Part
 from backends.base import SchedulerError
 from backends.numbers import whole
-from backends.slurm.exclusivity import NOTHING, of_job
 from backends.slurm.fields import expand, parse_count
+from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
 from backends.slurm.rows import QueueRow
 
@@ -51,7 +51,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     wish: Wish | None = None
     """Of a waiting job."""
     exclusive: str = NOTHING
-    """What it does not share with others (`backends.slurm.exclusivity`)."""
+    """What it does not share with others (`backends.slurm.placing.exclusivity`)."""
     licenses: str = ""
     user: str = ""
     """By name; empty: not told."""

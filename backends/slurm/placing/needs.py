@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from adaptor.crafting.placing import tasks_on
 from adaptor.resources import Gpus, Need, TaskSize
-from backends.slurm.exclusivity import NOTHING
 from backends.slurm.fields import expand
 from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.features import parse_features
 from backends.slurm.placing.job_details import JobDetail, Wish
 from backends.slurm.rows import QueueRow

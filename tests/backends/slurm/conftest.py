@@ -7,25 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.slurm.record import MARK
-
-_FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
-
-
-RELEASES = sorted(folder.name for folder in _FIXTURES.iterdir() if folder.name[:1].isdigit())
-"""Those of which answers are recorded, each of the same scene (`tests.backends.slurm.record`)."""
+from backends.slurm.questions import Questions
+from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers
+from tests.backends.slurm.answers import recorded as recorded_of
 
 
 @pytest.fixture
 def recorded() -> Callable[[str], str]:
     """The text of a file in fixtures/slurm."""
-    return lambda name: (_FIXTURES / name).read_text(encoding="utf-8")
+    return lambda name: (FIXTURES / name).read_text(encoding="utf-8")
 
 
 @pytest.fixture(params=RELEASES)
 def answered(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """What a release answered to a question of this name."""
-    return lambda question: (_FIXTURES / request.param / f"{question}.txt").read_text(encoding="utf-8")
+    return recorded_of(request.param)
+
+
+@pytest.fixture
+def asked(answered: Callable[[str], str]) -> Questions:
+    """The questions to a Slurm that answers as that release did."""
+    return Questions(Answers(answered))
 
 
 @pytest.fixture

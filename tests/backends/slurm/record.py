@@ -14,21 +14,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
 from backends.machines.here import HERE
 from backends.slurm.environment import asking_environment
 from backends.slurm.questions import Questions
+from tests.backends.slurm.answers import FIXTURES, MARK
 from tests.clusters.slurm import ThrowawaySlurm, available
 from tests.clusters.slurm_conf import DEFAULT_PARTITIONS, MIXED, Partition
 from tests.clusters.throwaway import ClusterError
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 NOW = 1795370432
-MARK = "<|>"
-"""Stands in recorded answers where a question has a mark that no job knows."""
 
 CLUSTER = replace(
     MIXED,

@@ -19,15 +19,15 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.backend import SlurmBackend
 from tests.backends.hung import HereWithHung
+from tests.backends.slurm.answers import FIXTURES
 
 Fake = Callable[[str, str], Path]
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 
 
 @pytest.fixture
-def answering(fake: Fake) -> None:
+def answering(fake: Fake, fake_squeue: Callable[[str], Path]) -> None:
     """Everything answers as recorded, but for what a test replaces."""
-    fake("squeue", f"cat {FIXTURES}/plain/queue.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/queue.txt")
     fake("sinfo", f"cat {FIXTURES}/plain/nodes.txt")
     fake(
         "scontrol",

@@ -18,6 +18,7 @@ from backends.base import SchedulerError
 from backends.slurm import parse
 from backends.slurm.donation import SOON, NodesSeen, donatable, node_reports
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
@@ -46,7 +47,7 @@ def pilot(**given: object) -> QueueRow:
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     found = look(
         donatable(parse.parse_nodes(recorded("plain/nodes.txt")), site(partition="scavenger")),
-        parse.parse_queue(recorded("plain/queue.txt")),
+        parse.parse_queue(recorded("plain/queue.txt"), MARK),
         donated=("3",),
         reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
     )

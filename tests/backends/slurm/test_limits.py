@@ -163,8 +163,8 @@ def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, no
     odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
     text = describe_cluster(
         {},
-        [msgspec.structs.replace(nodes, partition="1e3", exclusive=True)],
-        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0)}),
+        [msgspec.structs.replace(nodes, partition="1e3")],
+        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0, exclusive="NODE")}),
     )
     site = parse_config(text, "described").sites["1e3"]
     assert (site.partition, site.limits.max_tr, site.whole_nodes) == ("1e3", 3723, True)
@@ -188,17 +188,20 @@ def test_limits_are_checked(
 @pytest.mark.parametrize(
     ("site", "exclusive", "expected"),
     [
-        (SITE, False, []),
-        (SITE, True, ["error"]),
-        (msgspec.structs.replace(SITE, whole_nodes=True), True, ["error"]),
-        (msgspec.structs.replace(SITE, whole_nodes=True, processors_per_node=4), True, []),
-        (msgspec.structs.replace(SITE, processors_per_node=3), False, ["error"]),
+        (SITE, "", []),
+        (SITE, "NODE", ["error"]),
+        (SITE, "USER", ["warning"]),
+        (SITE, "TOPO", ["warning"]),
+        (SITE, "RACK", ["warning"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True), "NODE", ["error"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True, processors_per_node=4), "NODE", []),
+        (msgspec.structs.replace(SITE, processors_per_node=3), "", ["error"]),
     ],
 )
 def test_sizes_of_nodes_are_checked(
-    nodes: SiteNodes, site: SiteConfig, exclusive: bool, expected: list[str]
+    terms: Terms, nodes: SiteNodes, site: SiteConfig, exclusive: str, expected: list[str]
 ) -> None:
-    found = check_nodes(site, msgspec.structs.replace(nodes, exclusive=exclusive))
+    found = check_nodes(site, nodes, msgspec.structs.replace(terms.partitions["batch"], exclusive=exclusive))
     assert levels(list(found)) == expected
 
 
