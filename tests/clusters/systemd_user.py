@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _SYSTEMD = Path("/lib/systemd/systemd")
-_CGROUPS = Path("/sys/fs/cgroup")
-_HIERARCHIES = ("systemd", "unified")
-"""Of a machine with both versions of cgroups."""
+_CGROUPS = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
+"""Where the second version of cgroups is: on a machine that has the first one too, and on others."""
 _SETUP = """
 set -e
 mount --make-rprivate /
@@ -22,10 +21,7 @@ mount -t tmpfs tmpfs /run
 mkdir -p /run/systemd/system /run/user/0
 chmod 700 /run/user/0
 umount -l /sys/fs/cgroup
-mount -t tmpfs tmpfs /sys/fs/cgroup
-mkdir /sys/fs/cgroup/systemd /sys/fs/cgroup/unified
-mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
-mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 echo ready
 exec sleep infinity
 """
@@ -39,9 +35,11 @@ def unavailable() -> str | None:
     missing = [name for name in ("unshare", "nsenter", "systemctl") if shutil.which(name) is None]
     if missing or not _SYSTEMD.exists():
         return f"no systemd here: {', '.join(missing) or _SYSTEMD} not found"
-    if not all(os.access(_CGROUPS / each / "cgroup.procs", os.W_OK) for each in _HIERARCHIES):
-        return "no cgroups of both versions that can be written"
-    return None
+    return None if _cgroups() else "no cgroups of version 2 that can be written"
+
+
+def _cgroups() -> Path | None:
+    return next((root for root in _CGROUPS if os.access(root / "cgroup.procs", os.W_OK)), None)
 
 
 class SystemdUser:
@@ -50,10 +48,11 @@ class SystemdUser:
     def __init__(self, home: Path) -> None:
         home.mkdir(exist_ok=True)
         self._home = home
-        self._groups = [_CGROUPS / each / f"adaptor-test-{os.getpid()}" for each in _HIERARCHIES]
-        for group in self._groups:
-            group.mkdir(exist_ok=True)
-        self._join = "".join(f"echo $$ > {group}/cgroup.procs; " for group in self._groups)
+        root = _cgroups()
+        assert root is not None
+        self._group = root / f"adaptor-test-{os.getpid()}"
+        self._group.mkdir(exist_ok=True)
+        self._join = f"echo $$ > {self._group}/cgroup.procs; "
         self._holder = subprocess.Popen(
             ["sh", "-c", f'{self._join} exec unshare -m -C sh -c "$0"', _SETUP],
             stdout=subprocess.PIPE,
@@ -120,14 +119,13 @@ class SystemdUser:
         self.kill()
         self._holder.kill()
         self._holder.wait(_PATIENCE)
-        for group in self._groups:
-            for folder in sorted(group.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
-                folder.rmdir()
-            group.rmdir()
+        for folder in sorted(self._group.rglob("*/"), key=lambda path: len(path.parts), reverse=True):
+            folder.rmdir()
+        self._group.rmdir()
 
     def _pids(self) -> list[int]:
         found = []
-        for folder, _, _ in os.walk(self._groups[0]):
+        for folder, _, _ in os.walk(self._group):
             with contextlib.suppress(OSError):  # the group has been removed
                 found += [int(line) for line in Path(folder, "cgroup.procs").read_text().split()]
         return [pid for pid in found if Path(f"/proc/{pid}").exists()]
