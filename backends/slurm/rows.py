@@ -96,7 +96,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     tier: int
     """Jobs of a partition with a higher tier are considered first."""
     exclusive: str
-    """What its jobs do not share (`backends.slurm.placing.exclusivity`); `NODE`: it gives only whole nodes."""
+    """What its jobs do not share, `NODE`: whole nodes; see `backends.slurm.placing.exclusivity`."""
     shared_by: int
     """Jobs that it may put on one processor at the same time."""
     qos: str
