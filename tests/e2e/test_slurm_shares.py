@@ -1,4 +1,4 @@
-"""What tasks get where Slurm binds steps to processors, and what is said where a step gets less than its job."""
+"""What tasks get where Slurm binds steps, and what is said where a step gets less than its job."""
 
 from __future__ import annotations
 
