@@ -25,6 +25,7 @@ from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.margin import TIME_RESOLUTION
 from backends.slurm.nodes import Look, SiteNodes, check_started, find_site
 from backends.slurm.ordering import ordering
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
@@ -41,6 +42,7 @@ from backends.slurm.submitting import (
     own_reservation,
     where_options,
 )
+from backends.slurm.unknown import unknown_answers
 
 TEMPLATE = Path(__file__).with_name("pilot.template")
 
@@ -169,6 +171,7 @@ class SlurmBackend:
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.partition, site.available)
         partitions = self._cluster.partitions()
+        self._cluster.log_once(unknown_answers(seen, partitions.values()))
         return Observation(
             now=seen.now,
             site=site,
@@ -176,13 +179,18 @@ class SlurmBackend:
             reservations=seen.other_reservations(own_reservation(self._site)),
             tiers={partition.name: partition.tier for partition in partitions.values()},
             default_limit=default_limit(partitions.get(site.partition)),
-            whole_nodes=self._site.whole_nodes or site.exclusive or gives_whole_nodes(self._cluster.settings),
-            details=seen.job_details,
+            whole_nodes=self._gives_whole_nodes(partitions.get(site.partition)),
+            details=seen.job_details.found,
             wanted_licenses=self._cluster.licenses,
             licenses=seen.licenses,
             ordering=ordering(self._cluster.settings),
             user=self._cluster.commands.user(),
         )
+
+    def _gives_whole_nodes(self, partition: Partition | None) -> bool:
+        """Whether a node that is partly in use by others takes no request of ours."""
+        alone = partition is not None and partition.exclusive != NOTHING
+        return self._site.whole_nodes or alone or gives_whole_nodes(self._cluster.settings)
 
     def _site_of(self, rows: list[NodeRow], details: dict[str, NodeDetail]) -> SiteNodes:
         partitions = self._cluster.partitions()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
@@ -11,10 +11,16 @@ from backends.commands import Commands
 from backends.findings import Finding, check_sizes, error, ok, warning
 from backends.slurm.limits import Terms, find_association
 from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.exclusivity import NODE, NOTHING
 from backends.slurm.placing.gres import total
 from backends.slurm.placing.restriction import licenses_of, odd_arguments, restriction_of
 from backends.slurm.questions import Questions
+from backends.slurm.rows import Partition
 from backends.slurm.submitting import where_options
+from backends.slurm.unknown import unknown_release
+
+_APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment of the network"}
+"""Between whom exclusivity is kept, by its word."""
 
 
 def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
@@ -30,12 +36,32 @@ def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
         yield warning(f"partition {nodes.partition} has no node in service at the moment")
 
 
-def check_nodes(site: SiteConfig, nodes: SiteNodes) -> Iterator[Finding]:
+def check_release(settings: Mapping[str, str]) -> Finding:
+    """That this release of Slurm is among those that were tried."""
+    version, cluster = settings.get("SLURM_VERSION", ""), settings.get("ClusterName", "?")
+    problem = unknown_release(settings)
+    return warning(problem) if problem else ok(f"Slurm {version} answers (cluster {cluster})")
+
+
+def check_nodes(site: SiteConfig, nodes: SiteNodes, partition: Partition | None) -> Iterator[Finding]:
     """That the sizes of nodes are as configured, and whole nodes asked for where nothing less is given."""
-    if nodes.exclusive and not site.whole_nodes:
+    name = nodes.partition
+    kind = partition.exclusive if partition is not None else NOTHING
+    if kind == NODE and not site.whole_nodes:
         yield error(
-            f"partition {nodes.partition} gives only whole nodes: set `whole_nodes: true` and "
+            f"partition {name} gives only whole nodes: set `whole_nodes: true` and "
             f"`processors_per_node: {nodes.usual_size}`, or the rest of each node stays idle"
+        )
+    elif kind not in (NOTHING, NODE):
+        yield warning(
+            f"partition {name} shares no nodes between {_APART.get(kind, f'jobs ({kind})')}: free slots "
+            "count a node as taken as soon as a job runs on it"
+        )
+    if partition is not None and partition.shared_by > 1:
+        yield warning(
+            f"partition {name} puts up to {partition.shared_by} jobs on the same processors "
+            f"(OverSubscribe=FORCE:{partition.shared_by}): tasks may run slower than "
+            "elsewhere, and free slots count each processor once"
         )
     yield from check_sizes(site, {node.processors for node in nodes.nodes.values()}, nodes.usual_size)
 

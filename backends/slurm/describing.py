@@ -11,6 +11,7 @@ from backends.ceilings import LONGEST, POLITE, limits_of, polite_processors
 from backends.describing import duration, partition_lines, scalar, site_name, source
 from backends.slurm.limits import Terms, ceilings
 from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.placing.exclusivity import NODE
 from backends.slurm.rows import Partition
 
 _MOST = 12
@@ -66,7 +67,7 @@ def _site_lines(nodes: SiteNodes, terms: Terms) -> list[str]:
         f"      max_tr: {duration(limits.max_tr)}  # {source(known.seconds, LONGEST, 'Slurm')}",
         f"    processors_per_node: {nodes.usual_size}",
     ]
-    if nodes.exclusive:
+    if terms.partitions[nodes.partition].exclusive == NODE:
         lines.append("    whole_nodes: true  # the partition gives nothing less")
     return lines
 

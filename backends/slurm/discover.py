@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.findings import Finding, check_limits, error, ok
+from backends.findings import Finding, check_limits, error, warning
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.checking import (
@@ -16,6 +16,7 @@ from backends.slurm.checking import (
     check_nodes,
     check_partition,
     check_record,
+    check_release,
     check_scheduler,
     check_submit,
     check_where,
@@ -27,7 +28,8 @@ from backends.slurm.limits import ask_terms, ceilings
 from backends.slurm.nodes import Look, find_site
 from backends.slurm.ordering import check_ordering
 from backends.slurm.placing.restriction import restriction_of
-from backends.slurm.questions import Questions
+from backends.slurm.questions import Questions, read
+from backends.slurm.unknown import unknown_answers
 
 __all__ = ["Finding", "check_site", "describe_sites"]
 
@@ -62,18 +64,18 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
 
 def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> Iterator[Finding]:
     settings = questions.settings()
-    yield ok(
-        f"Slurm {settings.get('SLURM_VERSION', '')} answers (cluster {settings.get('ClusterName', '?')})"
-    )
-    rows = questions.nodes()
-    look = Look(details=questions.node_details(), restriction=restriction_of(site))
+    yield check_release(settings)
+    seen = read(questions)
+    rows = seen.nodes
+    look = Look(details=seen.node_details, restriction=restriction_of(site))
     nodes = find_site(rows, site.partition, look)
     yield from check_partition(nodes)
     yield from check_where(site, nodes)
     yield from check_licenses(site, questions)
     terms = ask_terms(questions)
+    yield from map(warning, unknown_answers(seen, terms.partitions.values()))
     yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
-    yield from check_nodes(site, nodes)
+    yield from check_nodes(site, nodes, terms.partitions.get(nodes.partition))
     yield from check_accounting(site, terms, nodes)
     yield from check_scheduler(settings)
     yield from check_ordering(settings, site.limits.max_pending_requests)

@@ -33,7 +33,21 @@ _OUT = frozenset(
         "unknown",
     }
 )
-"""States of nodes that take no new work, whether or not jobs still run there (sinfo(1))."""
+"""States of nodes that take no new work, whether or not jobs still run there (sinfo(1) of 22.05 to 26.05)."""
+_IN = frozenset(
+    {
+        "allocated",
+        "completing",
+        "idle",
+        "maint",
+        "mixed",
+        "planned",
+        "powered_down",
+        "powering_up",
+        "reserved",
+    }
+)
+"""All other states that are known."""
 _OUT_FLAGS = frozenset("*!%@^")
 """Not responding; about to be powered down; about to be rebooted. `~` (powered off until a job wants
 it), `#` (powering up), `-` (planned for a job) and `$` (maintenance) stay in service."""
@@ -74,8 +88,6 @@ class SiteNodes(msgspec.Struct, frozen=True, kw_only=True):
     partition: str
     available: str
     """`up`, or why no job starts: `down`, `drain`, `inact`."""
-    exclusive: bool
-    """Whether the partition only gives whole nodes."""
     nodes: dict[str, SiteNode]
     """Those on which the site's requests may run."""
     others: dict[str, SiteNode]
@@ -157,7 +169,6 @@ def find_site(rows: Collection[NodeRow], partition: str | None, look: Look | Non
     return SiteNodes(
         partition=own[0].partition,
         available=own[0].available,
-        exclusive=own[0].exclusive,
         nodes={name: node for name, node in present.items() if ours[name]},
         others={name: node for name, node in present.items() if not ours[name]},
         members={name: frozenset(nodes) for name, nodes in sharing.items()},
@@ -193,8 +204,12 @@ def check_started(partition: str, available: str) -> None:
 
 
 def in_service(row: NodeRow) -> bool:
-    """Whether it takes new work."""
-    return row.state not in _OUT and not _OUT_FLAGS.intersection(row.flags)
+    """Whether it takes new work: not in a state that is not known."""
+    return row.state in _IN and not _OUT_FLAGS.intersection(row.flags)
+
+
+def is_known(row: NodeRow) -> bool:
+    return row.state in _IN or row.state in _OUT
 
 
 def _machines(rows: Iterable[NodeRow], look: Look) -> tuple[Node, ...]:

@@ -14,17 +14,19 @@ from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from backends.numbers import finite, whole
 from backends.slurm.fields import expand, parse_count, parse_limit, parse_time
+from backends.slurm.placing.exclusivity import jobs_on_a_processor, of_partition
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
 
 Row = TypeVar("Row")
 
-QUEUE_FORMAT = "%i|%T|%S|%e|%P|%C|%D|%l|%N|%Y|%Q|%h|%r"
-"""`squeue -h -a -o`, for everyone's jobs."""
-OWN_FORMAT = f"{{mark}}|{QUEUE_FORMAT}|%j"
-"""`squeue -h --me -t all -o`: no job knows the mark; it tells a row from the rest of a name of two lines."""
+QUEUE_FIELDS = (
+    *("JobArrayID", "State", "StartTime", "EndTime", "Partition", "NumCPUs", "NumNodes", "TimeLimit"),
+    *("NodeList", "SchedNodes", "PriorityLong", "Reason", "Name", "Account", "WCKey"),
+    *("tres-per-job", "tres-per-node", "tres-per-task", "mem-per-tres"),
+)
 PREEMPTED_FORMAT = "JobID:24,PreemptTime:32"
-"""`squeue -h -a --me -t CD,F -O`: `-o` does not know the second."""
-NODE_FORMAT = "%P|%a|%N|%T|%C|%m|%h"
+"""`squeue -h -a --me -t CD,F -O`."""
+NODE_FORMAT = "%P|%a|%N|%T|%C|%m"
 """`sinfo -h -a -N -o`."""
 ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
 """`sacct -X -n -P -o`, with a `--delimiter` that no job can know."""
@@ -32,21 +34,32 @@ ACCOUNTING_FIELDS = "JobIDRaw,State,Start,End,NodeList,JobName"
 RECORD_FIELDS = "User,TimelimitRaw,ElapsedRaw,JobName"
 """`sacct -a -X -n -P -o`, with a `--delimiter` that no job can know."""
 
-_ALONE = frozenset({"NO", "USER", "MCS"})
-"""Kinds of sharing under which nobody else's job comes to a job's nodes."""
+_NOT_SET = frozenset({"", "N/A", "(null)"})
 _NODE_STATE = re.compile(r"([a-z_]+)([^a-z_]*)", re.IGNORECASE)
 
 
-def parse_queue(text: str) -> list[QueueRow]:
-    """`squeue` with QUEUE_FORMAT."""
-    return _rows("squeue", text.splitlines(), _queue_row)
+def queue_format(mark: str) -> str:
+    """For `squeue -h -a -O`: every field as long as it is, and the mark behind it.
+
+    `mark`: a word that stands in no job, so that a user's text ends no field and begins no row.
+    """
+    return ",".join(f"{field}:0{mark}" for field in QUEUE_FIELDS)
 
 
-def parse_own_jobs(text: str, mark: str = "job") -> list[QueueRow]:
-    """`squeue` with OWN_FORMAT and this mark; what follows a line break in a job's name is left out."""
-    start = f"{mark}|"
-    lines = _first_lines("squeue", text, lambda line: line.startswith(start))
-    return _rows("squeue", [line[len(start) :] for line in lines], _queue_row)
+def parse_queue(text: str, mark: str) -> list[QueueRow]:
+    """`squeue -O` with the `queue_format` of this mark."""
+    *values, rest = text.split(mark)
+    width = len(QUEUE_FIELDS)
+    if rest.strip() or len(values) % width:
+        raise SchedulerError(_not_understood("squeue", rest.strip() or text))
+    rows = []
+    for start in range(0, len(values), width):
+        row = values[start : start + width]
+        try:
+            rows.append(_queue_row(*row))
+        except (ValueError, KeyError) as error:
+            raise SchedulerError(_not_understood("squeue", " ".join(row).strip())) from error
+    return rows
 
 
 def parse_preempted(text: str) -> frozenset[str]:
@@ -127,13 +140,24 @@ def _not_understood(command: str, line: str) -> str:
     return f"{command} printed a line that the adaptor cannot read: {line[:200]!r}"
 
 
-def _queue_row(line: str) -> QueueRow:
-    id, state, start, end, partitions, processors, nodes, limit, names, planned, priority, sharing, rest = (
-        line.split("|", 12)
-    )
-    reason, _, name = rest.partition("|")
+def _queue_row(
+    id: str,
+    state: str,
+    start: str,
+    end: str,
+    partitions: str,
+    processors: str,
+    nodes: str,
+    limit: str,
+    names: str,
+    planned: str,
+    priority: str,
+    reason: str,
+    *texts: str,
+) -> QueueRow:
+    name, account, wckey, per_job, per_node, per_task, memory = texts
     return QueueRow(
-        id=id,
+        id=id.strip(),
         state=state,
         start=parse_time(start),
         end=parse_time(end),
@@ -145,9 +169,18 @@ def _queue_row(line: str) -> QueueRow:
         planned_nodes=tuple(expand(planned)),
         reason=reason,
         priority=whole(priority),
-        exclusive=sharing in _ALONE,
         name=name,
+        account=account,
+        wckey=wckey,
+        gpus_per_job=_told(per_job),
+        gpus_per_node=_told(per_node),
+        gpus_per_task=_told(per_task),
+        memory_per_gpu=_told(memory),
     )
+
+
+def _told(text: str) -> str:
+    return "" if text in _NOT_SET else text
 
 
 def _id_and_time(line: str) -> tuple[str, float | None]:
@@ -156,7 +189,7 @@ def _id_and_time(line: str) -> tuple[str, float | None]:
 
 
 def _node_row(line: str) -> NodeRow:
-    partition, available, node, state, counts, memory, sharing = line.split("|")
+    partition, available, node, state, counts, memory = line.split("|")
     word = _NODE_STATE.fullmatch(state)
     if word is None:
         raise ValueError(state)
@@ -172,7 +205,6 @@ def _node_row(line: str) -> NodeRow:
         idle=idle,
         other=other,
         memory=parse_count(memory.rstrip("+")),
-        exclusive=sharing.upper() == "EXCLUSIVE",
     )
 
 
@@ -215,7 +247,8 @@ def _partition(line: str) -> Partition:
         processors=parse_count(values["TotalCPUs"]),
         nodes=parse_count(values["TotalNodes"]),
         tier=whole(values.get("PriorityTier", "1")),
-        exclusive=values.get("OverSubscribe", "NO").startswith("EXCLUSIVE"),
+        exclusive=of_partition(values),
+        shared_by=jobs_on_a_processor(values),
         qos="" if qos in ("N/A", "(null)") else qos,
         preempt_mode=values.get("PreemptMode", "OFF"),
         grace=finite(values.get("GraceTime", "0")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -26,7 +26,7 @@ from backends.slurm.accounting import (
     parse_associations,
     parse_qos,
 )
-from backends.slurm.placing.job_details import JobDetail, parse_job_details
+from backends.slurm.placing.job_details import JobDetails, parse_job_details, parse_only_job
 from backends.slurm.placing.licenses import License, parse_license_rows
 from backends.slurm.placing.node_details import NodeDetail, parse_node_details
 from backends.slurm.rows import AccountingRow, NodeRow, Partition, QueueRow, Reservation
@@ -39,6 +39,8 @@ IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
 
 MOST_RECORDS = 5000
 """Ended jobs that are learned from, at most."""
+MOST_DISPUTED = 20
+"""Jobs with several records that are asked for alone, at one look."""
 
 
 class Questions:
@@ -47,16 +49,11 @@ class Questions:
 
     def queue(self) -> list[QueueRow]:
         """Everyone's jobs that wait or run."""
-        text = self._commands.ask("squeue", "-h", "-a", "-t", IN_SYSTEM, "-o", parse.QUEUE_FORMAT)
-        return parse.parse_queue(text)
+        return self._squeue("-t", IN_SYSTEM)
 
     def own_jobs(self) -> list[QueueRow]:
         """Our user's jobs, with those that ended not longer than MinJobAge ago."""
-        mark = _unknown_to_jobs()
-        format = parse.OWN_FORMAT.format(mark=mark)
-        return parse.parse_own_jobs(
-            self._commands.ask("squeue", "-h", "-a", "--me", "-t", "all", "-o", format), mark
-        )
+        return self._squeue("--me", "-t", "all")
 
     def preempted(self) -> frozenset[str]:
         """The ids of our user's jobs that ended by themselves after they were told to make room."""
@@ -71,9 +68,17 @@ class Questions:
         """By the nodes' names."""
         return parse_node_details(self._commands.ask("scontrol", "show", "node", "-a", "-d", "-o"))
 
-    def job_details(self) -> dict[str, JobDetail]:
-        """Everyone's, by `backends.slurm.placing.job_details.key_of` their ids."""
-        return parse_job_details(self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o"))
+    def job_details(self, jobs: Iterable[QueueRow]) -> JobDetails:
+        """Of these jobs, as far as scontrol knows them still."""
+        rows = {row.id: row for row in jobs}
+        details = parse_job_details(self._commands.ask("scontrol", "show", "job", "-a", "-d", "-o"), rows)
+        found = dict(details.found)
+        for id in details.disputed[:MOST_DISPUTED]:
+            answer = self._commands.run("scontrol", "show", "job", "-a", "-d", "-o", id)
+            detail = None if answer.status else parse_only_job(answer.output, rows[id])
+            if detail is not None:
+                found[id] = detail
+        return msgspec.structs.replace(details, found=found)
 
     def licenses(self) -> dict[str, License]:
         """By name."""
@@ -121,6 +126,11 @@ class Questions:
         found = parse.parse_records(self._commands.ask("sacct", *options), delimiter, MOST_RECORDS)
         return [job for job, name in found if not name.startswith(TAG_START)]
 
+    def _squeue(self, *selection: str) -> list[QueueRow]:
+        mark = _unknown_to_jobs()
+        text = self._commands.ask("squeue", "-h", "-a", *selection, "-O", parse.queue_format(mark))
+        return parse.parse_queue(text, mark)
+
     def _sacct(self, *selection: str) -> list[AccountingRow]:
         delimiter = _unknown_to_jobs()
         options = ("-X", "-n", "-P", f"--delimiter={delimiter}", "-o", parse.ACCOUNTING_FIELDS)
@@ -146,7 +156,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True):
     jobs: list[QueueRow]
     reservations: list[Reservation]
     node_details: dict[str, NodeDetail]
-    job_details: dict[str, JobDetail]
+    job_details: JobDetails
     licenses: dict[str, License] = {}
 
     def other_reservations(self, own: str | None) -> list[Reservation]:
@@ -161,12 +171,13 @@ def read(questions: Questions, *, licenses: bool = False) -> Reading:
         SchedulerError: no answer, or one that we do not understand.
     """
     now = time.time()
+    nodes, node_details, jobs = questions.nodes(), questions.node_details(), questions.queue()
     return Reading(
         now=now,
-        nodes=questions.nodes(),
-        node_details=questions.node_details(),
-        jobs=questions.queue(),
-        job_details=questions.job_details(),
+        nodes=nodes,
+        node_details=node_details,
+        jobs=jobs,
+        job_details=questions.job_details(jobs),
         reservations=questions.reservations(),
         licenses=questions.licenses() if licenses else {},
     )

@@ -16,6 +16,7 @@ from adaptor.resources import Part
 from backends.hidden import HIDDEN
 from backends.slurm.nodes import SiteNodes
 from backends.slurm.ordering import Ordering
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.holding import (
     held_parts,
     hidden_job,
@@ -24,7 +25,7 @@ from backends.slurm.placing.holding import (
     usable_processors,
     whole,
 )
-from backends.slurm.placing.job_details import JobDetail, key_of
+from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.placing.licenses import License, free_from
 from backends.slurm.placing.needs import NOWHERE, Needs
 from backends.slurm.placing.restriction import parse_licenses
@@ -49,7 +50,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     default_limit: float | None = None
     """Seconds of a job that names none."""
     details: Mapping[str, JobDetail] = {}
-    """Of jobs, by `key_of` their ids."""
+    """Of jobs, by their ids."""
     wanted_licenses: Mapping[str, int] = {}
     """That every request of the site takes."""
     licenses: Mapping[str, License] = {}
@@ -81,7 +82,7 @@ def queue_state(seen: Observation) -> QueueState:
         owners={
             each: detail.user
             for row in seen.jobs
-            if (detail := seen.details.get(key_of(row.id))) and detail.user
+            if (detail := _detail(seen, row)) and detail.user
             for each in (elements(row.id) if "[" in row.id else (row.id,))
         },
         # A job that is past its limit, or was suspended, started at another time than its end tells.
@@ -91,6 +92,14 @@ def queue_state(seen: Observation) -> QueueState:
             if row.state == "RUNNING" and row.end is not None and row.end > seen.now
         },
     )
+
+
+def _detail(seen: Observation, row: QueueRow) -> JobDetail | None:
+    """What is known of a job; nodes that it shares with jobs of its user, it shares with those of ours."""
+    detail = seen.details.get(row.id)
+    if detail is not None and detail.exclusive == "USER" and detail.user == seen.user:
+        return msgspec.structs.replace(detail, exclusive=NOTHING)
+    return detail
 
 
 def _running_jobs(seen: Observation) -> list[RunningJob]:
@@ -117,7 +126,7 @@ def _holders(seen: Observation) -> list[_Holder]:
         if not row.nodes or job_state(row.state) is not JobState.RUNNING:
             continue
         parts_of = suspended_parts if row.state == "SUSPENDED" else held_parts
-        parts = parts_of(seen.site, row, seen.details.get(key_of(row.id)))
+        parts = parts_of(seen.site, row, _detail(seen, row))
         if parts:
             found.append(_Holder(row.id, _end(seen, row, parts), parts))
     return found
@@ -179,7 +188,7 @@ def _scarce_licenses(seen: Observation) -> list[RunningJob]:
     held = [
         (_end(seen, row, ()), parse_licenses(detail.licenses))
         for row in seen.jobs
-        if (detail := seen.details.get(key_of(row.id))) and detail.licenses
+        if (detail := _detail(seen, row)) and detail.licenses
     ]
     parts = tuple(map(rest, seen.site.all_present()))
     processors = usable_processors(seen.site, parts)
@@ -209,7 +218,7 @@ def _untested(seen: Observation) -> list[RunningJob]:
 
 
 def _owner(seen: Observation, row: QueueRow) -> str:
-    detail = seen.details.get(key_of(row.id))
+    detail = _detail(seen, row)
     return detail.user if detail is not None else ""
 
 
@@ -222,7 +231,14 @@ def _considered(seen: Observation) -> list[QueueRow]:
 
 
 def _in_order(seen: Observation, rows: Iterable[QueueRow]) -> list[QueueRow]:
-    return sorted(rows, key=lambda row: (-_tier(seen, row), -row.priority))
+    """As Slurm considers them: of equal priority, those submitted first, elements of an array by index."""
+    return sorted(rows, key=lambda row: (-_tier(seen, row), -row.priority, *_turn(row.id)))
+
+
+def _turn(id: str) -> tuple[int, int]:
+    """Of `12_[3-5]` 12 and 3, of `12` and `12+1` 12 and 0 or 1."""
+    job, *element = re.findall("[0-9]{1,18}", id)[:2] or ["0"]
+    return int(job), int(element[0]) if element else 0
 
 
 def _coming_reservations(seen: Observation) -> list[PendingJob]:
@@ -256,8 +272,7 @@ def _tier(seen: Observation, row: QueueRow) -> int:
 def _pending_jobs(seen: Observation, row: QueueRow, size: int, needs: Needs) -> list[PendingJob]:
     """One, or of an array as many as it has elements; the plan that Slurm shows is the first one's."""
     processors = _wanted(seen, row, size)
-    detail = seen.details.get(key_of(row.id))
-    need = needs.of(row, detail.wish if detail else None)
+    need = needs.of(row, _detail(seen, row))
     planned = None if row.start is None else max(row.start, seen.now)
     parts = () if planned is None else _whole_nodes(seen, row.planned_nodes)
     if not (processors or parts) or (need is not None and need.nodes == NOWHERE):
@@ -275,7 +290,8 @@ def _wanted(seen: Observation, row: QueueRow, size: int) -> int:
     `size`: processors of a usual node, which takes a look at all nodes.
     """
     wanted = row.processors
-    if seen.whole_nodes or row.exclusive:
+    detail = _detail(seen, row)
+    if seen.whole_nodes or (detail is not None and detail.exclusive != NOTHING):
         wanted = size * max(row.node_count, math.ceil(row.processors / size))
     if row.planned_nodes:
         wanted = math.ceil(wanted * len(seen.site.among(row.planned_nodes)) / len(row.planned_nodes))

@@ -29,10 +29,15 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
     """Of a waiting job, where it is planned to start; empty where it is not planned."""
     reason: str
     priority: int
-    exclusive: bool
-    """Whether it takes whole nodes."""
     name: str = ""
-    """Only asked for our own jobs: a name may hold anything, line breaks included."""
+    """It may hold anything, line breaks included, as may account and wckey."""
+    account: str = ""
+    wckey: str = ""
+    gpus_per_job: str = ""
+    """As Slurm prints generic resources (`backends.slurm.placing.gres`), as are the next three."""
+    gpus_per_node: str = ""
+    gpus_per_task: str = ""
+    memory_per_gpu: str = ""
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +58,6 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
     """Processors that are neither: the node is down or drained."""
     memory: int
     """MiB."""
-    exclusive: bool
-    """Whether the partition only gives whole nodes."""
 
 
 class AccountingRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +95,10 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int
     tier: int
     """Jobs of a partition with a higher tier are considered first."""
-    exclusive: bool
+    exclusive: str
+    """What its jobs do not share, `NODE`: whole nodes; see `backends.slurm.placing.exclusivity`."""
+    shared_by: int
+    """Jobs that it may put on one processor at the same time."""
     qos: str
     """The partition's own QOS; empty where there is none."""
     preempt_mode: str

@@ -1,4 +1,4 @@
-"""Slurm's job states in our words (squeue and sacct of Slurm 20 to 25)."""
+"""Slurm's job states in our words (squeue and sacct of Slurm 20 to 26.05)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ JOB_STATES: dict[str, JobState] = {
     "COMPLETING": JobState.RUNNING,
     "CONFIGURING": JobState.RUNNING,
     "DEADLINE": JobState.CANCELLED,
+    # Since 26.05: requeued after its node failed, and considered before all others.
+    "EXPEDITING": JobState.QUEUED,
     "FAILED": JobState.FAILED,
     "NODE_FAIL": JobState.NODE_FAILED,
     "OUT_OF_MEMORY": JobState.FAILED,

@@ -23,6 +23,7 @@ _OF_PILOT = (
     "SLURM_JOB_ACCOUNT",
     "SLURM_JOB_PARTITION",
     "SLURM_JOB_QOS",
+    "SLURM_JOB_START_TIME",
     "SLURM_TOPOLOGY_ADDR",
     "SLURM_TOPOLOGY_ADDR_PATTERN",
     "PBS_O_QUEUE",
@@ -39,6 +40,9 @@ class Scripts:
         self._folder = folder / f"scripts-{node.replace('/', '_')}"
         self._node = node
         self._of_pilot = {name: worker[name] for name in _OF_PILOT if name in worker}
+        if "SLURM_JOB_END_TIME" in worker:  # as the worker knows it: Slurm's own is wrong with --time-min
+            end = float(worker.get("ADAPTOR_PILOT_END", worker["SLURM_JOB_END_TIME"]))
+            self._of_pilot["SLURM_JOB_END_TIME"] = f"{end:.0f}"
         self._copies: dict[int, Path] = {}
 
     def output_of(self, bag: BagContext) -> OutputFolder | ScriptOutput:

@@ -10,6 +10,7 @@ from adaptor.model import RunningJob
 from adaptor.resources import Node, Part
 from backends.hidden import HIDDEN
 from backends.slurm.nodes import SiteNode, SiteNodes
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.gres import named_as, total, without
 from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.rows import QueueRow
@@ -22,7 +23,7 @@ def held_parts(site: SiteNodes, row: QueueRow, detail: JobDetail | None) -> tupl
     taken to have the same number of processors on each of its nodes.
     """
     there = site.present(row.nodes)
-    if row.exclusive:
+    if detail is not None and detail.exclusive != NOTHING:
         return tuple(whole(node.machine) for node in there)
     known = {part.node: part for part in detail.parts} if detail and _agree(row, detail) else None
     if known is None:

@@ -1,14 +1,17 @@
 """What `scontrol show job` tells beyond squeue: what a job holds of each node, or wants. Pure.
 
-A job's name, command and comment may hold anything, also what looks like an answer of scontrol. What a job
-says of itself is therefore only believed where it agrees with squeue (`backends.slurm.placing.holding`),
-and two lines about the same job are both left out.
+A job's name, account, comment, command and, since 26.05, its `SubmitLine` may hold anything, line breaks and
+whole records of other jobs included. So only records of jobs that squeue shows are read. They begin with the
+name and the account that squeue shows, and are read up to `Network=`: no text of a user stands in between,
+and squeue tells what stands behind. If a job seems to have two records, one is text of a user: the job is
+disputed, and asked for alone. Recorded from 22.05, 24.11 and 26.05.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -16,7 +19,9 @@ from adaptor.resources import Gpus, Part
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.slurm.fields import expand, parse_count
+from backends.slurm.placing.exclusivity import NOTHING, of_job
 from backends.slurm.placing.gres import gpus_of, gres_counts, parse_gpus
+from backends.slurm.rows import QueueRow
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,90 +50,149 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True):
     """Of a running or suspended job."""
     wish: Wish | None = None
     """Of a waiting job."""
+    exclusive: str = NOTHING
+    """What it does not share with others (`backends.slurm.placing.exclusivity`)."""
     licenses: str = ""
     user: str = ""
     """By name; empty: not told."""
 
 
+class JobDetails(msgspec.Struct, frozen=True):
+    found: dict[str, JobDetail]
+    """By the jobs' ids, as squeue names them."""
+    disputed: tuple[str, ...] = ()
+    """Jobs with several records that differ: some of them are text of users."""
+    unread: tuple[str, ...] = ()
+    """Jobs whose record has another form."""
+
+
 _NUMBER = r"[0-9]{1,18}"
 _HEAD = re.compile(
-    rf"JobId=({_NUMBER}) "
+    rf"^JobId=({_NUMBER}) "
     rf"(?:ArrayJobId=({_NUMBER}) ArrayTaskId=(\S+) (?:ArrayTaskThrottle=\S+ )?)?"
-    rf"(?:HetJobId=({_NUMBER}) HetJobOffset=({_NUMBER}) (?:HetJobIdSet=\S+ )?)?JobName="
+    rf"(?:HetJobId=({_NUMBER}) HetJobOffset=({_NUMBER}) (?:HetJobIdSet=\S+ )?)?JobName=",
+    re.MULTILINE,
 )
+_NAME_TO_ACCOUNT = re.compile(
+    r" (?:SLUID=\S+ )?(?:HetJobIdSet=\S+ )?UserId=([^()\n]{1,100})\([0-9]+\) GroupId=[^()\n]*\([0-9]+\) "
+    r"MCS_label=\S* Priority=[0-9]+ Nice=-?[0-9]+ Account="
+)
+_ACCOUNT_TO_WCKEY = re.compile(r" QOS=\S*( WCKey=)?")
 _STATE = re.compile(r" JobState=([A-Z_]+) ")
-_PART = re.compile(r" {2}Nodes=(\S+) CPU_IDs=(\S*) Mem=(\d{1,15}) GRES=(\S*)")
-_KEYS = (
-    *("NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "MinMemoryCPU", "MinMemoryNode", "MemPerTres"),
-    *("TresPerJob", "TresPerNode", "TresPerTask", "Features", "ReqNodeList", "ExcNodeList"),
-)
-_USER = re.compile(r" UserId=([^ ()]{1,100})\(")
-_LICENSES = re.compile(r" Licenses=(?!\(null\))(\S+)")
-_VALUE = re.compile(rf" ({'|'.join(_KEYS)})=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 )
+_WAITING = frozenset({"PENDING", "REQUEUED", "EXPEDITING"})
 
 
-def parse_job_details(text: str) -> dict[str, JobDetail]:
-    """`scontrol show job -a -d -o`, by the ids that `key_of` makes of those of squeue.
-
-    A job that cannot be read is left out, as is one with two lines.
+def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
+    """`scontrol show job -a -d -o`, of the jobs that squeue shows: `rows`, by their ids.
 
     Raises:
-        SchedulerError: there is text, and none of it is what that command prints.
+        SchedulerError: there is text, and it does not begin as what that command prints.
     """
-    found: dict[str, JobDetail | None] = {}
-    lines = text.split("\n")
-    for line in lines:
-        head = _HEAD.match(line)
-        if head is None:
-            continue
-        key = _key(head)
-        found[key] = None if key in found and not key.endswith("[") else _detail(line[head.end() :])
-    if not found and text.strip() and "No jobs" not in text and not text.startswith("JobId="):
+    if not text.startswith("JobId=") and text.strip() and "No jobs" not in text:
         raise SchedulerError(
-            f"scontrol show job printed lines that the adaptor cannot read: {lines[0][:200]!r}"
+            f"scontrol show job printed lines that the adaptor cannot read: {text.strip()[:200]!r}"
         )
-    return {key: detail for key, detail in found.items() if detail is not None}
+    found: dict[str, JobDetail] = {}
+    disputed: set[str] = set()
+    unread: set[str] = set()
+    for id, detail in _records(text, rows):
+        if detail is None:
+            unread.add(id)
+        elif found.setdefault(id, detail) != detail:
+            disputed.add(id)
+    return JobDetails(
+        {id: detail for id, detail in found.items() if id not in disputed},
+        tuple(sorted(disputed)),
+        tuple(sorted(unread - found.keys())),
+    )
 
 
-def key_of(id: str) -> str:
-    """Of squeue's id: `123`, `12_3`, `12+1`, and `12_[` for what waits of an array."""
-    return f"{id.partition('[')[0]}[" if "[" in id else id
+def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
+    """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
+    id, detail = next(_records(text, {row.id: row}), ("", None))
+    return detail if text.startswith("JobId=") and id == row.id else None
 
 
-def _key(head: re.Match[str]) -> str:
-    if head[4]:
-        return f"{head[4]}+{head[5]}"
-    if head[2]:
-        return f"{head[2]}_{head[3]}" if head[3].isdigit() else f"{head[2]}_["
-    return head[1]
+def _records(text: str, rows: Mapping[str, QueueRow]) -> Iterator[tuple[str, JobDetail | None]]:
+    """The id and the detail of each record of these jobs; None: it has another form."""
+    head = _HEAD.search(text)
+    while head is not None:
+        row, end = rows.get(_id(head)), head.end()
+        name_end = _past(text, end, row.name) if row is not None else None
+        if row is not None and name_end is not None:
+            detail, end = _read(text, name_end, row)
+            yield row.id, detail
+        head = _HEAD.search(text, end)
 
 
-def _detail(line: str) -> JobDetail | None:
-    state = _STATE.search(line)
-    if state is None:
-        return None
-    found = _USER.search(line)
-    user = found[1] if found else ""
-    try:
-        if state[1] in _HOLDING:
-            licenses = _LICENSES.search(line)
-            return JobDetail(parts=_parts(line), licenses=licenses[1] if licenses else "", user=user)
-        if state[1] in ("PENDING", "REQUEUED"):
-            return JobDetail(wish=_wish(tuple(_VALUE.findall(line))), user=user)
-    except (ValueError, KeyError):
-        return None
+def _id(head: re.Match[str]) -> str:
+    id, array, element, het, offset = head.groups()
+    if het:
+        return f"{het}+{offset}"
+    if array:
+        return f"{array}_{element}" if element.isdigit() else f"{array}_[{element}]"
+    return str(id)
+
+
+def _past(text: str, start: int, value: str) -> int | None:
+    """Where this value ends that begins at `start`; None: another one begins there."""
+    for spelling in ("(null)", "") if value in ("(null)", "") else (value,):
+        if text.startswith(spelling, start):
+            return start + len(spelling)
     return None
 
 
-def _parts(line: str) -> tuple[Part, ...]:
-    return tuple(
-        Part(node=node, processors=_ids(ids), memory=whole(memory) * 2**20, gpus=parse_gpus(gres))
-        for names, ids, memory, gres in _PART.findall(line)
-        for node in expand(names)
-    )
+def _read(text: str, start: int, row: QueueRow) -> tuple[JobDetail | None, int]:
+    """What a record says, and where it was read to; `start`: where the job's name ends."""
+    owner = _NAME_TO_ACCOUNT.match(text, start)
+    account = _past(text, owner.end(), row.account) if owner is not None else None
+    qos = _ACCOUNT_TO_WCKEY.match(text, account) if account is not None else None
+    if owner is None or qos is None:
+        return None, start
+    begin = _past(text, qos.end(), row.wckey) if qos[1] else qos.end()
+    state = _STATE.match(text, begin) if begin is not None else None
+    if state is None:
+        return None, start
+    line_end = text.find("\n", state.end())
+    end = text.find(" Network=", state.end(), len(text) if line_end < 0 else line_end)
+    if end < 0:
+        return None, start
+    return _detail(state[1], text[state.start() : end].split(), owner[1], row), end
+
+
+def _detail(state: str, words: list[str], user: str, row: QueueRow) -> JobDetail | None:
+    values: dict[str, str] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        values.setdefault(key, "" if value == "(null)" else value)
+    try:
+        return JobDetail(
+            parts=_parts(words) if state in _HOLDING else (),
+            wish=_wish(values, row) if state in _WAITING else None,
+            exclusive=of_job(values),
+            licenses=values.get("Licenses", "") if state in _HOLDING else "",
+            user=user,
+        )
+    except (ValueError, KeyError):
+        return None
+
+
+def _parts(words: list[str]) -> tuple[Part, ...]:
+    """From `Nodes=n[1-2] CPU_IDs=0-1 Mem=200 GRES=gpu:1(IDX:0)`, one after another."""
+    pairs = [word.partition("=")[::2] for word in words]
+    found = []
+    for place, (key, names) in enumerate(pairs):
+        if key == "Nodes":
+            part = dict(pairs[place : place + 4])
+            processors, memory = _ids(part["CPU_IDs"]), whole(part["Mem"]) * 2**20
+            gpus = parse_gpus(part["GRES"])
+            found += [
+                Part(node=node, processors=processors, memory=memory, gpus=gpus) for node in expand(names)
+            ]
+    return tuple(found)
 
 
 def _ids(text: str) -> int:
@@ -140,28 +204,38 @@ def _ids(text: str) -> int:
     return count
 
 
+_KEYS = (
+    *("NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "MinMemoryCPU", "MinMemoryNode"),
+    *("Features", "ReqNodeList", "ExcNodeList"),
+)
+
+
+def _wish(values: Mapping[str, str], row: QueueRow) -> Wish:
+    told = tuple(values.get(key, "") for key in _KEYS)
+    return _made(told, (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu))
+
+
 @functools.lru_cache(maxsize=1000)
-def _wish(pairs: tuple[tuple[str, str], ...]) -> Wish:
+def _made(told: tuple[str, ...], gpus: tuple[str, str, str, str]) -> Wish:
     """Remembered, since many jobs of a queue are alike."""
-    values: dict[str, str] = {}
-    for key, value in pairs:
-        values.setdefault(key, "" if value == "(null)" else value)
-    least, _, most = values["NumNodes"].partition("-")
-    processors, each = parse_count(values["NumCPUs"]), _count(values.get("CPUs/Task", ""), 1)
+    numbers, cpus, tasks, per_task, memory_per_cpu, memory_per_node, features, required, excluded = told
+    per_job, per_node, per_gpu_task, memory_per_gpu = gpus
+    least, _, most = numbers.partition("-")
+    processors, each = parse_count(cpus), _count(per_task, 1)
     return Wish(
-        tasks=_count(values.get("NumTasks", ""), max(1, processors // each)),
+        tasks=_count(tasks, max(1, processors // each)),
         processors_per_task=each,
         nodes=parse_count(least),
         fixed=least == most,
-        memory_per_processor=_size(values.get("MinMemoryCPU", "0")),
-        memory_per_node=_size(values.get("MinMemoryNode", "0")),
-        memory_per_gpu=_of_gpu(values.get("MemPerTres", "")),
-        gpus_per_job=parse_gpus(values.get("TresPerJob", "")),
-        gpus_per_node=parse_gpus(values.get("TresPerNode", "")),
-        gpus_per_task=parse_gpus(values.get("TresPerTask", "")),
-        features=values.get("Features", ""),
-        required=values.get("ReqNodeList", ""),
-        excluded=values.get("ExcNodeList", ""),
+        memory_per_processor=_size(memory_per_cpu),
+        memory_per_node=_size(memory_per_node),
+        memory_per_gpu=_of_gpu(memory_per_gpu),
+        gpus_per_job=parse_gpus(per_job),
+        gpus_per_node=parse_gpus(per_node),
+        gpus_per_task=parse_gpus(per_gpu_task),
+        features=features,
+        required=required,
+        excluded=excluded,
     )
 
 

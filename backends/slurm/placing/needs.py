@@ -9,8 +9,9 @@ from adaptor.crafting.placing import tasks_on
 from adaptor.resources import Gpus, Need, TaskSize
 from backends.slurm.fields import expand
 from backends.slurm.nodes import SiteNodes
+from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.features import parse_features
-from backends.slurm.placing.job_details import Wish
+from backends.slurm.placing.job_details import JobDetail, Wish
 from backends.slurm.rows import QueueRow
 
 _Nodes: TypeAlias = frozenset[str]
@@ -29,17 +30,21 @@ class Needs:
         self._shared: dict[_Nodes, _Nodes] = {}
         self._capacities: dict[tuple[object, ...], int] = {}
 
-    def of(self, row: QueueRow, wish: Wish | None) -> Need | None:
+    def of(self, row: QueueRow, detail: JobDetail | None) -> Need | None:
         """None: so many processors on any nodes. A job that can run nowhere here has NOWHERE as its nodes."""
-        if wish is None:
+        if detail is None or detail.wish is None:
             return None
-        key = (wish, row.partitions, row.processors, row.exclusive)
+        alone = self._whole_nodes or detail.exclusive != NOTHING
+        key = (detail.wish, row.partitions, row.processors, alone)
         if key not in self._needs:
-            self._needs[key] = self._made(row, wish)
+            self._needs[key] = self._made(row, detail.wish, alone=alone)
         return self._needs[key]
 
-    def _made(self, row: QueueRow, wish: Wish) -> Need:
-        chunk = self._by_node(row, wish) if self._is_by_node(row, wish) else self._by_task(row, wish)
+    def _made(self, row: QueueRow, wish: Wish, *, alone: bool) -> Need:
+        # Where anything is asked for by the node or the job, its nodes are taken to get equal parts.
+        told = wish.memory_per_node or wish.gpus_per_node or wish.gpus_per_job
+        by_node = alone or wish.fixed or told
+        chunk = self._by_node(row, wish, alone=alone) if by_node else self._by_task(row, wish)
         nodes = self.nodes_for(row, wish)
         found = _with(chunk, chunk.chunks, None if nodes == self._all else nodes)
         if self._site.partition in row.partitions:
@@ -73,13 +78,7 @@ class Needs:
     def _members(self, row: QueueRow) -> _Nodes:
         return frozenset().union(*(self._site.members.get(name, NOWHERE) for name in row.partitions))
 
-    def _is_by_node(self, row: QueueRow, wish: Wish) -> bool:
-        """Whether anything is asked for by the node or the job: its nodes are taken to get equal parts."""
-        told = wish.memory_per_node or wish.gpus_per_node or wish.gpus_per_job
-        return bool(self._whole_nodes or row.exclusive or wish.fixed or told)
-
-    def _by_node(self, row: QueueRow, wish: Wish) -> Need:
-        alone = self._whole_nodes or row.exclusive
+    def _by_node(self, row: QueueRow, wish: Wish, *, alone: bool) -> Need:
         chunks = max(1, wish.nodes)
         if alone:
             chunks = max(chunks, math.ceil(row.processors / self._site.usual_size))

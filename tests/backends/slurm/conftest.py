@@ -7,20 +7,34 @@ from pathlib import Path
 
 import pytest
 
-_FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
+from backends.slurm.questions import Questions
+from tests.backends.slurm.answers import FIXTURES, MARK, RELEASES, Answers
+from tests.backends.slurm.answers import recorded as recorded_of
 
 
 @pytest.fixture
 def recorded() -> Callable[[str], str]:
     """The text of a file in fixtures/slurm."""
-    return lambda name: (_FIXTURES / name).read_text(encoding="utf-8")
+    return lambda name: (FIXTURES / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture(params=RELEASES)
+def answered(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """What a release answered to a question of this name."""
+    return recorded_of(request.param)
+
+
+@pytest.fixture
+def asked(answered: Callable[[str], str]) -> Questions:
+    """The questions to a Slurm that answers as that release did."""
+    return Questions(Answers(answered))
 
 
 @pytest.fixture
 def fake_squeue(fake: Callable[[str, str], Path]) -> Callable[[str], Path]:
-    """Makes `squeue` print what these shell lines print: `job|` becomes the mark asked for."""
-    mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/|.*//p')"""
-    return lambda lines: fake("squeue", f'set -o pipefail; {mark}\n{{ {lines}\n}} | sed "s/^job|/$mark|/"')
+    """Makes `squeue` print what these shell lines print, with the mark that is asked for."""
+    mark = """mark=$(printf '%s\\n' "$@" | sed -n 's/^JobArrayID:0\\([^,]*\\),.*/\\1/p')"""
+    return lambda lines: fake("squeue", f'set -o pipefail; {mark}\n{{ {lines}\n}} | sed "s/{MARK}/$mark/g"')
 
 
 @pytest.fixture

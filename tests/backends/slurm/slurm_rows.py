@@ -24,7 +24,6 @@ def node(
         idle=4 - allocated,
         other=0,
         memory=1000,
-        exclusive=False,
     )
 
 
@@ -43,6 +42,5 @@ def job(id: str, processors: int, nodes: tuple[str, ...] = (), **given: object) 
         planned_nodes=(),
         reason="None" if nodes else "Priority",
         priority=10,
-        exclusive=False,
     )
     return msgspec.structs.replace(row, **given)

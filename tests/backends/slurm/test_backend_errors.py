@@ -19,20 +19,20 @@ from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.backend import SlurmBackend
 from tests.backends.hung import HereWithHung
+from tests.backends.slurm.answers import FIXTURES
 
 Fake = Callable[[str, str], Path]
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 
 
 @pytest.fixture
-def answering(fake: Fake) -> None:
+def answering(fake: Fake, fake_squeue: Callable[[str], Path]) -> None:
     """Everything answers as recorded, but for what a test replaces."""
-    fake("squeue", f"cat {FIXTURES}/squeue.txt")
-    fake("sinfo", f"cat {FIXTURES}/sinfo.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/queue.txt")
+    fake("sinfo", f"cat {FIXTURES}/plain/nodes.txt")
     fake(
         "scontrol",
-        f"case $2 in reservation) cat {FIXTURES}/reservations.txt;; "
-        f"partition) cat {FIXTURES}/partitions.txt;; config) cat {FIXTURES}/config.txt;; esac",
+        f"case $2 in reservation) cat {FIXTURES}/plain/reservations.txt;; "
+        f"partition) cat {FIXTURES}/plain/partitions.txt;; config) cat {FIXTURES}/plain/settings.txt;; esac",
     )
     fake("sacctmgr", "echo 'You are not running a supported accounting_storage plugin' >&2; exit 1")
     fake("sbatch", "echo 77")
@@ -111,7 +111,7 @@ def test_an_unknown_partition_is_named_with_those_that_there_are() -> None:
 
 @pytest.mark.usefixtures("answering")
 def test_a_partition_that_is_down_says_so(fake: Fake) -> None:
-    fake("sinfo", f"sed 's/|up|/|inact|/' {FIXTURES}/sinfo.txt")
+    fake("sinfo", f"sed 's/|up|/|inact|/' {FIXTURES}/plain/nodes.txt")
     with pytest.raises(SchedulerError, match="partition batch is inactive"):
         backend().queue_state()
 
@@ -153,7 +153,7 @@ def test_a_cancel_that_did_not_work_is_told(fake: Fake, script: str) -> None:
 
 
 def test_a_job_that_does_not_run_has_nothing_to_release(fake_squeue: Callable[[str], Path]) -> None:
-    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     with pytest.raises(SchedulerError, match="job 4 does not run"):
         backend().release("4", ["n1"])
     with pytest.raises(SchedulerError, match="job 1 can give back none of n1, n9"):
@@ -163,7 +163,7 @@ def test_a_job_that_does_not_run_has_nothing_to_release(fake_squeue: Callable[[s
 def test_what_is_left_after_a_release_is_named(
     fake: Fake, fake_squeue: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     fake("scontrol", f'echo "$*" > {tmp_path}/asked')
     backend().release("1", ["n2"])
     assert (tmp_path / "asked").read_text().strip() == "update JobId=1 NodeList=n1"
@@ -197,7 +197,7 @@ def test_one_look_serves_the_nodes_and_the_queue(
     order: PilotOrder, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "FRESH", math.inf)
-    fake("sinfo", f"echo asked >> {tmp_path}/asked; cat {FIXTURES}/sinfo.txt")
+    fake("sinfo", f"echo asked >> {tmp_path}/asked; cat {FIXTURES}/plain/nodes.txt")
     site = backend(donation=DonationConfig(mode="preemptible", partition="scavenger"))
     looks = []
     for ask in (lambda: site.nodes([]), site.queue_state, lambda: site.submit(order), site.queue_state):
@@ -210,7 +210,7 @@ def test_one_look_serves_the_nodes_and_the_queue(
 def test_a_reservation_of_which_donated_nodes_are_part_is_no_plan_of_others(fake: Fake) -> None:
     fake("squeue", "true")
     later = "sed 's/=17952/=47952/g'"  # the recorded one has been long ago
-    fake("scontrol", f"[[ $2 != reservation ]] || {later} {FIXTURES}/reservations.txt")
+    fake("scontrol", f"[[ $2 != reservation ]] || {later} {FIXTURES}/plain/reservations.txt")
     donated = DonationConfig(mode="preemptible", partition="scavenger")
     own = msgspec.structs.replace(donated, extra_args=("--reservation=service",))
     planned = [

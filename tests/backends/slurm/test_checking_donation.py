@@ -21,12 +21,12 @@ Recorded = Callable[[str], str]
 @pytest.fixture
 def partitions(recorded: Recorded) -> dict[str, Partition]:
     """batch and short with tier 10, and scavenger with tier 1, whose jobs yield within 5 s."""
-    return {each.name: each for each in parse.parse_partitions(recorded("partitions.txt"))}
+    return {each.name: each for each in parse.parse_partitions(recorded("plain/partitions.txt"))}
 
 
 @pytest.fixture
 def check(recorded: Recorded, partitions: dict[str, Partition]) -> Callable[..., list[tuple[str, str]]]:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
 
     def levels(
         settings: dict[str, str] = BY_PARTITION, donated: dict[str, object] | None = None, **donation: object
@@ -43,7 +43,7 @@ def check(recorded: Recorded, partitions: dict[str, Partition]) -> Callable[...,
 
 
 def test_without_donation_nothing_is_said(recorded: Recorded, partitions: dict[str, Partition]) -> None:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     assert list(check_donation(SiteConfig(backend="slurm"), rows, partitions, BY_PARTITION)) == []
 
 

@@ -10,25 +10,21 @@ import pytest
 from adaptor.config.schema import SiteConfig
 from backends.commands import Commands
 from backends.findings import Finding
-from backends.slurm import parse
 from backends.slurm.checking import check_licenses, check_partition, check_where
 from backends.slurm.nodes import Look, find_site
-from backends.slurm.placing.node_details import parse_node_details
 from backends.slurm.placing.restriction import restriction_of
 from backends.slurm.questions import Questions
 
-Recorded = Callable[[str], str]
 
-
-def findings(recorded: Recorded, **keys: object) -> list[Finding]:
+def findings(asked: Questions, **keys: object) -> list[Finding]:
     site = SiteConfig(backend="slurm", **keys)  # type: ignore[arg-type]
-    look = Look(details=parse_node_details(recorded("nodes-mixed.txt")), restriction=restriction_of(site))
-    nodes = find_site(parse.parse_nodes(recorded("sinfo-mixed.txt")), None, look)
+    look = Look(details=asked.node_details(), restriction=restriction_of(site))
+    nodes = find_site(asked.nodes(), None, look)
     return [*check_partition(nodes), *check_where(site, nodes)]
 
 
-def test_gpus_are_told(recorded: Recorded) -> None:
-    (told,) = findings(recorded)
+def test_gpus_are_told(asked: Questions) -> None:
+    (told,) = findings(asked)
     assert told.text == "partition batch: 4 nodes in service, 22 processors, 2 GPUs, 2 a100 GPUs"
 
 
@@ -49,8 +45,8 @@ def test_gpus_are_told(recorded: Recorded) -> None:
         ({"extra_args": ("--ntasks-per-node=2",)}, "warning", "extra_args: --ntasks-per-node: free slots"),
     ],
 )
-def test_what_the_keys_leave(recorded: Recorded, keys: dict[str, object], level: str, words: str) -> None:
-    assert [each for each in findings(recorded, **keys) if each.level == level and words in each.text]
+def test_what_the_keys_leave(asked: Questions, keys: dict[str, object], level: str, words: str) -> None:
+    assert [each for each in findings(asked, **keys) if each.level == level and words in each.text]
 
 
 @pytest.mark.parametrize(

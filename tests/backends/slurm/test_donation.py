@@ -18,6 +18,7 @@ from backends.base import SchedulerError
 from backends.slurm import parse
 from backends.slurm.donation import SOON, NodesSeen, donatable, node_reports
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 IDLE, TAKEN, AWAY = NodeUse.IDLE, NodeUse.TAKEN, NodeUse.AWAY
@@ -45,10 +46,10 @@ def pilot(**given: object) -> QueueRow:
 
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
     found = look(
-        donatable(parse.parse_nodes(recorded("sinfo.txt")), site(partition="scavenger")),
-        parse.parse_queue(recorded("squeue.txt")),
+        donatable(parse.parse_nodes(recorded("plain/nodes.txt")), site(partition="scavenger")),
+        parse.parse_queue(recorded("plain/queue.txt"), MARK),
         donated=("3",),
-        reservations=parse.parse_reservations(recorded("reservations.txt")),
+        reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
     )
     assert list(found) == ["n1", "n2", "n3", "n4", "n5", "n6"]
     assert [report.use for report in found.values()] == [TAKEN] * 4 + [AWAY] * 2

@@ -11,10 +11,10 @@ from adaptor.config.schema import SiteConfig
 from adaptor.reports import JobReport, JobState
 from backends.base import SchedulerError
 from backends.slurm.backend import SlurmBackend
+from tests.backends.slurm.answers import FIXTURES, MARK
 
 Fake = Callable[[str, str], Path]
 Printing = Callable[[str], Path]
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
 
 
 def backend() -> SlurmBackend:
@@ -23,8 +23,14 @@ def backend() -> SlurmBackend:
 
 @pytest.fixture
 def printing(fake: Fake, fake_squeue: Printing) -> None:
-    fake_squeue(f"cat {FIXTURES}/squeue-own.txt")
+    fake_squeue(f"cat {FIXTURES}/plain/own_jobs.txt")
     fake("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1")
+
+
+def line(id: str, state: str, name: str) -> str:
+    """As squeue prints it, for printf."""
+    values = [id, state, "1795250000", "1795250400", "batch", "4", "1", "30:00", "n1", "(null)", "9", "None"]
+    return "".join(f"{value}{MARK}" for value in [*values, name, *["(null)"] * 2, *["N/A"] * 4]) + "\\n"
 
 
 def by_id(reports: list[JobReport]) -> dict[str, JobReport]:
@@ -52,8 +58,8 @@ def test_what_is_said_of_each() -> None:
 
 
 def test_a_job_that_left_when_told_to_make_room_was_preempted(fake: Fake, fake_squeue: Printing) -> None:
-    line = "|1795250000|1795250400|batch|4|1|30:00|n1|(null)|9|OK|None|adaptor-"
-    said = f"job|7|COMPLETED{line}7\\njob|8|COMPLETED{line}8\\njob|9|FAILED{line}9\\n"
+    ends = {"7": "COMPLETED", "8": "COMPLETED", "9": "FAILED"}
+    said = "".join(line(id, state, f"adaptor-{id}") for id, state in ends.items())
     fake_squeue(
         f"if [[ $* == *PreemptTime* ]]; then printf '7  1795250399\\n8  N/A\\n9  1795250399\\n'; "
         f"else printf '{said}'; fi"
@@ -67,7 +73,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
     fake: Fake, fake_sacct: Printing, tmp_path: Path
 ) -> None:
     fake("squeue", "true")
-    fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/sacct.txt')
+    fake_sacct(f'echo "$*" >> {tmp_path}/asked; cat {FIXTURES}/22.05/accounting.txt')
     found = by_id(backend().jobs(["4", "6", "9999"], "no such tag"))
     assert found.keys() == {"4", "6"}
     assert (found["4"].state, found["4"].start, found["4"].end) == (
@@ -82,7 +88,7 @@ def test_ended_jobs_that_squeue_forgot_are_asked_of_sacct_in_one_question(
 
 def test_the_first_question_finds_lost_submits_by_their_tag(fake: Fake, fake_sacct: Printing) -> None:
     fake("squeue", "true")
-    fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/sacct.txt; true')
+    fake_sacct(f'[[ "$*" == *" -S "* ]] && cat {FIXTURES}/22.05/accounting.txt; true')
     site = backend()
     assert by_id(site.jobs([], "wra")).keys() == {"1", "2", "3", "4", "5"}
     assert site.jobs([], "wra") == []
@@ -97,7 +103,7 @@ def test_sacct_is_left_alone_once_it_failed(fake: Fake, tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text() == "asked\n"
 
 
-@pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo 'job|1|RUNNING'"])
+@pytest.mark.parametrize("script", ["exit 1", "echo nonsense", "echo '1<|>RUNNING<|>'"])
 def test_a_squeue_that_fails_or_prints_nonsense_is_no_answer(fake_squeue: Printing, script: str) -> None:
     fake_squeue(script)
     with pytest.raises(SchedulerError):
@@ -105,14 +111,15 @@ def test_a_squeue_that_fails_or_prints_nonsense_is_no_answer(fake_squeue: Printi
 
 
 BLINDING = "x\\njob|999|RUNNING|x"
-LYING = "x\\njob|1|FAILED|1|2|batch|1|1|1:00|n1|(null)|1|OK|None|adaptor-7"
+LYING = "x" + line("1", "FAILED", "adaptor-7").replace(MARK, "adaptor-0123456789abcdef")
 CUT = "x\\fjob|999|RUNNING\\u2028job|"
 
 
 @pytest.mark.parametrize("name", [BLINDING, LYING, CUT])
-def test_the_name_of_a_job_cannot_pass_for_a_row_of_squeue(fake: Fake, name: str) -> None:
-    row = "RUNNING|1795250000|1795250400|batch|4|1|30:00|n1|(null)|9|OK|None"
-    fake("squeue", f'mark=${{7%%|*}}; printf "$mark|1|{row}|adaptor-7\\n$mark|2|{row}|{name}\\n"')
+def test_the_name_of_a_job_cannot_pass_for_a_row_of_squeue(
+    fake: Fake, fake_squeue: Printing, name: str
+) -> None:
+    fake_squeue(f"printf '{line('1', 'RUNNING', 'adaptor-7')}{line('2', 'RUNNING', name)}'")
     fake("sacct", "exit 1")
     (found,) = backend().jobs(["1"], "no such tag")
     assert (found.id, found.state, found.tag) == ("1", JobState.RUNNING, "adaptor-7")

@@ -34,17 +34,17 @@ SITE = SiteConfig(backend="slurm", partition="batch")
 
 @pytest.fixture
 def nodes(recorded: Recorded) -> SiteNodes:
-    return find_site(parse.parse_nodes(recorded("sinfo.txt")), "batch")
+    return find_site(parse.parse_nodes(recorded("plain/nodes.txt")), "batch")
 
 
 @pytest.fixture
 def terms(recorded: Recorded) -> Terms:
     """Those of the recorded cluster, with accounting."""
-    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     return Terms(
         partitions={each.name: each for each in partitions},
-        associations=parse_associations(recorded("sacctmgr-assoc.txt")),
-        qos=parse_qos(recorded("sacctmgr-qos.txt")),
+        associations=parse_associations(recorded("22.05/associations.txt")),
+        qos=parse_qos(recorded("22.05/qos.txt")),
     )
 
 
@@ -112,9 +112,9 @@ def test_an_unknown_partition_has_no_limits(terms: Terms, nodes: SiteNodes) -> N
 
 
 def test_a_description_is_a_configuration(terms: Terms, nodes: SiteNodes, recorded: Recorded) -> None:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     text = describe_cluster(
-        parse.parse_settings(recorded("config.txt")), [nodes, find_site(rows, "short")], terms
+        parse.parse_settings(recorded("plain/settings.txt")), [nodes, find_site(rows, "short")], terms
     )
     site = parse_config(text, "described").sites["batch"]
     assert (site.partition, site.processors_per_node, site.whole_nodes) == ("batch", 4, False)
@@ -163,8 +163,8 @@ def test_odd_names_and_limits_are_written_so_that_they_are_read(terms: Terms, no
     odd = msgspec.structs.replace(terms.partitions["batch"], name="1e3", max_time=86400 * 2 + 3723.0)
     text = describe_cluster(
         {},
-        [msgspec.structs.replace(nodes, partition="1e3", exclusive=True)],
-        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0)}),
+        [msgspec.structs.replace(nodes, partition="1e3")],
+        Terms(partitions={"1e3": msgspec.structs.replace(odd, max_time=3723.0, exclusive="NODE")}),
     )
     site = parse_config(text, "described").sites["1e3"]
     assert (site.partition, site.limits.max_tr, site.whole_nodes) == ("1e3", 3723, True)
@@ -188,17 +188,20 @@ def test_limits_are_checked(
 @pytest.mark.parametrize(
     ("site", "exclusive", "expected"),
     [
-        (SITE, False, []),
-        (SITE, True, ["error"]),
-        (msgspec.structs.replace(SITE, whole_nodes=True), True, ["error"]),
-        (msgspec.structs.replace(SITE, whole_nodes=True, processors_per_node=4), True, []),
-        (msgspec.structs.replace(SITE, processors_per_node=3), False, ["error"]),
+        (SITE, "", []),
+        (SITE, "NODE", ["error"]),
+        (SITE, "USER", ["warning"]),
+        (SITE, "TOPO", ["warning"]),
+        (SITE, "RACK", ["warning"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True), "NODE", ["error"]),
+        (msgspec.structs.replace(SITE, whole_nodes=True, processors_per_node=4), "NODE", []),
+        (msgspec.structs.replace(SITE, processors_per_node=3), "", ["error"]),
     ],
 )
 def test_sizes_of_nodes_are_checked(
-    nodes: SiteNodes, site: SiteConfig, exclusive: bool, expected: list[str]
+    terms: Terms, nodes: SiteNodes, site: SiteConfig, exclusive: str, expected: list[str]
 ) -> None:
-    found = check_nodes(site, msgspec.structs.replace(nodes, exclusive=exclusive))
+    found = check_nodes(site, nodes, msgspec.structs.replace(terms.partitions["batch"], exclusive=exclusive))
     assert levels(list(found)) == expected
 
 
@@ -226,7 +229,7 @@ def test_states_of_partitions_are_checked(nodes: SiteNodes) -> None:
 
 
 def test_a_scheduler_without_backfilling_or_openness_is_remarked_on(recorded: Recorded) -> None:
-    assert list(check_scheduler(parse.parse_settings(recorded("config.txt")))) == []
+    assert list(check_scheduler(parse.parse_settings(recorded("plain/settings.txt")))) == []
     found = check_scheduler({"SchedulerType": "sched/builtin", "PrivateData": "accounts,jobs"})
     assert levels(list(found)) == ["warning", "warning"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -11,28 +11,31 @@ from hypothesis import strategies as st
 
 from backends.base import SchedulerError
 from backends.slurm import parse
+from backends.slurm.placing.gres import gres_counts
+from backends.slurm.placing.licenses import License
+from backends.slurm.questions import Questions
 from backends.slurm.rows import default_limit
+from tests.backends.slurm.answers import MARK
 
 Recorded = Callable[[str], str]
 
 
 def test_a_running_job_that_has_its_nodes_alone(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["1"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["1"]
     assert (row.state, row.processors, row.node_count, row.limit) == ("RUNNING", 8, 2, 3600)
     assert (row.start, row.end) == (1795250485, 1795254085)
     assert row.nodes == ("n1", "n2")
-    assert row.exclusive
 
 
 def test_a_waiting_array_in_two_partitions(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["6_[1-4%2]"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["6_[1-4%2]"]
     assert row.partitions == ("batch", "scavenger")
     assert (row.start, row.end, row.nodes) == (None, None, ())
     assert row.reason == "PartitionTimeLimit"
 
 
 def test_a_planned_job_tells_where(recorded: Recorded) -> None:
-    row = {row.id: row for row in parse.parse_queue(recorded("squeue.txt"))}["4"]
+    row = {row.id: row for row in parse.parse_queue(recorded("plain/queue.txt"), MARK)}["4"]
     assert row.planned_nodes == ("n1", "n2", "n3", "n4")
     assert row.nodes == ()
 
@@ -48,20 +51,58 @@ def test_records_of_ended_jobs_whatever_their_names_hold() -> None:
     assert parse.parse_records("", "@", 1) == []
 
 
-def test_names_of_own_jobs_survive_line_breaks(recorded: Recorded) -> None:
-    rows = parse.parse_own_jobs(recorded("squeue-own.txt"))
+def test_names_of_jobs_may_hold_line_breaks_and_all_else(recorded: Recorded) -> None:
+    text = recorded("plain/own_jobs.txt")
+    rows = parse.parse_queue(text, MARK)
     assert len(rows) == 15
-    assert {row.id: row.name for row in rows}["12"] == "line"
+    assert {row.id: row.name for row in rows}["12"] == "line\nbreak"
+    (row,) = parse.parse_queue(text.splitlines()[0].replace("gone", "a|b|c") + "\n", MARK)
+    assert (row.reason, row.name) == ("Resources", "a|b|c")
 
 
-def test_a_name_may_hold_the_separator() -> None:
-    line = "job|1|PENDING|N/A|N/A|batch|1|1|1:00||(null)|5|OK|Priority|a|b|c"
-    (row,) = parse.parse_own_jobs(line)
-    assert (row.reason, row.name) == ("Priority", "a|b|c")
+def test_every_release_shows_the_same_queue(asked: Questions) -> None:
+    """What `tests.backends.slurm.record` submitted."""
+    rows = {row.name: row for row in asked.queue()}
+    assert {row.name for row in asked.own_jobs()} == {*rows, "gone"}
+    assert len(asked.queue()) == 28 - ("by-segment" not in rows)
+    uneven, tasks, later, fast = (rows[name] for name in ("uneven", "tasks", "later", "fast"))
+    assert (uneven.state, uneven.processors, uneven.nodes) == ("RUNNING", 8, ("n3", "n4"))
+    assert (uneven.limit, tasks.processors) == (1800, 9)
+    assert (tasks.node_count, tasks.planned_nodes, tasks.nodes) in (
+        (2, ("n2", "n3"), ()),
+        (1, ("n2", "n3"), ()),
+    )
+    assert (later.reason, rows["held"].reason, rows["held"].priority) == ("BeginTime", "JobHeldUser", 0)
+    assert fast.partitions == ("short", "batch")
+    assert rows["too-long"].reason == "PartitionTimeLimit"
+    assert {row.id for row in asked.queue()} >= {"4_1", "4_[2-3%1]", f"{rows['two-parts'].id[:2]}+0"}
+    assert rows["liar"].account.startswith("x userid=root(0) ")
+    assert gres_counts(rows["typed"].gpus_per_node) == {("gpu", "a100"): 1}
+    assert gres_counts(rows["gpus"].gpus_per_task) == {("gpu", ""): 1}
+    assert gres_counts(rows["gpus"].memory_per_gpu) == {("gpu", ""): 300}
+    assert gres_counts(rows["all"].gpus_per_job) == {("gpu", "a100"): 2}
+
+
+def test_every_release_tells_what_partitions_share(asked: Questions) -> None:
+    found = {row.name: (row.exclusive, row.shared_by) for row in asked.partitions()}
+    assert found == {
+        **dict.fromkeys(("batch", "short", "scavenger", "asked"), ("", 1)),
+        "whole": ("NODE", 1),
+        "user": ("USER", 1),
+        "forced": ("", 2),
+    }
+
+
+def test_every_release_tells_of_reservations_licences_and_settings(asked: Questions) -> None:
+    (held,) = asked.reservations()
+    assert (held.name, held.nodes, held.end - held.start) == ("service", ("n1", "n2"), 3600)
+    assert asked.licenses() == {"matlab": License(total=2, free=1)}
+    assert asked.settings()["SelectTypeParameters"].startswith("CR_CPU_MEMORY")
+    assert asked.preempted() == frozenset()
 
 
 def test_nodes(recorded: Recorded) -> None:
-    rows = parse.parse_nodes(recorded("sinfo.txt"))
+    rows = parse.parse_nodes(recorded("plain/nodes.txt"))
     assert len(rows) == 18
     first = rows[0]
     assert (first.partition, first.default, first.node, first.state) == ("batch", True, "n1", "allocated")
@@ -70,29 +111,29 @@ def test_nodes(recorded: Recorded) -> None:
 
 @pytest.mark.parametrize(("text", "state", "flags"), [("idle~", "idle", "~"), ("mixed*", "mixed", "*")])
 def test_flags_of_nodes(text: str, state: str, flags: str) -> None:
-    (row,) = parse.parse_nodes(f"batch|up|n1|{text}|0/4/0/4|1|EXCLUSIVE")
-    assert (row.state, row.flags, row.default, row.exclusive) == (state, flags, False, True)
+    (row,) = parse.parse_nodes(f"batch|up|n1|{text}|0/4/0/4|1")
+    assert (row.state, row.flags, row.default) == (state, flags, False)
 
 
 def test_reservations(recorded: Recorded) -> None:
-    (row,) = parse.parse_reservations(recorded("reservations.txt"))
+    (row,) = parse.parse_reservations(recorded("plain/reservations.txt"))
     assert (row.name, row.nodes, row.end - row.start) == ("service", ("n1", "n2"), 3600)
 
 
 def test_reservations_without_nodes_are_left_out(recorded: Recorded) -> None:
-    text = recorded("reservations.txt").replace("n[1-2]", "(null)")
+    text = recorded("plain/reservations.txt").replace("n[1-2]", "(null)")
     assert parse.parse_reservations(text) == []
 
 
 def test_partitions(recorded: Recorded) -> None:
-    rows = {row.name: row for row in parse.parse_partitions(recorded("partitions.txt"))}
+    rows = {row.name: row for row in parse.parse_partitions(recorded("plain/partitions.txt"))}
     assert rows["batch"].default
     assert (rows["batch"].max_time, rows["batch"].processors, rows["batch"].tier) == (14400, 24, 10)
     assert (rows["short"].max_time, rows["short"].max_nodes, rows["short"].qos) == (600, None, "")
 
 
 def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Recorded) -> None:
-    text = recorded("partitions.txt")
+    text = recorded("plain/partitions.txt")
     default = parse.parse_partitions(text.replace("DefaultTime=NONE", "DefaultTime=01:30:00"))
     none = parse.parse_partitions(text)
     endless = parse.parse_partitions(text.replace("MaxTime=04:00:00", "MaxTime=UNLIMITED"))
@@ -101,19 +142,33 @@ def test_jobs_that_name_no_limit_get_the_default_or_the_longest(recorded: Record
 
 
 def test_settings(recorded: Recorded) -> None:
-    settings = parse.parse_settings(recorded("config.txt"))
+    settings = parse.parse_settings(recorded("plain/settings.txt"))
     assert settings["SLURM_VERSION"] == "22.05.8"
     assert settings["SchedulerParameters"].startswith("bf_interval=2,")
 
 
 def test_accounting(recorded: Recorded) -> None:
-    rows = parse.parse_accounting(recorded("sacct.txt"))
+    rows = parse.parse_accounting(recorded("22.05/accounting.txt"))
     assert (rows[0].state, rows[0].start, rows[0].nodes) == ("CANCELLED by 1", 1795250071, ("n1",))
     assert (rows[1].start, rows[1].nodes) == (None, ())
 
 
 def test_unlimited_jobs() -> None:
-    (row,) = parse.parse_queue("7|RUNNING|1795250485|NONE|batch|2|1|UNLIMITED|n1|(null)|1|OK|None")
+    values = [
+        "7",
+        "RUNNING",
+        "1795250485",
+        "NONE",
+        "batch",
+        "2",
+        "1",
+        "UNLIMITED",
+        "n1",
+        "(null)",
+        "1",
+        "None",
+    ]
+    (row,) = parse.parse_queue("".join(f"{value}{MARK}" for value in [*values, *"nawjntm"]), MARK)
     assert (row.end, row.limit) == (None, math.inf)
 
 
@@ -129,9 +184,8 @@ def test_no_job_id(text: str) -> None:
     assert parse.job_id_of(text) is None
 
 
-PARSERS = [
-    parse.parse_queue,
-    parse.parse_own_jobs,
+PARSERS: list[Callable[[str], Sequence[object]]] = [
+    lambda text: parse.parse_queue(text, MARK),
     parse.parse_nodes,
     parse.parse_accounting,
     parse.parse_partitions,
@@ -139,7 +193,7 @@ PARSERS = [
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_nonsense_is_an_error_and_nothing_is_nothing(parser: Callable[[str], list[object]]) -> None:
+def test_nonsense_is_an_error_and_nothing_is_nothing(parser: Callable[[str], Sequence[object]]) -> None:
     assert parser("") == []
     with pytest.raises(SchedulerError, match="the adaptor cannot read"):
         parser("slurm_load_jobs error: Segmentation fault")
@@ -152,10 +206,3 @@ def test_any_text_gives_rows_or_a_scheduler_error(text: str) -> None:
             parser(text)
         except SchedulerError:
             continue
-
-
-@pytest.mark.parametrize(("sharing", "alone"), [("NO", True), ("USER", True), ("MCS", True), ("OK", False)])
-def test_who_has_nodes_for_itself(sharing: str, alone: bool) -> None:
-    """With `--exclusive=user` nobody else's jobs come beside it: not ours either."""
-    (row,) = parse.parse_queue(f"1|RUNNING|1|9|batch|1|1|1:00|n1|(null)|5|{sharing}|None\n")
-    assert row.exclusive is alone

@@ -15,12 +15,14 @@ from backends.slurm.placing.job_details import parse_job_details
 from backends.slurm.placing.licenses import parse_license_rows
 from backends.slurm.placing.node_details import parse_node_details
 from backends.slurm.placing.restriction import parse_licenses
+from tests.backends.slurm.answers import MARK, RELEASES
+from tests.backends.slurm.answers import recorded as answered
 from tests.fuzzing import damaged, fuzz, recorded, survives
 
-TEXTS = recorded("slurm/*.txt")
+TEXTS = recorded("slurm/*/*.txt")
+ROWS = {row.id: row for row in parse.parse_queue(answered(RELEASES[0])("queue"), MARK)}
 PARSERS: list[Callable[[str], Any]] = [
-    parse.parse_queue,
-    parse.parse_own_jobs,
+    lambda text: parse.parse_queue(text, MARK),
     parse.parse_preempted,
     parse.parse_nodes,
     parse.parse_accounting,
@@ -31,7 +33,7 @@ PARSERS: list[Callable[[str], Any]] = [
     parse_associations,
     parse_qos,
     parse_node_details,
-    parse_job_details,
+    lambda text: parse_job_details(text, ROWS),
     parse_license_rows,
 ]
 

@@ -17,8 +17,10 @@ from backends.base import SchedulerError
 from backends.hidden import HIDDEN, hidden_processors
 from backends.slurm import parse
 from backends.slurm.nodes import find_site
+from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.queue import LINGER, Observation, elements, queue_state
 from backends.slurm.rows import NodeRow, QueueRow, Reservation
+from tests.backends.slurm.answers import MARK
 from tests.backends.slurm.slurm_rows import NOW, job, node
 
 
@@ -36,13 +38,14 @@ def bare(jobs: Iterable[Job]) -> tuple[Job, ...]:
 
 
 def test_the_recorded_scene(recorded: Callable[[str], str]) -> None:
-    partitions = parse.parse_partitions(recorded("partitions.txt"))
+    partitions = parse.parse_partitions(recorded("plain/partitions.txt"))
     state = queue_state(
         Observation(
             now=NOW,
-            site=find_site(parse.parse_nodes(recorded("sinfo.txt")), None),
-            jobs=parse.parse_queue(recorded("squeue.txt")),
-            reservations=parse.parse_reservations(recorded("reservations.txt")),
+            site=find_site(parse.parse_nodes(recorded("plain/nodes.txt")), None),
+            jobs=parse.parse_queue(recorded("plain/queue.txt"), MARK),
+            details={id: JobDetail(exclusive="NODE") for id in ("1", "4")},
+            reservations=parse.parse_reservations(recorded("plain/reservations.txt")),
             tiers={partition.name: partition.tier for partition in partitions},
         )
     )
@@ -133,7 +136,8 @@ def test_where_only_whole_nodes_are_given_a_used_node_is_not_free() -> None:
 
 
 def test_a_job_that_wants_nodes_for_itself_wants_all_their_processors() -> None:
-    state = queue_state(seen([node("n1"), node("n2")], [job("1", 2, node_count=2, exclusive=True)]))
+    alone = {"1": JobDetail(exclusive="NODE")}
+    state = queue_state(seen([node("n1"), node("n2")], [job("1", 2, node_count=2)], details=alone))
     assert bare(state.pending) == (PendingJob("1", 8, 600.0),)
 
 
@@ -147,6 +151,13 @@ def test_higher_tiers_and_priorities_come_first() -> None:
     ]
     state = queue_state(seen(nodes, jobs, tiers={"urgent": 20, "batch": 10}))
     assert [each.id for each in state.pending] == ["3", "2", "1"]
+
+
+def test_of_jobs_with_the_same_priority_the_earlier_comes_first_and_elements_by_their_index() -> None:
+    """Slurm's default since 24.11 gives every job priority 1, and squeue prints them in another order."""
+    ids = ("12", "5_[3-4]", "9+1", "5_2", "9+0", "100", "21")
+    state = queue_state(seen([node("n1")], [job(id, 1) for id in ids]))
+    assert [each.id for each in state.pending] == ["5_2", "5_3", "5_4", "9+0", "9+1", "12", "21", "100"]
 
 
 def test_jobs_on_other_nodes_are_left_out() -> None:

@@ -15,6 +15,7 @@ ALL = [
     "CONFIGURING",
     "COMPLETING",
     "DEADLINE",
+    "EXPEDITING",
     "FAILED",
     "NODE_FAIL",
     "OUT_OF_MEMORY",
@@ -34,7 +35,7 @@ ALL = [
     "SUSPENDED",
     "TIMEOUT",
 ]
-"""squeue(1), "JOB STATE CODES"."""
+"""squeue(1), "JOB STATE CODES", and `squeue -t help`; EXPEDITING came with 26.05."""
 ENDS = {
     "BOOT_FAIL": JobState.NODE_FAILED,
     "CANCELLED": JobState.CANCELLED,
@@ -47,11 +48,11 @@ ENDS = {
     "REVOKED": JobState.CANCELLED,
     "TIMEOUT": JobState.WALLTIME,
 }
-QUEUED = {"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+QUEUED = {"EXPEDITING", "PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
 
 
 def test_all_states_are_known() -> None:
-    assert len(ALL) == 24
+    assert len(ALL) == 25
     assert set(ALL) == JOB_STATES.keys()
 
 

@@ -47,6 +47,16 @@ def test_elements_run_a_private_copy(harness: Harness) -> None:
     assert not folders(harness)
 
 
+def test_the_times_of_the_pilot_are_those_of_its_elements(harness: Harness) -> None:
+    """Where sbatch tells them; the end is that at which the worker leaves, whatever Slurm says."""
+    times = {"SLURM_JOB_START_TIME": "1795511543", "SLURM_JOB_END_TIME": "7"}
+    harness.started(ADAPTOR_PILOT_END="4000000000.0", **times)
+    given = script(harness, "echo $SLURM_JOB_START_TIME $SLURM_JOB_END_TIME", array=True)
+    harness.lease(element(0, 3), bags=[harness.bag(script=given)])
+    harness.result(key(0))
+    assert (harness.output / "sim-1_003-n1.out").read_text() == "1795511543 4000000000\n"
+
+
 def test_a_copy_goes_with_its_bag(harness: Harness) -> None:
     harness.started()
     harness.lease(element(0, 0), bags=[harness.bag(script=script(harness))])

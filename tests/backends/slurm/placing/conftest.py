@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from backends.slurm import parse
 from backends.slurm.nodes import Look, SiteNodes, find_site
-from backends.slurm.placing.node_details import parse_node_details
+from backends.slurm.questions import Questions, Reading, read
+from backends.slurm.rows import QueueRow
 
 
 @pytest.fixture
-def mixed(recorded: Callable[[str], str]) -> SiteNodes:
+def reading(asked: Questions) -> Reading:
+    return read(asked, licenses=True)
+
+
+@pytest.fixture
+def mixed(asked: Questions) -> SiteNodes:
     """Its partition `batch`."""
-    look = Look(details=parse_node_details(recorded("nodes-mixed.txt")))
-    return find_site(parse.parse_nodes(recorded("sinfo-mixed.txt")), "batch", look)
+    return find_site(asked.nodes(), "batch", Look(details=asked.node_details()))
+
+
+@pytest.fixture
+def rows(reading: Reading) -> dict[str, QueueRow]:
+    """By the names of the jobs; of an array, what waits."""
+    return {row.name: row for row in reversed(reading.jobs)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -14,10 +13,10 @@ from hypothesis import strategies as st
 from adaptor.model import QueueState, RunningJob
 from adaptor.resources import Node, Part
 from backends.hidden import HIDDEN
-from backends.slurm import parse
 from backends.slurm.nodes import Look, SiteNode, SiteNodes, find_site
-from backends.slurm.placing.job_details import JobDetail, parse_job_details
+from backends.slurm.placing.job_details import JobDetail
 from backends.slurm.placing.memory import MemoryTerms
+from backends.slurm.questions import Reading
 from backends.slurm.queue import Observation, queue_state
 from backends.slurm.rows import Reservation
 from tests.backends.slurm.slurm_rows import job, node
@@ -27,13 +26,9 @@ MIB = 2**20
 
 
 @pytest.fixture
-def seen(recorded: Callable[[str], str], mixed: SiteNodes) -> Observation:
-    return Observation(
-        now=NOW,
-        site=mixed,
-        jobs=parse.parse_queue(recorded("squeue-mixed.txt")),
-        details=parse_job_details(recorded("jobs-mixed.txt")),
-    )
+def seen(reading: Reading, mixed: SiteNodes) -> Observation:
+    site = msgspec.structs.replace(mixed, memory=MemoryTerms(counted=True))
+    return Observation(now=NOW, site=site, jobs=reading.jobs, details=reading.job_details.found)
 
 
 def running(state: QueueState) -> dict[str, RunningJob]:
@@ -42,23 +37,34 @@ def running(state: QueueState) -> dict[str, RunningJob]:
 
 def test_the_recorded_scene(seen: Observation) -> None:
     found = running(queue_state(seen))
-    assert found["50"].parts == (
+    assert found["1"].parts == (
         Part(node="n3", processors=4, memory=400 * MIB),
         Part(node="n4", processors=4, memory=400 * MIB),
     )
     # Alone on its node, it asked for 100 MiB: nobody gets the rest.
-    assert found["52"].parts == (Part(node="n1", processors=4, memory=4000 * MIB),)
-    assert found["53"] == RunningJob(
-        "53", 0, math.inf, (Part(node="n3", processors=0, memory=300 * MIB, gpus=(("", 1),)),)
+    assert found["2"].parts == (Part(node="n1", processors=4, memory=4000 * MIB),)
+    assert found["3"] == RunningJob(
+        "3", 0, math.inf, (Part(node="n3", processors=0, memory=300 * MIB, gpus=(("", 1),)),)
     )
-    # What job 55 says of itself does not agree with squeue; its memory is then counted as hidden.
-    assert found["55"].parts == (Part(node="n2", processors=1),)
+    # The name of job 5 says otherwise.
+    assert found["5"].parts == (Part(node="n2", processors=1, memory=50 * MIB),)
+    # Jobs of one user share a node with each other: not with ours, unless that is our user.
+    assert found["8"].parts == (Part(node="n2", processors=6, memory=8000 * MIB),)
+    ours = running(queue_state(msgspec.structs.replace(seen, user="root")))
+    assert ours["8"].parts == (Part(node="n2", processors=1, memory=60 * MIB),)
+    assert HIDDEN not in found
+
+
+def test_details_that_do_not_agree_with_squeue_are_not_used(seen: Observation) -> None:
+    wrong = {**seen.details, "5": JobDetail(parts=(Part(node="n1", processors=1, memory=9 * MIB),))}
+    found = running(queue_state(msgspec.structs.replace(seen, details=wrong, user="root")))
+    assert found["5"].parts == (Part(node="n2", processors=1),)
     assert found[HIDDEN] == RunningJob(HIDDEN, 0, math.inf, (Part(node="n2", processors=0, memory=50 * MIB),))
 
 
 def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Observation) -> None:
     held: Counter[tuple[str, str]] = Counter()
-    for each in queue_state(seen).running:
+    for each in queue_state(msgspec.structs.replace(seen, user="root")).running:
         for part in each.parts:
             held[part.node, "cpu"] += part.processors
             held[part.node, "mem"] += part.memory
@@ -72,11 +78,11 @@ def test_what_is_told_of_each_node_is_what_slurm_says_is_allocated(seen: Observa
 
 def test_jobs_that_we_may_not_see_are_known_by_their_nodes(seen: Observation) -> None:
     found = running(queue_state(msgspec.structs.replace(seen, jobs=[], details={})))
-    assert found[HIDDEN].processors == 14
+    assert found[HIDDEN].processors == 17
     assert found[HIDDEN].parts == (
         Part(node="n1", processors=4, memory=100 * MIB),
-        Part(node="n2", processors=2, memory=250 * MIB),
-        Part(node="n3", processors=4, memory=700 * MIB, gpus=(("", 1),)),
+        Part(node="n2", processors=3, memory=310 * MIB),
+        Part(node="n3", processors=6, memory=870 * MIB, gpus=(("", 2),)),
         Part(node="n4", processors=4, memory=400 * MIB),
     )
 
@@ -88,17 +94,17 @@ def test_where_memory_is_not_counted_jobs_hold_none(seen: Observation) -> None:
         nodes={name: msgspec.structs.replace(each, used_memory=0) for name, each in seen.site.nodes.items()},
     )
     found = running(queue_state(msgspec.structs.replace(seen, site=site)))
-    assert found["50"].parts == tuple(Part(node=name, processors=4) for name in ("n3", "n4"))
-    assert found["53"].parts == (Part(node="n3", processors=0, gpus=(("", 1),)),)
+    assert found["1"].parts == tuple(Part(node=name, processors=4) for name in ("n3", "n4"))
+    assert found["3"].parts == (Part(node="n3", processors=0, gpus=(("", 1),)),)
 
 
 def test_a_planned_job_keeps_its_nodes_wholly_as_the_backfill_scheduler_does(seen: Observation) -> None:
     planned = {each.id: each for each in queue_state(seen).pending}
-    assert planned["57"].parts == (
+    assert planned["12"].parts == (
         Part(node="n2", processors=6, memory=8000 * MIB),
         Part(node="n3", processors=8, memory=16000 * MIB, gpus=(("", 2),)),
     )
-    assert planned["57"].planned_start == 1795372223
+    assert planned["12"].planned_start == pytest.approx(1795372230, abs=2)
 
 
 def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(seen: Observation) -> None:
@@ -106,8 +112,8 @@ def test_reservations_hold_what_is_left_of_their_nodes_now_and_all_of_it_later(s
     later = Reservation(name="later", start=NOW + 100, end=NOW + 3600, nodes=("n2",))
     state = queue_state(msgspec.structs.replace(seen, reservations=[now, later]))
     held = running(state)["reservation now"]
-    assert (held.processors, held.end) == (4, NOW + 3600)
-    assert held.parts == (Part(node="n3", processors=4, memory=15300 * MIB, gpus=(("", 1),)),)
+    assert (held.processors, held.end) == (2, NOW + 3600)
+    assert held.parts == (Part(node="n3", processors=2, memory=15130 * MIB),)
     assert state.pending[0].id == "reservation later"
     assert state.pending[0].parts == (Part(node="n2", processors=6, memory=8000 * MIB),)
 
@@ -118,8 +124,8 @@ def test_nodes_that_are_not_ours_show_their_jobs_but_no_processors(seen: Observa
     site = msgspec.structs.replace(seen.site, nodes=ours, others=others)
     state = queue_state(msgspec.structs.replace(seen, site=site))
     assert state.processors == 10
-    assert running(state)["50"].processors == 0
-    assert [part.node for part in running(state)["50"].parts] == ["n3", "n4"]
+    assert running(state)["1"].processors == 0
+    assert [part.node for part in running(state)["1"].parts] == ["n3", "n4"]
 
 
 NAMES = ("n1", "n2", "n3")

@@ -30,7 +30,7 @@ def test_whether_memory_is_counted(parameters: str, counted: bool) -> None:
 
 def test_the_partition_before_the_cluster(recorded: Callable[[str], str]) -> None:
     settings = {"SelectTypeParameters": "CR_CPU_Memory", "DefMemPerCPU": "1000", "MaxMemPerCPU": "UNLIMITED"}
-    partitions = {each.name: each for each in parse.parse_partitions(recorded("partitions.txt"))}
+    partitions = {each.name: each for each in parse.parse_partitions(recorded("plain/partitions.txt"))}
     own = msgspec.structs.replace(partitions["batch"], default_memory="300", most_memory="0")
     assert memory_terms(settings, partitions, "batch") == MemoryTerms(default=1000 * MIB)
     assert memory_terms(settings, {"batch": own}, "batch") == MemoryTerms(default=300 * MIB)

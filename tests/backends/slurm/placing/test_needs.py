@@ -8,43 +8,42 @@ import msgspec
 import pytest
 
 from adaptor.resources import Need
-from backends.slurm import parse
 from backends.slurm.nodes import SiteNodes
-from backends.slurm.placing.job_details import Wish, parse_job_details
+from backends.slurm.placing.job_details import JobDetail, Wish
 from backends.slurm.placing.memory import MemoryTerms
 from backends.slurm.placing.needs import NOWHERE, Needs
+from backends.slurm.questions import Reading
+from backends.slurm.rows import QueueRow
 from tests.backends.slurm.slurm_rows import job
 
 MIB = 2**20
 
 
 @pytest.fixture
-def need_of(recorded: Callable[[str], str], mixed: SiteNodes) -> Callable[[str], Need | None]:
-    rows = {row.id: row for row in parse.parse_queue(recorded("squeue-mixed.txt"))}
-    details = parse_job_details(recorded("jobs-mixed.txt"))
+def need_of(reading: Reading, rows: dict[str, QueueRow], mixed: SiteNodes) -> Callable[[str], Need | None]:
+    """By the name of a job."""
     needs = Needs(mixed, whole_nodes=False)
-    return lambda id: needs.of(rows[id], details[id].wish)
+    return lambda name: needs.of(rows[name], reading.job_details.found[rows[name].id])
 
 
 def test_recorded_needs(need_of: Callable[[str], Need | None]) -> None:
-    assert need_of("51") == Need(
+    assert need_of("typed") == Need(
         chunks=1,
         processors=1,
         memory=500 * MIB,
         gpus=1,
         gpu_type="a100",
         scatter=True,
-        nodes=frozenset({"n4"}),
     )
-    assert need_of("57") == Need(chunks=3, processors=3, memory=600 * MIB)
-    assert need_of("58") == Need(
+    assert need_of("tasks") == Need(chunks=3, processors=3, memory=600 * MIB)
+    assert need_of("pair") == Need(
         chunks=2, processors=1, scatter=True, whole_nodes=True, nodes=frozenset({"n2", "n3", "n4"})
     )
-    assert need_of("59") == Need(chunks=4, processors=1, memory=300 * MIB, gpus=1)
-    assert need_of("60") == Need(
+    assert need_of("gpus") == Need(chunks=4, processors=1, memory=300 * MIB, gpus=1)
+    assert need_of("all") == Need(
         chunks=1, processors=4, gpus=2, gpu_type="a100", scatter=True, whole_nodes=True
     )
-    assert need_of("61") == Need(
+    assert need_of("fast") == Need(
         chunks=1, processors=2, memory=3 * 2**30, scatter=True, nodes=frozenset({"n4"})
     )
 
@@ -52,10 +51,14 @@ def test_recorded_needs(need_of: Callable[[str], Need | None]) -> None:
 WISH = Wish(tasks=2, processors_per_task=2, nodes=1, fixed=False, memory_per_processor=100 * MIB)
 
 
+def wanting(**changes: object) -> JobDetail:
+    return JobDetail(wish=msgspec.structs.replace(WISH, **changes))
+
+
 def test_jobs_with_the_same_answer_share_one_set(mixed: SiteNodes) -> None:
     needs = Needs(mixed, whole_nodes=False)
     old = [
-        needs.of(job(id, 4), msgspec.structs.replace(WISH, features=features))
+        needs.of(job(id, 4), wanting(features=features))
         for id, features in (("1", "old"), ("2", "old"), ("3", "old|old"))
     ]
     assert all(each is not None and each.nodes == {"n1", "n2"} for each in old)
@@ -64,19 +67,19 @@ def test_jobs_with_the_same_answer_share_one_set(mixed: SiteNodes) -> None:
 
 def test_memory_that_nobody_counts_keeps_nobody_away(mixed: SiteNodes) -> None:
     site = msgspec.structs.replace(mixed, memory=MemoryTerms(counted=False))
-    silent = msgspec.structs.replace(WISH, memory_per_processor=0)
+    silent = wanting(memory_per_processor=0)
     needs = Needs(site, whole_nodes=False)
-    assert needs.of(job("1", 4), silent) == needs.of(job("2", 4), WISH) == Need(chunks=2, processors=2)
+    assert needs.of(job("1", 4), silent) == needs.of(job("2", 4), wanting()) == Need(chunks=2, processors=2)
 
 
 def test_who_names_no_memory_gets_all_of_a_node(mixed: SiteNodes) -> None:
-    silent = msgspec.structs.replace(WISH, memory_per_processor=0)
+    silent = wanting(memory_per_processor=0)
     found = Needs(mixed, whole_nodes=False).of(job("1", 4), silent)
     assert found == Need(chunks=2, processors=2, whole_nodes=True)
 
 
 def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixed: SiteNodes) -> None:
-    large = msgspec.structs.replace(WISH, tasks=50)
+    large = wanting(tasks=50)
     found = Needs(mixed, whole_nodes=False).of(job("1", 100, partitions=("short",)), large)
     assert found is not None
     assert found.chunks == 2 + 4 + 3 + 2
@@ -87,10 +90,10 @@ def test_of_a_job_that_may_run_elsewhere_no_more_counts_than_the_site_holds(mixe
 
 def test_a_job_that_no_node_of_the_site_serves(mixed: SiteNodes) -> None:
     needs = Needs(mixed, whole_nodes=False)
-    found = needs.of(job("1", 4), msgspec.structs.replace(WISH, features="gold"))
+    found = needs.of(job("1", 4), wanting(features="gold"))
     assert found is not None
     assert found.nodes == NOWHERE
-    strange = needs.of(job("1", 4), msgspec.structs.replace(WISH, features="a||b"))
+    strange = needs.of(job("1", 4), wanting(features="a||b"))
     assert strange is not None
     assert strange.nodes is None
 

@@ -22,35 +22,35 @@ def test_the_recorded_nodes_stand_in_the_order_of_their_weights(mixed: SiteNodes
         Node(name="n1", processors=4, memory=4000 * MIB),
     )
     assert mixed.features["n4"] == {"new", "fast"}
-    assert mixed.nodes["n3"].used_memory == 700 * MIB
-    assert mixed.nodes["n3"].used_gpus == (("", 1),)
+    assert mixed.nodes["n3"].used_memory == 870 * MIB
+    assert mixed.nodes["n3"].used_gpus == (("", 2),)
 
 
-def detail_of(recorded: Callable[[str], str], old: str, new: str) -> str:
-    (line,) = [line for line in recorded("nodes-mixed.txt").splitlines() if line.startswith("NodeName=n4 ")]
+def detail_of(answered: Callable[[str], str], old: str, new: str) -> str:
+    (line,) = [line for line in answered("node_details").splitlines() if line.startswith("NodeName=n4 ")]
     assert old in line
-    return line.replace(old, new)
+    return line.replace(old, new) if old else line
 
 
-def test_drained_gpus_and_memory_of_the_system_are_not_for_jobs(recorded: Callable[[str], str]) -> None:
-    text = detail_of(recorded, "GresDrain=N/A", "GresDrain=gpu:a100:1")
+def test_drained_gpus_and_memory_of_the_system_are_not_for_jobs(answered: Callable[[str], str]) -> None:
+    text = detail_of(answered, "GresDrain=N/A", "GresDrain=gpu:a100:1")
     text = text.replace("Sockets=4", "Sockets=4 MemSpecLimit=512")
     found = parse_node_details(text)["n4"]
     assert found.gpus == (("a100", 1),)
     assert found.memory == 7488 * MIB
 
 
-def test_a_comment_changes_nothing(recorded: Callable[[str], str]) -> None:
-    text = detail_of(recorded, "ExtSensorsTemp=n/s", "Comment=was Gres=gpu:9 RealMemory=1 once")
-    assert parse_node_details(text) == parse_node_details(detail_of(recorded, "n/s", "n/s"))
+def test_a_comment_changes_nothing(answered: Callable[[str], str]) -> None:
+    text = detail_of(answered, " AveWatts=", " Comment=was Gres=gpu:9 RealMemory=1 once AveWatts=")
+    assert parse_node_details(text) == parse_node_details(detail_of(answered, "", ""))
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [("NodeName=", "Node "), ("gpu:a100:2", "gpu:a:b:c:d"), ("AllocMem=", "AllocMem=x")]
 )
-def test_what_is_no_answer_about_nodes(recorded: Callable[[str], str], old: str, new: str) -> None:
+def test_what_is_no_answer_about_nodes(answered: Callable[[str], str], old: str, new: str) -> None:
     with pytest.raises(SchedulerError, match="scontrol show node printed a line"):
-        parse_node_details(detail_of(recorded, old, new))
+        parse_node_details(detail_of(answered, old, new))
 
 
 def test_no_answer_is_no_detail() -> None:

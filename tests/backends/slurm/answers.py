@@ -1,0 +1,68 @@
+"""A Slurm that answers every question of `Questions` from texts, by the name of the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from backends.commands import Answer, Commands
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "slurm"
+RELEASES = sorted(folder.name for folder in FIXTURES.iterdir() if folder.name[:1].isdigit())
+"""Those of which answers are recorded, each of the same scene (`tests.backends.slurm.record`)."""
+MARK = "<|>"
+"""Stands in texts where a question has a mark that no job knows."""
+
+
+def recorded(release: str) -> Callable[[str], str]:
+    """What a release answered to a question of this name."""
+    return lambda question: (FIXTURES / release / f"{question}.txt").read_text(encoding="utf-8")
+
+
+class Answers(Commands):
+    def __init__(
+        self,
+        text_of: Callable[[str], str],
+        *,
+        replaced: Mapping[str, str] | None = None,
+        alone: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Args:
+            text_of: the answer to a question.
+            replaced: answers instead of these.
+            alone: of jobs that are asked for alone, by their ids.
+        """
+        super().__init__(dict, 1.0)
+        self._text_of = text_of
+        self._replaced = replaced or {}
+        self._alone = alone
+        self.asked_alone: list[str] = []
+
+    def run(self, program: str, *arguments: str) -> Answer:
+        if program == "scontrol" and arguments[1] == "job" and arguments[-1] != "-o":
+            self.asked_alone.append(arguments[-1])
+            text = self._text("job_details-alone") if self._alone is None else self._alone[arguments[-1]]
+        elif program == "squeue":
+            found = re.search("JobArrayID:0([^,]*),", arguments[-1])
+            question = "preempted" if found is None else "own_jobs" if "--me" in arguments else "queue"
+            text = self._text(question).replace(MARK, found[1] if found else MARK)
+        elif program == "sinfo":
+            text = self._text("nodes")
+        else:
+            text = self._text(_OF_SCONTROL[arguments[1]])
+        return Answer(0, text, "")
+
+    def _text(self, question: str) -> str:
+        return self._replaced[question] if question in self._replaced else self._text_of(question)
+
+
+_OF_SCONTROL = {
+    "node": "node_details",
+    "job": "job_details",
+    "license": "licenses",
+    "reservation": "reservations",
+    "partition": "partitions",
+    "config": "settings",
+}
