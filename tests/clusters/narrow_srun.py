@@ -1,4 +1,4 @@
-"""A stand-in for `srun` whose steps get one processor, as those of a release that obeys a variable of sbatch."""
+"""A stand-in for `srun`: a step gets one processor, as on a release that obeys a variable of sbatch."""
 
 from __future__ import annotations
 

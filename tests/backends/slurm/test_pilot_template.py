@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -41,9 +42,10 @@ def run(tmp_path: Path, fake: Fake) -> Callable[..., subprocess.CompletedProcess
     fake("scontrol", "printf 'n1\\nn2\\n'")
     fake(
         "srun",
-        f'printf "%s\\n" "$*" >>{tmp_path}/steps; env >>{tmp_path}/variables; '
+        f'printf "%s\\n" "$*" >>{tmp_path}/steps; env >>{tmp_path}/variables; tasks=$2; '
         "while [[ $1 == --* ]]; do shift; done; "
-        'SLURM_CPUS_ON_NODE=$ADAPTOR_PROCESSORS exec "$@"',
+        "export SLURM_CPUS_ON_NODE=$ADAPTOR_PROCESSORS; "
+        'for ((rank = ${tasks#*=}; rank-- > 0;)); do SLURM_PROCID=$rank "$@" || exit; done',
     )
     fake("squeue", "echo 2000000000")
 
@@ -104,26 +106,26 @@ def steps(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("gres", "n1", "n2"),
     [
-        ("", None, None),
-        ("gpu: 0 1", "gpu:2", "gpu:1"),
-        ("gpu:a100: 0 2", "gpu:a100:4", "gpu:a100:2"),
-        ("gpu:1g.5gb: 0 1", "gpu:1g.5gb:2", "gpu:1g.5gb:1"),
-        ("gpu: 4 0", "gpu:4", "gpu:4"),
-        ("gpu: 0 1 lustre: 1 0", "gpu:2,lustre:1", "gpu:1,lustre:1"),
-        ("shard: 4 0", "shard:4", "shard:4"),
+        ("", "--ntasks=1", "--ntasks=1"),
+        ("gpu: 0 1", "--ntasks=2", "--ntasks=1"),
+        ("gpu:a100: 0 2", "--ntasks=2", "--ntasks=1"),
+        ("gpu:1g.5gb: 0 1", "--ntasks=2", "--ntasks=1"),
+        ("gpu: 4 0", "--ntasks=1 --gres=gpu:4", "--ntasks=1 --gres=gpu:4"),
+        ("gpu: 0 1 lustre: 1 0", "--ntasks=2", "--ntasks=1"),
+        ("shard: 4 0", "--ntasks=1 --gres=shard:4", "--ntasks=1 --gres=shard:4"),
     ],
 )
-def test_a_step_names_all_devices_of_the_tasks_on_its_node(
-    run: Run, tmp_path: Path, gres: str, n1: str | None, n2: str | None
+def test_a_step_has_the_tasks_or_names_the_devices_of_its_node(
+    run: Run, tmp_path: Path, gres: str, n1: str, n2: str
 ) -> None:
     """Else Slurm gives the step the GPUs of one task."""
-    run("true", gres=gres)
+    assert sorted(run('echo "$ADAPTOR_NODE"', gres=gres).stdout.splitlines()) == ["n1", "n2"], (
+        "one worker each"
+    )
     for node, wanted in (("n1", n1), ("n2", n2)):
         words = steps(tmp_path)[node].split()
-        assert [word for word in words if word.startswith("--gres=")] == (
-            [f"--gres={wanted}"] if wanted else []
-        )
-        assert {"--nodes=1", "--ntasks=1", "--whole", "--overlap", "--mem=0", "--cpu-bind=none"} <= set(words)
+        assert " ".join(word for word in words if re.match("--(ntasks|gres)=", word)) == wanted
+        assert {"--nodes=1", "--whole", "--overlap", "--mem=0", "--cpu-bind=none", "--wait=0"} <= set(words)
 
 
 def test_workers_know_how_many_gpus_to_expect(run: Run) -> None:
