@@ -75,8 +75,8 @@ def on_arrivals(site: str, pilot: PilotFacts, now: float) -> Iterator[Remark]:
     """What workers got less of than was asked for, and which nodes have none."""
     for node, arrival in pilot.arrivals.items():
         if arrival.shortfalls and node not in pilot.noted:
-            way_out = f"run `adaptor site check {site} --live` and show its answer to the cluster's support"
-            yield Remark(pilot.id, f"{gave_less(node, arrival.shortfalls)}; {way_out}", about=node)
+            text = f"{gave_less(node, arrival.shortfalls)}; `adaptor site check {site} --live` tells more"
+            yield Remark(pilot.id, text, about=node)
     text = _without_worker(pilot, now)
     if text or NODES in pilot.noted:
         yield Remark(pilot.id, text, about=NODES)

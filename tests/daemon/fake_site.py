@@ -95,12 +95,14 @@ class FakeBackend:
         self._speak()
         return LIMITS
 
-    def say(self, tag: str, state: JobState, never: str = "") -> None:
+    def say(self, tag: str, state: JobState, never: str = "", nodes: tuple[str, ...] = ()) -> None:
         """What it reports of a job from now on."""
         start = None if state in (JobState.QUEUED, JobState.CANCELLED) else time.time() - 5
         end = time.time() if state.ended else None
         id = f"job-{tag.rpartition('.')[2]}"
-        self.reports[tag] = JobReport(id=id, tag=tag, state=state, start=start, end=end, never=never)
+        self.reports[tag] = JobReport(
+            id=id, tag=tag, state=state, start=start, end=end, never=never, nodes=nodes
+        )
 
     def _speak(self) -> None:
         if self.silent is not None:

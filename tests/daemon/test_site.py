@@ -12,13 +12,14 @@ from typing import NoReturn
 import pytest
 
 from adaptor.daemon.step import cancel_all, step
-from adaptor.decisions.pilot_rules import LEFT
+from adaptor.decisions.pilot_rules import ARRIVAL, LEFT
 from adaptor.decisions.snapshot import Arrival
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
 from adaptor.model import PilotState
 from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
+from adaptor.shortfalls import Shortfall
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.alike import alike
 from tests.daemon.fake_site import FakeSite
@@ -124,6 +125,26 @@ def test_a_request_that_can_never_start_is_not_repeated_at_once(site: FakeSite) 
     steps(site, 5)
     assert len(site.backend.orders) == 1
     assert "next try at" in site.told("withheld")[-1]
+
+
+def test_nodes_that_give_less_or_nothing_are_named_once(site: FakeSite) -> None:
+    site.submit_bag(2)
+    steps(site)
+    pilot = site.state.pilots[1]
+    site.backend.say(pilot.tag, JobState.RUNNING, nodes=("n1", "n2"))
+    pilot.started = time.time() - ARRIVAL - 5
+    less = Shortfall("memory", 2 * GIB, GIB, "cgroup")
+    pilot.hello(time.time() - ARRIVAL - 1, "n1", Arrival(1, (less,)))
+    steps(site, 3)
+    told = site.told("problem")
+    assert [text for text in told if "n1 gave 1G of 2G of memory (cgroup)" in text] == told[:1]
+    assert [text for text in told if "no worker has called from n2 for 1m after the first" in text] == told[
+        1:
+    ]
+    assert all(text in pilot.note for text in told)
+    pilot.hello(time.time(), "n2", Arrival(1))
+    steps(site)
+    assert pilot.note == told[0], "the worker of n2 has come late"
 
 
 def test_a_pilot_whose_workers_are_all_gone_is_ended(site: FakeSite) -> None:

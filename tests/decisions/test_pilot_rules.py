@@ -196,8 +196,8 @@ def test_a_node_that_gave_less_is_named_once() -> None:
     assert remarks(pilot(WIDE, arrivals=less)) == [
         (
             "n2",
-            "n2 gave 2 of 4 processors (affinity): tasks use only these; run `adaptor site check here "
-            "--live` and show its answer to the cluster's support",
+            "n2 gave 2 of 4 processors (affinity): tasks use only these; `adaptor site check here --live` "
+            "tells more",
         )
     ]
     assert remarks(pilot(WIDE, arrivals=less, noted=frozenset({"n2"}))) == []

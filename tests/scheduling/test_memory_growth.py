@@ -88,6 +88,13 @@ def test_without_the_option_it_is_a_failure_like_any_other(world: World) -> None
     assert world.states(bag) == ["failed"]
 
 
+def test_a_bag_that_says_no_memory_is_told_what_its_node_had(world: World) -> None:
+    world.submit(1)
+    run_out(world, worker(world, "w", 16))
+    ((_, error),) = ends(world)
+    assert error == "out of memory: use --mem (all tasks on its node had 16G together)"
+
+
 def test_a_restart_forgets_no_growth(world: World) -> None:
     bag = world.submit(2, memory=2 * GIB, on_oom=2.0)
     small = worker(world, "small", 2)

@@ -180,8 +180,8 @@ def _processors(told: Told) -> Iterator[Finding]:
             "cluster's support: a job has more than the steps in it (Slurm: TaskPluginParam; PBS: hooks)"
         )
     else:
-        how = "and binds it to them" if told.bound else "and binds it to none"
-        yield ok(f"{told.node} gives the job {counted(told.processors, 'processor')} as asked for, {how}")
+        kept = ", and keeps it to them" if told.bound else ""
+        yield ok(f"{told.node} gives the job {counted(told.processors, 'processor')} as asked for{kept}")
 
 
 def _memory(told: Told) -> Iterator[Finding]:

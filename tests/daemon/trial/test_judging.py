@@ -91,11 +91,7 @@ def test_all_is_well() -> None:
             "n2 gave 1 of 2 processors (affinity): tasks use only these, and the rest is paid for and idle",
         ),
         (trial(nodes=2), "error", "was to run on 2 nodes, but only n1 answered"),
-        (
-            trial(told=[told(bound=False)]),
-            "ok",
-            "n1 gives the job 2 processors as asked for, and binds it to none",
-        ),
+        (trial(), "ok", "n1 gives the job 2 processors as asked for, and keeps it to them"),
         (trial(report=None), "warning", "job_history_enable"),
         (
             trial(report=JobReport(id="12", tag="t", state=JobState.FAILED, reason="exit 1"), told=[]),
