@@ -39,6 +39,7 @@ def test_of_releases_that_were_tried_nothing_is_unknown(asked: Questions) -> Non
         ("partitions", "Exclusive=NODE", "Exclusive=RACK", "unknown exclusivity 'RACK' (scontrol show part"),
         ("job_details", " MCS_label=", " Label=", "unknown form of records"),
         ("job_details", " Network=", " Net=", "unknown form of records"),
+        ("job_details", " CPU_IDs=", " Cores=", "unknown form of records"),
     ],
 )
 def test_an_unknown_word_is_reported(question: str, old: str, new: str, words: str) -> None:
