@@ -118,8 +118,9 @@ def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
 
 def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
-    id, detail = next(_records(text, {row.id: row}), ("", None))
-    return detail if text.startswith("JobId=") and id == row.id else None
+    head = _HEAD.match(text)
+    name_end = _past(text, head.end(), row.name) if head is not None and _id(head) == row.id else None
+    return _read(text, name_end, row)[0] if name_end is not None else None
 
 
 def _records(text: str, rows: Mapping[str, QueueRow]) -> Iterator[tuple[str, JobDetail | None]]:
