@@ -131,6 +131,8 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
     """By id of a running job: its time limit in seconds, where that is told and its end follows from it."""
     memory_step: int = 1
     """Bytes: the memory of a request is counted in multiples of it for each processor (Slurm: 1 MiB)."""
+    unknown: tuple[str, ...] = ()
+    """A sentence for each kind of answer that the backend does not know, and what it counts as."""
 
 
 class CraftedRequest(msgspec.Struct, frozen=True):

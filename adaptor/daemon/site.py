@@ -23,7 +23,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow
-from adaptor.model import Limits, PilotState, Request
+from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.views import ExplanationKind
@@ -104,6 +104,8 @@ class Site:
         self._unanswered_questions = 0
         self._told: set[str] = set()
         """Problems that the journal has, until the scheduler answers."""
+        self._unknown: set[str] = set()
+        """Answers that the backend does not know, as the journal has them."""
 
     @property
     def pilots(self) -> dict[int, Pilot]:
@@ -160,6 +162,14 @@ class Site:
             self.explain("problem", problem)
         memory.problem = problem
         memory.problem_since = memory.problem_since or asked
+
+    def read(self, queue: QueueState | None) -> None:
+        """What the scheduler has answered, for the decisions; None: it did not, or nobody asked."""
+        self.memory.read(queue)
+        for text in queue.unknown if queue is not None else ():
+            if text not in self._unknown:
+                self._unknown.add(text)
+                self.explain("problem", text)
 
     async def cancel(self, jobs: Collection[str]) -> bool:
         """End these jobs; whether the scheduler took the order."""

@@ -171,7 +171,6 @@ class SlurmBackend:
         site = self._site_of(seen.nodes, seen.node_details)
         check_started(site.partition, site.available)
         partitions = self._cluster.partitions()
-        self._cluster.log_once(unknown_answers(seen, partitions.values()))
         return Observation(
             now=seen.now,
             site=site,
@@ -185,6 +184,7 @@ class SlurmBackend:
             licenses=seen.licenses,
             ordering=ordering(self._cluster.settings),
             user=self._cluster.commands.user(),
+            unknown=unknown_answers(self._cluster.settings, seen, partitions.values()),
         )
 
     def _gives_whole_nodes(self, partition: Partition | None) -> bool:

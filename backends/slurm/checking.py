@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from adaptor.config.schema import SiteConfig
 from adaptor.units import counted
@@ -17,7 +17,6 @@ from backends.slurm.placing.restriction import licenses_of, odd_arguments, restr
 from backends.slurm.questions import Questions
 from backends.slurm.rows import Partition
 from backends.slurm.submitting import where_options
-from backends.slurm.unknown import unknown_release
 
 _APART = {"USER": "users", "MCS": "labels (MCS)", "TOPO": "jobs of one segment of the network"}
 """Between whom exclusivity is kept, by its word."""
@@ -34,13 +33,6 @@ def check_partition(nodes: SiteNodes) -> Iterator[Finding]:
         yield ok(f"partition {nodes.partition}: {', '.join(words)}")
     else:
         yield warning(f"partition {nodes.partition} has no node in service at the moment")
-
-
-def check_release(settings: Mapping[str, str]) -> Finding:
-    """That this release of Slurm is among those that were tried."""
-    version, cluster = settings.get("SLURM_VERSION", ""), settings.get("ClusterName", "?")
-    problem = unknown_release(settings)
-    return warning(problem) if problem else ok(f"Slurm {version} answers (cluster {cluster})")
 
 
 def check_nodes(site: SiteConfig, nodes: SiteNodes, partition: Partition | None) -> Iterator[Finding]:

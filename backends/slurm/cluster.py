@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterable
 
 from adaptor.config.schema import SiteConfig
 from backends.commands import Commands
@@ -15,9 +13,6 @@ from backends.slurm.margin import slot_margin
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.questions import Questions, read
 from backends.slurm.rows import Partition
-from backends.slurm.unknown import unknown_release
-
-log = logging.getLogger(__name__)
 
 _SETTINGS_KEPT = 600.0
 """Seconds for which Slurm's own configuration is taken to stay as it is."""
@@ -38,22 +33,12 @@ class Cluster:
         self.slot_margin = slot_margin({})
         self._partitions: dict[str, Partition] = {}
         self._until = 0.0
-        self._logged: set[str] = set()
-
-    def log_once(self, warnings: Iterable[str]) -> None:
-        """Each sentence the first time."""
-        for warning in warnings:
-            if warning not in self._logged:
-                self._logged.add(warning)
-                log.warning("%s", warning)
 
     def partitions(self) -> dict[str, Partition]:
         """All, by name. Raises SchedulerError: no answer."""
         if time.monotonic() >= self._until:
             self.settings = self.questions.settings()
             self.slot_margin = slot_margin(self.settings)
-            problem = unknown_release(self.settings)
-            self.log_once([problem] if problem else [])
             self._partitions = {each.name: each for each in self.questions.partitions()}
             self._until = time.monotonic() + _SETTINGS_KEPT
         return self._partitions

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from adaptor.config.schema import SiteConfig
 from backends.base import SchedulerError
 from backends.commands import Commands
-from backends.findings import Finding, check_limits, error, warning
+from backends.findings import Finding, check_limits, error, ok, warning
 from backends.machines.base import Machine
 from backends.machines.here import HERE
 from backends.slurm.checking import (
@@ -16,7 +16,6 @@ from backends.slurm.checking import (
     check_nodes,
     check_partition,
     check_record,
-    check_release,
     check_scheduler,
     check_submit,
     check_where,
@@ -64,7 +63,8 @@ def check_site(site: SiteConfig, machine: Machine = HERE) -> list[Finding]:
 
 def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> Iterator[Finding]:
     settings = questions.settings()
-    yield check_release(settings)
+    version, cluster = settings.get("SLURM_VERSION", ""), settings.get("ClusterName", "?")
+    yield ok(f"Slurm {version} answers (cluster {cluster})")
     seen = read(questions)
     rows = seen.nodes
     look = Look(details=seen.node_details, restriction=restriction_of(site))
@@ -73,7 +73,7 @@ def _findings(site: SiteConfig, questions: Questions, submitting: Commands) -> I
     yield from check_where(site, nodes)
     yield from check_licenses(site, questions)
     terms = ask_terms(questions)
-    yield from map(warning, unknown_answers(seen, terms.partitions.values()))
+    yield from map(warning, unknown_answers(settings, seen, terms.partitions.values()))
     yield from check_limits(site, ceilings(terms, site, nodes), "Slurm")
     yield from check_nodes(site, nodes, terms.partitions.get(nodes.partition))
     yield from check_accounting(site, terms, nodes)

@@ -35,7 +35,8 @@ T = TypeVar("T")
 
 IN_SYSTEM = "PD,R,CF,CG,S,SI,SO,ST,RS"
 """States of jobs that wait for processors or hold some, as squeue's `-t` takes them."""
-
+IN_SYSTEM_SINCE_26_05 = f"{IN_SYSTEM},EXPEDITING"
+"""Older releases refuse it."""
 
 MOST_RECORDS = 5000
 """Ended jobs that are learned from, at most."""
@@ -46,10 +47,17 @@ MOST_DISPUTED = 20
 class Questions:
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
+        self._in_system = IN_SYSTEM_SINCE_26_05
 
     def queue(self) -> list[QueueRow]:
         """Everyone's jobs that wait or run."""
-        return self._squeue("-t", IN_SYSTEM)
+        try:
+            return self._squeue("-t", self._in_system)
+        except SchedulerError as error:
+            if "Invalid job state" not in str(error) or self._in_system == IN_SYSTEM:
+                raise
+            self._in_system = IN_SYSTEM
+            return self._squeue("-t", self._in_system)
 
     def own_jobs(self) -> list[QueueRow]:
         """Our user's jobs, with those that ended not longer than MinJobAge ago."""

@@ -57,6 +57,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
     ordering: Ordering = Ordering()
     user: str = ""
     """Ours."""
+    unknown: Sequence[str] = ()
+    """See `backends.slurm.unknown`."""
 
 
 def queue_state(seen: Observation) -> QueueState:
@@ -78,6 +80,7 @@ def queue_state(seen: Observation) -> QueueState:
         default_memory=seen.site.default_memory,
         default_limit=seen.default_limit,
         memory_step=2**20,
+        unknown=tuple(seen.unknown),
         loses_age=seen.ordering.loses_age,
         owners={
             each: detail.user

@@ -28,6 +28,7 @@ _NEVER = {
     "QOSTimeLimit": "it asks for more time than its QOS allows",
     "DependencyNeverSatisfied": "it depends on a job that did not end as it should",
     "ReservationDeleted": "its reservation was deleted",
+    "ReservationInvalid": "its reservation is not valid",
     "DeadLine": "it cannot end before its deadline",
     "JobHoldMaxRequeue": "it was put back too often and is held",
     "launch failed requeued held": "it could not be launched and is held",
@@ -55,7 +56,7 @@ _NOTHING_IS_KEPT = frozenset(
         "Reservation",
     }
 )
-_LIMIT_OF_MANY_JOBS = re.compile(r"(QOS|Assoc)(Grp|Max)\w*|Max\w+PerAccount")
+_LIMIT_OF_MANY_JOBS = re.compile(r"(QOS|Assoc)(Grp|Max)\w*|Max\w+Per(Account|User)")
 
 
 def never(state: str, reason: str) -> str:

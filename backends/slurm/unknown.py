@@ -15,9 +15,10 @@ OLDEST, NEWEST = "22.05", "26.05"
 """The releases of which answers are recorded in the tests; 24.11 is the third."""
 
 
-def unknown_answers(seen: Reading, partitions: Iterable[Partition]) -> list[str]:
+def unknown_answers(settings: Mapping[str, str], seen: Reading, partitions: Iterable[Partition]) -> list[str]:
     """One sentence for each kind of answer, with its consequence."""
-    return [*_states(seen), *_exclusivity(seen, partitions), *_records(seen)]
+    release = unknown_release(settings)
+    return [*([release] if release else []), *_states(seen), *_exclusivity(seen, partitions), *_records(seen)]
 
 
 def unknown_release(settings: Mapping[str, str]) -> str:

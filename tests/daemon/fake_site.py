@@ -36,6 +36,7 @@ class FakeBackend:
         self.cancelled: list[str] = []
         self.shown_nodes: list[NodeReport] = []
         self.node_sizes: tuple[Node, ...] = ()
+        self.unknown: tuple[str, ...] = ()
         self.ended: list[EndedJob] = []
         """What its records show."""
         self.ended_problem: Exception | None = None
@@ -52,7 +53,7 @@ class FakeBackend:
 
     def queue_state(self) -> QueueState:
         self._speak()
-        return QueueState(now=time.time(), processors=8, nodes=self.node_sizes)
+        return QueueState(now=time.time(), processors=8, nodes=self.node_sizes, unknown=self.unknown)
 
     def nodes(self, lent: Collection[str]) -> list[NodeReport]:
         self._speak()

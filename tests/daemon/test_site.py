@@ -58,6 +58,13 @@ def test_requests_are_written_down_before_they_are_submitted(site: FakeSite) -> 
     assert site.states() == ["submitting"]
 
 
+def test_what_the_backend_does_not_know_is_told_once(site: FakeSite) -> None:
+    site.backend.unknown = ("unknown job state 'X'",)
+    site.submit_bag(500)
+    steps(site, 3)
+    assert site.told("problem") == ["unknown job state 'X'"]
+
+
 def test_never_more_requests_than_allowed(site: FakeSite) -> None:
     site.submit_bag(500)
     steps(site, 4)

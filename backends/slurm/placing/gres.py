@@ -56,6 +56,22 @@ def gpus_of(counts: Counts) -> Gpus:
     return as_gpus({type: count for (name, type), count in counts.items() if name == "gpu"})
 
 
+_SHARDS = re.compile(r"(?:^|,)shard(?::([^:,()]+))?:[0-9]+\(([-0-9/,]+)\)")
+
+
+def sharded_gpus(text: str) -> Gpus:
+    """GPUs of which shards are in use, from `GresUsed`: of `gpu:0,shard:3(3/4,0/4)` one.
+
+    Slurm gives them to nobody as a whole. 22.05 prints no such counts and gives them all the same.
+    """
+    counts: Counter[str] = Counter()
+    for type, shares in _SHARDS.findall(text):
+        counts["" if type == "(null)" else type] += sum(
+            share.partition("/")[0] not in ("-", "0") for share in shares.split(",")
+        )
+    return as_gpus(counts)
+
+
 def parse_gpus(text: str) -> Gpus:
     """Raises ValueError: the text is no list of generic resources."""
     return gpus_of(gres_counts(text))

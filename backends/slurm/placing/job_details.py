@@ -79,6 +79,12 @@ _NAME_TO_ACCOUNT = re.compile(
 )
 _ACCOUNT_TO_WCKEY = re.compile(r" QOS=\S*( WCKey=)?")
 _STATE = re.compile(r" JobState=([A-Z_]+) ")
+_WISHED = (
+    *("NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "MinMemoryCPU", "MinMemoryNode"),
+    *("Features", "ReqNodeList", "ExcNodeList"),
+)
+_VALUE = re.compile(rf" ({'|'.join(_WISHED)}|OverSubscribe|Exclusive|Licenses)=(\S*)")
+_PART = re.compile(r" Nodes=(\S+) CPU_IDs=(\S*) Mem=([0-9]{1,15}) GRES=(\S*)")
 _HOLDING = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 )
@@ -112,8 +118,9 @@ def parse_job_details(text: str, rows: Mapping[str, QueueRow]) -> JobDetails:
 
 def parse_only_job(text: str, row: QueueRow) -> JobDetail | None:
     """`scontrol show job -a -d -o ID` of this very job: the record with which the answer begins."""
-    id, detail = next(_records(text, {row.id: row}), ("", None))
-    return detail if text.startswith("JobId=") and id == row.id else None
+    head = _HEAD.match(text)
+    name_end = _past(text, head.end(), row.name) if head is not None and _id(head) == row.id else None
+    return _read(text, name_end, row)[0] if name_end is not None else None
 
 
 def _records(text: str, rows: Mapping[str, QueueRow]) -> Iterator[tuple[str, JobDetail | None]]:
@@ -160,17 +167,19 @@ def _read(text: str, start: int, row: QueueRow) -> tuple[JobDetail | None, int]:
     end = text.find(" Network=", state.end(), len(text) if line_end < 0 else line_end)
     if end < 0:
         return None, start
-    return _detail(state[1], text[state.start() : end].split(), owner[1], row), end
+    return _detail(state[1], text[state.start() : end + 1], owner[1], row), end
 
 
-def _detail(state: str, words: list[str], user: str, row: QueueRow) -> JobDetail | None:
+def _detail(state: str, fields: str, user: str, row: QueueRow) -> JobDetail | None:
     values: dict[str, str] = {}
-    for word in words:
-        key, _, value = word.partition("=")
+    for key, value in _VALUE.findall(fields):
         values.setdefault(key, "" if value == "(null)" else value)
     try:
+        parts = _parts(fields) if state in _HOLDING else ()
+        if state == "RUNNING" and not parts:
+            return None
         return JobDetail(
-            parts=_parts(words) if state in _HOLDING else (),
+            parts=parts,
             wish=_wish(values, row) if state in _WAITING else None,
             exclusive=of_job(values),
             licenses=values.get("Licenses", "") if state in _HOLDING else "",
@@ -180,19 +189,12 @@ def _detail(state: str, words: list[str], user: str, row: QueueRow) -> JobDetail
         return None
 
 
-def _parts(words: list[str]) -> tuple[Part, ...]:
-    """From `Nodes=n[1-2] CPU_IDs=0-1 Mem=200 GRES=gpu:1(IDX:0)`, one after another."""
-    pairs = [word.partition("=")[::2] for word in words]
-    found = []
-    for place, (key, names) in enumerate(pairs):
-        if key == "Nodes":
-            part = dict(pairs[place : place + 4])
-            processors, memory = _ids(part["CPU_IDs"]), whole(part["Mem"]) * 2**20
-            gpus = parse_gpus(part["GRES"])
-            found += [
-                Part(node=node, processors=processors, memory=memory, gpus=gpus) for node in expand(names)
-            ]
-    return tuple(found)
+def _parts(fields: str) -> tuple[Part, ...]:
+    return tuple(
+        Part(node=node, processors=_ids(ids), memory=whole(memory) * 2**20, gpus=parse_gpus(gres))
+        for names, ids, memory, gres in _PART.findall(fields)
+        for node in expand(names)
+    )
 
 
 def _ids(text: str) -> int:
@@ -204,14 +206,8 @@ def _ids(text: str) -> int:
     return count
 
 
-_KEYS = (
-    *("NumNodes", "NumCPUs", "NumTasks", "CPUs/Task", "MinMemoryCPU", "MinMemoryNode"),
-    *("Features", "ReqNodeList", "ExcNodeList"),
-)
-
-
 def _wish(values: Mapping[str, str], row: QueueRow) -> Wish:
-    told = tuple(values.get(key, "") for key in _KEYS)
+    told = tuple(values.get(key, "") for key in _WISHED)
     return _made(told, (row.gpus_per_job, row.gpus_per_node, row.gpus_per_task, row.memory_per_gpu))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from adaptor.resources import Gpus
 from backends.base import SchedulerError
 from backends.numbers import whole
-from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, without
+from backends.slurm.placing.gres import Counts, gpus_of, gres_counts, parse_gpus, sharded_gpus, total, without
 
 
 class NodeDetail(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +67,14 @@ def _detail(line: str, place: int) -> NodeDetail:
     for key, value in _VALUE.findall(line):
         values.setdefault(key, value)  # what stands later may be part of a comment
     gres = gres_counts(values.get("Gres", ""))
+    used = values.get("GresUsed", "")
     drained = gpus_of(gres_counts(values.get("GresDrain", "")))
     return NodeDetail(
         memory=_mebibytes(values, "RealMemory") - _mebibytes(values, "MemSpecLimit"),
         allocated_memory=_mebibytes(values, "AllocMem"),
         gres=gres,
         gpus=without(gpus_of(gres), drained),
-        gpus_used=gpus_of(gres_counts(values.get("GresUsed", ""))),
+        gpus_used=total([parse_gpus(used), sharded_gpus(used)]),
         features=_features(values),
         weight=whole(values.get("Weight", "1")),
         place=place,

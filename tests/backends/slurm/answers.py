@@ -15,9 +15,9 @@ MARK = "<|>"
 """Stands in texts where a question has a mark that no job knows."""
 
 
-def recorded(release: str) -> Callable[[str], str]:
+def recorded(release: str, above: Path = FIXTURES) -> Callable[[str], str]:
     """What a release answered to a question of this name."""
-    return lambda question: (FIXTURES / release / f"{question}.txt").read_text(encoding="utf-8")
+    return lambda question: (above / release / f"{question}.txt").read_text(encoding="utf-8")
 
 
 class Answers(Commands):

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from backends.base import SchedulerError
 from backends.commands import Answer, Commands
@@ -184,11 +185,8 @@ def _told(text: str) -> str:
     return "".join(f"{line}\n" for line in kept if "=" in line)
 
 
-def main() -> int:
-    reason = available()
-    if reason:
-        print(reason, file=sys.stderr)
-        return 1
+def record(above: Path) -> Path:
+    """The folder below this one, named after the release, with the answers of a cluster that is started."""
     cluster = ThrowawaySlurm(CLUSTER)
     cluster.start()
     try:
@@ -196,14 +194,22 @@ def main() -> int:
         make_scene(cluster)
         now = time.time()
         release = Questions(Commands(asking_environment, 30.0, HERE)).settings()["SLURM_VERSION"]
-        folder = FIXTURES / ".".join(release.split(".")[:2])
+        folder = above / ".".join(release.split(".")[:2])
         folder.mkdir(exist_ok=True)
         for name, text in answers(cluster):
             clean = cleaned(text, cluster, now)
             (folder / f"{name}.txt").write_text(_told(clean) if name == "settings" else clean, "utf-8")
-        print(f"Slurm {release}: {folder}")
     finally:
         cluster.stop()
+    return folder
+
+
+def main() -> int:
+    reason = available()
+    if reason:
+        print(reason, file=sys.stderr)
+        return 1
+    print(record(FIXTURES))
     return 0
 
 

@@ -116,6 +116,19 @@ def test_a_partition_that_is_down_says_so(fake: Fake) -> None:
         backend().queue_state()
 
 
+@pytest.mark.usefixtures("answering")
+def test_a_release_that_refuses_a_new_state_is_asked_without_it(
+    fake_squeue: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Before 26.05; once, and not again."""
+    refused = "[[ $* == *EXPEDITING* ]] && { echo 'squeue: error: Invalid job state specified' >&2; exit 1; }"
+    fake_squeue(f'echo "$4" >> {tmp_path}/asked; {refused}; cat {FIXTURES}/plain/queue.txt')
+    questions = backend()._cluster.questions
+    assert len(questions.queue()) == len(questions.queue()) == 14
+    states = (tmp_path / "asked").read_text().split()
+    assert [state.endswith(",EXPEDITING") for state in states] == [True, False, False]
+
+
 def test_cancelling_is_done_in_pieces(fake: Fake, tmp_path: Path) -> None:
     fake("scancel", f'echo "$#" >> {tmp_path}/pieces')
     backend().cancel([str(number) for number in range(450)])

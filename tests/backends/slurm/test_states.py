@@ -91,6 +91,7 @@ def test_an_unknown_word_is_no_end(word: str) -> None:
         "InvalidQOS",
         "(launch failed requeued held)",
         "DependencyNeverSatisfied",
+        "ReservationInvalid",
     ],
 )
 def test_reasons_that_waiting_does_not_cure(reason: str) -> None:
@@ -108,6 +109,7 @@ def test_reasons_that_waiting_does_not_cure(reason: str) -> None:
         "AssocGrpNodeLimit",
         "AssocMaxJobsLimit",
         "MaxCpuPerAccount",
+        "MaxCpuRunMinsPerUser",
         "JobHeldAdmin",
         "JobHeldUser",
         "BeginTime",

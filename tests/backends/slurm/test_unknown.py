@@ -23,12 +23,11 @@ def warnings(question: str, old: str, new: str) -> list[str]:
     text = NEWEST(question)
     assert old in text
     asking = Questions(Answers(NEWEST, replaced={question: text.replace(old, new)}))
-    return unknown_answers(read(asking), asking.partitions())
+    return unknown_answers({}, read(asking), asking.partitions())
 
 
 def test_of_releases_that_were_tried_nothing_is_unknown(asked: Questions) -> None:
-    assert unknown_answers(read(asked), asked.partitions()) == []
-    assert unknown_release(asked.settings()) == ""
+    assert unknown_answers(asked.settings(), read(asked), asked.partitions()) == []
 
 
 @pytest.mark.parametrize(
@@ -40,6 +39,7 @@ def test_of_releases_that_were_tried_nothing_is_unknown(asked: Questions) -> Non
         ("partitions", "Exclusive=NODE", "Exclusive=RACK", "unknown exclusivity 'RACK' (scontrol show part"),
         ("job_details", " MCS_label=", " Label=", "unknown form of records"),
         ("job_details", " Network=", " Net=", "unknown form of records"),
+        ("job_details", " CPU_IDs=", " Cores=", "unknown form of records"),
     ],
 )
 def test_an_unknown_word_is_reported(question: str, old: str, new: str, words: str) -> None:
@@ -57,7 +57,7 @@ def test_many_imitated_records_are_reported() -> None:
     plain = [row for row in rows if row.id.isdigit()]
     details = asking.job_details(rows)
     assert 1 < len(details.disputed) <= len(plain)
-    assert len(details.disputed) <= MOST_DISPUTED or unknown_answers(read(asking), [])
+    assert len(details.disputed) <= MOST_DISPUTED or unknown_answers({}, read(asking), [])
 
 
 def test_nodes_in_an_unknown_state_take_no_request() -> None:
@@ -108,13 +108,13 @@ def answering(fake: Callable[[str, str], Path], fake_squeue: Callable[[str], Pat
 
 
 @pytest.mark.usefixtures("answering")
-def test_the_check_of_a_site_and_the_log_say_so_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_check_of_a_site_and_the_state_of_its_queue_say_so() -> None:
     site = SiteConfig(backend="slurm")
     told = [finding.text for finding in check_site(site) if finding.level == "warning"]
     assert [text for text in told if text.startswith("Slurm 27.11.5 is newer than 26.05")]
     assert [text for text in told if text.startswith("unknown job state 'DREAMING'")]
-    backend = SlurmBackend(site)
-    for _ in range(3):
-        backend.queue_state()
-    logged = [record.getMessage()[:30] for record in caplog.records if record.levelname == "WARNING"]
-    assert logged == ["Slurm 27.11.5 is newer than 26", "unknown job state 'DREAMING' ("]
+    found = SlurmBackend(site).queue_state().unknown
+    assert [text[:30] for text in found] == [
+        "Slurm 27.11.5 is newer than 26",
+        "unknown job state 'DREAMING' (",
+    ]

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.resources import Gpus
-from backends.slurm.placing.gres import covers, gres_counts, named_as, parse_gpus, total, without
+from backends.slurm.placing.gres import (
+    covers,
+    gres_counts,
+    named_as,
+    parse_gpus,
+    sharded_gpus,
+    total,
+    without,
+)
 
 
 @pytest.mark.parametrize(
@@ -78,3 +86,20 @@ def test_a_node_covers_what_is_asked_for_by_name_and_type() -> None:
     assert covers(node, gres_counts("gpu:a100:2,nic"))
     assert not covers(node, gres_counts("gpu:a100:3"))
     assert not covers(node, gres_counts("scratch:1G"))
+
+
+@pytest.mark.parametrize(
+    ("used", "whole", "sharded"),
+    [
+        ("gpu:0(IDX:N/A),shard:3(3/4,0/4)", (), (("", 1),)),
+        ("gpu:a100:1(IDX:0),shard:a100:2(-/4,2/4)", (("a100", 1),), (("a100", 1),)),
+        ("gpu:a100:1(IDX:0),shard:a100:0(-/4,0/4)", (("a100", 1),), ()),
+        ("gpu:2,shard:(null):1(IDX:0)", (("", 2),), ()),
+        ("gpu:1g.5gb:2(IDX:0-1)", (("1g.5gb", 2),), ()),
+        ("", (), ()),
+    ],
+)
+def test_a_gpu_of_which_shards_are_in_use_is_in_use(used: str, whole: Gpus, sharded: Gpus) -> None:
+    """As 26.05.5 and 22.05.8 (the fourth) print it."""
+    assert parse_gpus(used) == whole
+    assert sharded_gpus(used) == sharded

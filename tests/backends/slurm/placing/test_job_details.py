@@ -117,6 +117,16 @@ def test_parts_of_several_kinds(answered: Callable[[str], str], rows: dict[str, 
     )
 
 
+def test_an_answer_about_one_job_is_believed_only_at_its_beginning(
+    answered: Callable[[str], str], rows: dict[str, QueueRow]
+) -> None:
+    """The job was renamed in between, and its comment imitates its old record."""
+    record = answered("job_details-alone")
+    renamed = record.replace("JobName=uneven", "JobName=other").rstrip() + f" Comment=\n{record}"
+    assert parse_only_job(record, rows["uneven"]) is not None
+    assert parse_only_job(renamed, rows["uneven"]) is None
+
+
 def test_shards_and_parts_of_gpus_are_told_apart(
     answered: Callable[[str], str], rows: dict[str, QueueRow]
 ) -> None:
