@@ -27,21 +27,25 @@ SITE = """
         prologue: {prologue}
 """
 BOUND_TO = "taskset -pc $$ | sed 's/.*: //'"
+STEP_HAS = "tr '\\0' '\\n' < /proc/$PPID/environ | sed -n 's/^SLURM_CPUS_ON_NODE=//p'"
+
+
+BOUND = ClusterOptions(
+    nodes=2,
+    cpus=2,
+    select="CR_CPU_Memory",
+    task_plugin="task/affinity",
+    extra=("TaskPluginParam=autobind=threads",),
+)
+"""Two nodes of two processors, both those of this machine."""
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
-    """Two nodes of two processors, both those of this machine."""
+def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawaySlurm]:
     reason = available()
     if reason:
         pytest.skip(reason)
-    options = ClusterOptions(
-        nodes=2,
-        cpus=2,
-        select="CR_CPU_Memory",
-        task_plugin="task/affinity",
-        extra=("TaskPluginParam=autobind=threads",),
-    )
+    options = getattr(request, "param", BOUND)
     with ThrowawaySlurm(options) as made:
         for name, value in made.env.items():
             monkeypatch.setenv(name, value)
@@ -67,6 +71,20 @@ def test_tasks_have_all_processors_of_their_pilot_each_its_own(cluster: Throwawa
     double = lab.submit("tasks.bag", "--cpus", "2", "--time", "10s")
     lab.wait(double)
     assert all(bound == {"0,1"} for bound in seen(lab, double).values())
+    assert "gave" not in lab.run("why").stdout
+
+
+@pytest.mark.parametrize(
+    "cluster", [ClusterOptions(nodes=2, cpus=6, select="CR_CPU_Memory")], indirect=True, ids=["6 processors"]
+)
+def test_the_step_of_tasks_of_several_processors_has_all_of_its_node(
+    cluster: ThrowawaySlurm, lab: Lab
+) -> None:
+    lab.configure(SITE.format(prologue="''").replace("max_proc: 4", "max_proc: 12"))
+    lab.bag([STEP_HAS] * 12)
+    bag = lab.submit("tasks.bag", "--cpus", "3", "--mem", "100M", "--time", "10s")
+    lab.wait(bag)
+    assert set.union(*seen(lab, bag).values()) == {"6"}
     assert "gave" not in lab.run("why").stdout
 
 

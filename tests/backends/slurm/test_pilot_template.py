@@ -128,6 +128,11 @@ def test_a_step_has_the_tasks_or_names_the_devices_of_its_node(
         assert {"--nodes=1", "--whole", "--overlap", "--mem=0", "--cpu-bind=none", "--wait=0"} <= set(words)
 
 
+def test_without_slurms_word_on_the_tasks_of_a_node_its_step_has_one(run: Run, tmp_path: Path) -> None:
+    run("true", gres="gpu: 0 1", SLURM_TASKS_PER_NODE="")
+    assert {line.split()[1] for line in steps(tmp_path).values()} == {"--ntasks=1"}
+
+
 def test_workers_know_how_many_gpus_to_expect(run: Run) -> None:
     said = run('echo "$ADAPTOR_NODE ${ADAPTOR_GPUS:-none}"', gres="gpu:a100: 0 1 gpu: 0 1 lustre: 1 0").stdout
     assert sorted(said.splitlines()) == ["n1 4", "n2 2"]
