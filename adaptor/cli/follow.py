@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -114,11 +115,19 @@ class _Outage:
                 raise silence
             raise NoDaemonError(
                 f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
-                f" `adaptor daemon start` continues (its log: {state_directory() / 'daemon.log'})"
+                f" `adaptor daemon start{_as_before()}` continues (its log: {state_directory() / 'daemon.log'})"
             )
         if away >= NOTICE and not self._told:
             self._told = True
             click.echo(f"adaptor: the daemon does not answer; waiting up to {OUTAGE_TIMEOUT:g} s", err=True)
+
+
+def _as_before() -> str:
+    """The option that names the configuration of the last daemon; empty: it used none."""
+    from adaptor.config.loading import last_config  # only where nobody answers
+
+    last = last_config(state_directory())
+    return "" if last is None else f" --config {shlex.quote(str(last))}"
 
 
 def _by_daemon(selector: str) -> Overview | None:
