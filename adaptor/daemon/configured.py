@@ -8,7 +8,6 @@ process, as after a restart, which loses nothing: pilots and workers go on and a
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import msgspec
 from adaptor.config.digest import digest_of
 from adaptor.config.loading import config_path, last_config, load_config
 from adaptor.config.schema import Config
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.sites import first_limits, make_backends
 from adaptor.daemon.spool.setup import open_spool, spool_of
@@ -78,7 +78,7 @@ def _left_work(directory: Path) -> bool:
     """Whether bags have not ended, or pilots are in the system."""
     if not (directory / FILE).exists():
         return False
-    now = time.time()
+    now = system_clock()
     bags = answer_offline(directory, control.GetLatestBags(running=1, ended=0), now)
     pilots = answer_offline(directory, control.GetPilots(), now)
     return bags != control.Bags([]) or pilots != control.Pilots([])
