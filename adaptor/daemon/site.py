@@ -154,6 +154,12 @@ class Site:
         self._told.clear()
         return answer
 
+    async def look(self, *, patient: bool = True) -> QueueState | None:
+        """The queue as the scheduler says; None and `patient` as in `ask`."""
+        queue = await self.ask(self.backend.queue_state, patient=patient)
+        self.memory.know_margins(self.backend.time_resolution, self.backend.slot_margin)
+        return queue
+
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory
         self._unanswered_questions += 1
