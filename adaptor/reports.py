@@ -59,6 +59,11 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     planned_start: float | None = None
     granted: float | None = None
     """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
+    processors: int | None = None
+    """That it asks for, or has got since it started; None: the scheduler does not say it in the terms of a
+    request."""
+    limit: float | None = None
+    """Seconds that it asks for while it is queued; None: not known."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""

@@ -7,6 +7,7 @@ import contextlib
 from functools import partial
 
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
+from adaptor.daemon.reshaping import take_in_request
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
@@ -81,6 +82,7 @@ def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence 
         alive = bool(core.broker.of_pilot(pilot.id))
         changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)
     else:
+        take_in_request(site, pilot, report)
         changed = observe(pilot, report, now)
     site.memory.meter(core.broker, pilot, core.treasury.ledger)
     if left is not None and not pilot.note:

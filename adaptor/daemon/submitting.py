@@ -15,7 +15,7 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
-from adaptor.model import PilotState
+from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
 from backends.base import PilotOrder, SubmitRefused, SubmitUncertain
 
@@ -45,7 +45,7 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
         site.withheld = Withheld()
     try:
         job = await asyncio.get_running_loop().run_in_executor(
-            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
+            pool, lambda: site.backend.submit(order_of(site, pilot, pilot.request, action.demand))
         )
     except JournalError:
         raise
@@ -92,12 +92,12 @@ def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
     site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)
 
 
-def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
-    """Raises AdaptorError: the pilot's folder cannot be made."""
+def order_of(site: Site, pilot: Pilot, request: Request, demand: Demand) -> PilotOrder:
+    """What a pilot asks its scheduler for. Raises AdaptorError: the pilot's folder cannot be made."""
     folder = site.machine.private_folder(site.folder(pilot))
     return PilotOrder(
         tag=pilot.tag,
-        request=pilot.request,
+        request=request,
         task=demand.task,
         directory=folder,
         worker=module_command(python_of(site.config), "adaptor.worker"),

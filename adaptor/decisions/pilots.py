@@ -13,6 +13,9 @@ CANCEL_AGAIN = 120.0
 MISSES_TO_VANISH = 3
 """Consecutive answers without the pilot after which it counts as vanished."""
 
+NO_LIMIT = 10 * 365 * 86_400
+"""Seconds that stand for a time limit without end."""
+
 LOSS_WORDS = {
     PilotState.WALLTIME: AttemptOutcome.WALLTIME,
     PilotState.PREEMPTED: AttemptOutcome.PREEMPTED,
@@ -55,6 +58,10 @@ class Pilot:
         self.job = job
         """The scheduler's id; None while it is not known."""
         self.started = started
+        self.reshaped: float | None = None
+        """When its request was changed last, epoch seconds; None: never."""
+        self.fixed = False
+        """Whether the scheduler has refused to change its request."""
         self.granted: float = request.tr
         """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit)."""
         self.ended: float | None = None
@@ -125,6 +132,8 @@ class Pilot:
             ends=self.started + self.granted if self.started is not None else None,
             processors=processors,
             submitted=self.submitted,
+            reshaped=self.reshaped,
+            fixed=self.fixed,
             predicted_start=self.predicted_start,
             bag=self.bag,
             node=self.node,
@@ -142,6 +151,10 @@ class Pilot:
             partition=self.partition,
             rooms=rooms,
         )
+
+    def reshape(self, request: Request, now: float) -> None:
+        """The scheduler has another request of it, in its place in the queue."""
+        self.request, self.granted, self.reshaped = request, request.tr, now
 
     def watch(self, now: float, *, heard: bool) -> None:
         """Take in whether a worker of it is known now."""
@@ -163,6 +176,28 @@ class Pilot:
         self.move(state)
         self.ended = at
         self.end_reason = reason
+
+
+def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
+    """What a pilot asks for by the scheduler's word, with tr in the scheduler's resolution.
+
+    A user may have changed it, or a daemon that did not live to hear whether the scheduler took its change.
+    Of a job that has started, schedulers tell what they gave, which may be rounded up; so more processors
+    than were asked for only count where the ledger or the time limit shows that a change was on its way.
+
+    Args:
+        asked: what it asks for as far as is known.
+        reserved: what is set aside for it, which is the larger while a change is on its way.
+    """
+    there = report.processors
+    if report.state is JobState.QUEUED:
+        tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
+        return Request(asked.p if there is None else there, tr)
+    if there is None or pilot.state is PilotState.RUNNING or report.start is None:
+        return asked
+    if there > asked.p and report.granted in (None, asked.tr):
+        there = min(there, max(asked.p, reserved.p))
+    return Request(there, asked.tr)
 
 
 def observe(pilot: Pilot, report: JobReport, now: float) -> bool:

@@ -13,6 +13,7 @@ from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
 from backends.base import (
     TAG_START,
+    ChangeRefused,
     PartitionClosed,
     PilotOrder,
     SchedulerError,
@@ -46,8 +47,6 @@ from backends.scripts import render
 class PbsBackend:
     """Implements `backends.base.Backend`."""
 
-    can_release = False
-
     def __init__(
         self,
         site: SiteConfig,
@@ -80,6 +79,16 @@ class PbsBackend:
     def slot_margin(self) -> int:
         """See `backends.base.Backend`."""
         return self._server.slot_margin
+
+    @property
+    def can_reshape(self) -> bool:
+        """See `backends.base.Backend`; False until the dialect is known."""
+        return self._server.can_reshape
+
+    @property
+    def can_release(self) -> bool:
+        """See `backends.base.Backend`; False until the dialect is known."""
+        return self._server.can_release
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -119,10 +128,7 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
-        if not order.node:
-            shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
-        self._refuse_what_never_fits(order, shape)
+        shape = self._shape(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
@@ -153,7 +159,7 @@ class PbsBackend:
         states = [(job, dialect.state_of(job)) for job in found]
         if put_back := [job.id for job, state in states if was_put_back_to_yield(job, state)]:
             self.cancel(put_back)
-        return [report_of(job, state) for job, state in states]
+        return [report_of(job, state, in_full=dialect.can_reshape) for job, state in states]
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""
@@ -164,8 +170,21 @@ class PbsBackend:
             if answer.status and not dialect.is_over(answer):
                 raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
 
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """See `backends.base.Backend`."""
+        dialect = self._dialect()
+        try:
+            shape = self._shape(order)
+        except SubmitRefused as error:
+            raise ChangeRefused(str(error)) from error
+        self._look.forget()
+        command = dialect.changes(order, self._site, shape)
+        dialect.check_changed(self._server.commands.run("qalter", *command, id))
+
     def release(self, id: str, nodes: Collection[str]) -> None:
-        raise SchedulerError(f"job {id}: a pilot on PBS keeps its nodes ({', '.join(nodes)}) until it ends")
+        """See `backends.base.Backend`. What still runs on these nodes is killed; the first one is kept."""
+        self._look.forget()
+        self._server.commands.ask("pbs_release_nodes", "-j", id, *nodes)
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
@@ -178,6 +197,14 @@ class PbsBackend:
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
         return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
+
+    def _shape(self, order: PilotOrder) -> Shape:
+        """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
+        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
+        if not order.node:
+            shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
+        self._refuse_what_never_fits(order, shape)
+        return shape
 
     def _observe(self, asker: str) -> Observation:
         seen = self._look.take(asker)

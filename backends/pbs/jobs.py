@@ -14,8 +14,12 @@ def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
     return job.state in WAITING and bool(state.ended)
 
 
-def report_of(job: PbsJob, state: JobState) -> JobReport:
-    """Args: state: what the dialect makes of the job."""
+def report_of(job: PbsJob, state: JobState, *, in_full: bool) -> JobReport:
+    """
+    Args:
+        state: what the dialect makes of the job.
+        in_full: whether the dialect tells what a job asks for as it was submitted.
+    """
     put_back = was_put_back_to_yield(job, state)
     waits = job.state in WAITING and not put_back
     return JobReport(
@@ -26,6 +30,8 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         end=job.end if state.ended else None,
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
+        processors=(job.processors or None) if in_full else None,
+        limit=job.limit if waits and in_full else None,
         nodes=job.hosts,
         reason="" if put_back else job.comment,  # which then says why it does not start again
         never=never(job) if waits else "",

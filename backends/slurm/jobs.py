@@ -89,6 +89,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         end=row.end if state.ended else None,
         planned_start=row.start if queued else None,
         granted=None if queued or math.isinf(row.limit) else row.limit,
+        processors=None if row.exclusive else row.processors,
+        limit=row.limit if queued else None,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",

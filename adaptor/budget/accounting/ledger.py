@@ -6,6 +6,8 @@ import math
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from adaptor.budget.accounting.accounts import RECENT, Accounts, Closed
 from adaptor.budget.accounting.allowance import Allowance
 from adaptor.budget.accounting.cost_shares import Use, charged, recounted
@@ -57,6 +59,12 @@ class Ledger(Statements):
         """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
         copy = Ledger()
         copy._accounts = self._accounts.fork()
+        return copy
+
+    def without(self, pilot: int) -> Ledger:
+        """A fork in which a pilot holds no reservation: what another request may cost in its place."""
+        copy = self.fork()
+        copy._accounts.forget_open(pilot)
         return copy
 
     def set_budget(self, budget: Budget, now: float) -> Budgeted:
@@ -132,6 +140,28 @@ class Ledger(Statements):
                 parts=parts,
                 # Where the clock was set back, the period that has given it: rooms are judged by the latest.
                 at=max(now, self._accounts.latest),
+            )
+        )
+
+    def change(self, pilot: int, request: Request, now: float, *, within: bool = True) -> Reserved:
+        """Set another p × tr aside for a pilot that has a reservation, at its prices and in its shares.
+
+        `within`: whether the budgets must hold it; False: it asks for that already.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+            OverBudgetError: a budget does not hold it; nothing is changed.
+        """
+        known = self._accounts.open[pilot]
+        parts = _parts(known.tariff.reservation(known.kind, request.p, request.tr), known.shares)
+        if within:
+            left = self.without(pilot)
+            for room, name in left._site_rooms(known.site, now):
+                _check(sum(part.amount for part in parts), room, name, request)
+            left._check_bags(parts, request, now)
+        return self._written(
+            msgspec.structs.replace(
+                known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._accounts.latest)
             )
         )
 

@@ -64,6 +64,22 @@ class Treasury:
         """
         write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now, gpus))
 
+    def hold_for(self, pilot: int, request: Request) -> None:
+        """Set aside what a pilot would cost with another request, if that is more than with its own.
+
+        Raises:
+            OverBudgetError: a budget does not hold it; nothing is changed.
+            JournalError: it is not written.
+        """
+        known = self.ledger.open_pilots[pilot]
+        if known.tariff.reservation(known.kind, request.p, request.tr) > known.amount:
+            with self._journal.transaction() as db:
+                write_entry(db, self.ledger.change(pilot, request, self._clock()))
+
+    def change(self, db: sqlite3.Connection, pilot: int, request: Request) -> None:
+        """Set aside what a pilot costs that asks for this now, in a transaction of the journal."""
+        write_entry(db, self.ledger.change(pilot, request, self._clock(), within=False))
+
     def settle_all(self) -> None:
         """As `settle`, for whatever has ended unnoticed. Raises JournalError."""
         self.settle(self.ledger.open_pilots)

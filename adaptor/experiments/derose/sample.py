@@ -112,7 +112,7 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
     """The paper names no limit of the processors of one request: the machine is the limit."""
     limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
     return GridTerms(
-        rules=SiteRules(limits=limits),
+        rules=SiteRules(limits=limits, may_reshape=True),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,
         initial_tr=ASSUMED_RUNTIME[heuristic] if heuristic == "rollout" else settings.initial_tr,

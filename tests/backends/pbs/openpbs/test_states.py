@@ -86,7 +86,7 @@ PUT_BACK = frozenset({"05-R-preempted", "06-job-on-dead-node-requeued", "06b-aft
 
 def report(recording: str) -> JobReport:
     job = own_job(job_record(recording))
-    return report_of(job, job_state(job))
+    return report_of(job, job_state(job), in_full=True)
 
 
 @pytest.mark.parametrize(("recording", "state"), RECORDED.items())
@@ -143,7 +143,7 @@ def test_a_job_that_can_never_run_says_why() -> None:
     held = msgspec.structs.replace(
         own_job(job_record("02-job-held")), comment="job held, too many failed attempts to run"
     )
-    assert "until a person releases it" in report_of(held, job_state(held)).never
+    assert "until a person releases it" in report_of(held, job_state(held), in_full=True).never
 
 
 def test_the_walltime_of_a_shrink_to_fit_job_is_the_most_before_its_start_and_the_cut_one_after() -> None:
