@@ -9,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
-from adaptor.daemon.reshaping import reshape
 from adaptor.daemon.several import several
 from adaptor.daemon.site import Site
-from adaptor.daemon.submitting import Answer, submit
+from adaptor.daemon.submitting import Answer, reshape, submit
 from adaptor.decisions.actions import (
     Action,
     End,

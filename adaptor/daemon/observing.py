@@ -7,9 +7,9 @@ import contextlib
 from functools import partial
 
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
-from adaptor.daemon.reshaping import take_in_request
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
+from adaptor.daemon.submitting import take_in_request
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import Pilot, miss, observe
 from adaptor.model import AttemptOutcome, PilotState

@@ -89,7 +89,13 @@ def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked
     assert fast.outside_job(job).started == slow.started.get(theirs)
 
 
-@given(traces(), policies, st.integers(0, 90), requests, st.lists(st.tuples(st.integers(0, 30), requests), max_size=1))
+@given(
+    traces(),
+    policies,
+    st.integers(0, 90),
+    requests,
+    st.lists(st.tuples(st.integers(0, 30), requests), max_size=1),
+)
 @settings(max_examples=300, deadline=None)
 def test_a_queued_request_that_is_reshaped_equals_a_full_replay(jobs, policy, at, asked, changes):
     fast, slow = Simulation(jobs, PROCESSORS, policy), naive_of(jobs, policy)

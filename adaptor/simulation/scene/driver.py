@@ -171,10 +171,7 @@ class SimulatedDriver:
             case SubmitRequest():
                 self._submit(memory, action, now)
             case Withdraw() | WithdrawStuck() | End():
-                pilot = memory.withdraw(action, now)
-                if pilot is not None and pilot.job is not None:
-                    self._sites[site].cancel([pilot.job])
-                    woken.add(site)
+                woken |= self._withdraw(memory, action, now)
             case Reshape():
                 self._reshape(memory, action, now)
             case GiveUp(bag, reason, task):
@@ -195,6 +192,14 @@ class SimulatedDriver:
             self.first_forecasts.setdefault(action.bag, action.first)
         else:
             self.told_ends[action.bag] = ToldEnd(action.at, action.end, action.finished)
+
+    def _withdraw(self, memory: SiteMemory, action: Withdraw | WithdrawStuck | End, now: float) -> set[str]:
+        """Returns the site if it is to step soon."""
+        pilot = memory.withdraw(action, now)
+        if pilot is None or pilot.job is None:
+            return set()
+        self._sites[memory.name].cancel([pilot.job])
+        return {memory.name}
 
     def _reshape(self, memory: SiteMemory, action: Reshape, now: float) -> None:
         pilot, crafted = memory.reshapable(action), action.crafted

@@ -44,7 +44,7 @@ def test_what_is_said_of_each() -> None:
         id="1", tag="wide", state=JobState.RUNNING, start=1795250485, granted=3600, nodes=("n1", "n2")
     )
     assert found["4"] == JobReport(
-        id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, reason="Resources"
+        id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, limit=1800, reason="Resources"
     )
     assert "PartitionTimeLimit" in found["10"].never
     cancelled = found["14"]
