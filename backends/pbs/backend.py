@@ -182,9 +182,18 @@ class PbsBackend:
         dialect.check_changed(self._server.commands.run("qalter", *command, id))
 
     def release(self, id: str, nodes: Collection[str]) -> None:
-        """See `backends.base.Backend`. What still runs on these nodes is killed; the first one is kept."""
+        """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
+
+        Raises:
+            SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
+        """
+        hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
+        held = [name for job in self._dialect().own_jobs([id]) if job.id == id for name in job.nodes]
+        vnodes = [name for name in held if _short(hosts.get(name, name)) in leaving]
+        if not vnodes:
+            raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
         self._look.forget()
-        self._server.commands.ask("pbs_release_nodes", "-j", id, *nodes)
+        self._server.commands.ask("pbs_release_nodes", "-j", id, *vnodes)
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
@@ -273,3 +282,8 @@ class PbsBackend:
         if not self._site.whole_nodes:
             return None
         return self._site.processors_per_node or self._known_terms().site.usual_size
+
+
+def _short(host: str) -> str:
+    """A host's name without its domain, which some answers of PBS leave out."""
+    return host.partition(".")[0]

@@ -1,7 +1,7 @@
 """Requests that are changed while jobs start, answers are lost, hands interfere and daemons are killed.
 
-After each look at the scheduler, memory, journal and ledger say what the scheduler has, and no budget was ever
-exceeded, but by what somebody else has asked for.
+After each look at the scheduler, memory, journal and ledger say what the scheduler has, and no budget was
+ever exceeded, but by what somebody else has asked for.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def test_the_truth_of_a_change_without_an_answer_is_what_the_scheduler_shows(
 
 @pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING])
 @pytest.mark.parametrize("taken", [True, False])
-@pytest.mark.parametrize(("p", "tr"), [(1, 60), (2, 300), (1, 3600)])
+@pytest.mark.parametrize(("p", "tr"), [(1, 60), (2, 300), (1, 3600), (2, 1200)])
 def test_killed_between_the_change_and_its_answer(
     site: FakeSite, pilot: Pilot, state: JobState, taken: bool, p: int, tr: int
 ) -> None:

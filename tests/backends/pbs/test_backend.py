@@ -514,7 +514,12 @@ def test_a_change_that_no_queue_holds_is_not_asked(order: PilotOrder) -> None:
 
 
 @pytest.mark.usefixtures("answering")
-def test_nodes_are_given_back_one_by_one(fake: Fake) -> None:
+def test_nodes_are_given_back_with_all_their_vnodes(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "elements.txt").write_text(of_ours("77.pbshead", "02-job-running-scatter") + "\n")
     fake("pbs_release_nodes", "printf '%s\\n' \"$@\" >released")
-    backend().release("7.s", ["n2"])
-    assert Path("released").read_text().split() == ["-j", "7.s", "n2"]
+    site = backend()
+    (job,) = site.jobs(["77.pbshead"], "none")
+    site.release("77.pbshead", [f"{job.nodes[1]}.cluster"])
+    assert Path("released").read_text().split() == ["-j", "77.pbshead", job.nodes[1]]
+    with pytest.raises(SchedulerError, match="can give back none of n99"):
+        site.release("77.pbshead", ["n99"])
