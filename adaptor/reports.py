@@ -63,7 +63,7 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     """That it asks for, or has got since it started; None: the scheduler does not say it in the terms of a
     request."""
     limit: float | None = None
-    """Seconds that it asks for while it is queued; None: not known."""
+    """Seconds that it asks for now; None: not known."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""

@@ -105,11 +105,9 @@ def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
     known, held = billed(site.memory.rules, pilot.request), Request(reserved.p, reserved.tr)
     told = request_told(pilot, report, known, held)
     if told != known:
-        before = f"{known.p} × {format_duration(known.tr)}"
         _take_in(site, pilot, told, None)
-        site.explain(
-            "reshaped", f"the scheduler has {told.p} × {format_duration(told.tr)} of it, not {before}", pilot
-        )
+        now, was = (f"{request.p} × {format_duration(request.tr)}" for request in (told, known))
+        site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
     elif told != held:
         with site.core.journal.transaction() as db:
             site.core.treasury.change(db, pilot.id, told)

@@ -51,6 +51,9 @@ class Pilot:
         self.partition = partition
         """Of its site, by name; empty: the site has only one."""
         self.request = request
+        """As it stands in the queue: we may change it there, and its owner by hand."""
+        self.seen_running = started is not None
+        """Whether the scheduler has said that it runs."""
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
         self.predicted_start = predicted_start
@@ -181,29 +184,29 @@ class Pilot:
 def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
     """What a pilot asks for by the scheduler's word, with tr in the scheduler's resolution.
 
-    A user may have changed it, or a daemon that did not live to hear whether the scheduler took its change.
-    Of a job that has started, schedulers tell what they gave, which may be rounded up; so more processors
-    than were asked for only count where the ledger or the time limit shows that a change was on its way.
+    Its owner may have changed it by hand, the processors until it starts and tr at any time; or a daemon that
+    did not live to hear whether the scheduler took its change. Of a job that has started, a scheduler may
+    tell what it gave, which may be rounded up; so more processors than were asked for only count where the
+    time limit or the ledger shows that a change was on its way.
 
     Args:
         asked: what it asks for as far as is known.
         reserved: what is set aside for it, which is the larger while a change is on its way.
     """
+    tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
     there = report.processors
-    if report.state is JobState.QUEUED:
-        tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
-        return Request(asked.p if there is None else there, tr)
-    if there is None or pilot.state is PilotState.RUNNING or report.start is None:
-        return asked
-    if there > asked.p and report.granted in (None, asked.tr):
+    if there is None or pilot.seen_running:
+        return Request(asked.p, tr)
+    if report.state is not JobState.QUEUED and there > asked.p and tr == asked.tr:
         there = min(there, max(asked.p, reserved.p))
-    return Request(there, asked.tr)
+    return Request(there, tr)
 
 
 def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
     before = (pilot.state, pilot.job, pilot.started)
     pilot.misses = 0
+    pilot.seen_running = report.state is not JobState.QUEUED
     pilot.job = report.id
     pilot.never = report.never
     if report.start is not None and report.state is not JobState.QUEUED:

@@ -159,7 +159,7 @@ class PbsBackend:
         states = [(job, dialect.state_of(job)) for job in found]
         if put_back := [job.id for job, state in states if was_put_back_to_yield(job, state)]:
             self.cancel(put_back)
-        return [report_of(job, state, in_full=dialect.can_reshape) for job, state in states]
+        return [report_of(job, state) for job, state in states]
 
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`. PBS tells running workers first and waits `kill_delay` for them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from adaptor.reports import JobReport, JobState
-from backends.pbs.reasons import never
+from backends.pbs.reasons import never, sentence
 from backends.pbs.rows import WAITING, PbsJob
 
 
@@ -14,12 +14,8 @@ def was_put_back_to_yield(job: PbsJob, state: JobState) -> bool:
     return job.state in WAITING and bool(state.ended)
 
 
-def report_of(job: PbsJob, state: JobState, *, in_full: bool) -> JobReport:
-    """
-    Args:
-        state: what the dialect makes of the job.
-        in_full: whether the dialect tells what a job asks for as it was submitted.
-    """
+def report_of(job: PbsJob, state: JobState) -> JobReport:
+    """Args: state: what the dialect makes of the job."""
     put_back = was_put_back_to_yield(job, state)
     waits = job.state in WAITING and not put_back
     return JobReport(
@@ -30,9 +26,9 @@ def report_of(job: PbsJob, state: JobState, *, in_full: bool) -> JobReport:
         end=job.end if state.ended else None,
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
-        processors=(job.processors or None) if in_full else None,
-        limit=job.limit if waits and in_full else None,
+        processors=None if job.request is None else job.request.p,
+        limit=None if job.request is None else job.request.tr,
         nodes=job.hosts,
-        reason="" if put_back else job.comment,  # which then says why it does not start again
+        reason="" if put_back else sentence(job.comment),  # of a job put back: why it does not start again
         never=never(job) if waits else "",
     )

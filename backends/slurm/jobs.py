@@ -90,7 +90,7 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         planned_start=row.start if queued else None,
         granted=None if queued or math.isinf(row.limit) else row.limit,
         processors=None if row.exclusive else row.processors,
-        limit=row.limit if queued else None,
+        limit=row.limit,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",

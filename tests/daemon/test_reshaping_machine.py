@@ -80,7 +80,7 @@ class Reshaping(RuleBasedStateMachine):
         asked = backend.reports[tag]
         backend.say(tag, JobState.RUNNING)
         backend.reports[tag] = msgspec.structs.replace(
-            backend.reports[tag], processors=asked.processors, granted=asked.limit
+            backend.reports[tag], processors=asked.processors, limit=asked.limit, granted=asked.limit
         )
 
     @precondition(lambda self: self.queued())
@@ -115,7 +115,7 @@ class Reshaping(RuleBasedStateMachine):
             assert (p, tr) == (pilot.request.p, pilot.request.tr) == (held.p, held.tr)
             if report.processors is not None:
                 assert p == report.processors
-            if report.state is JobState.QUEUED and report.limit is not None:
+            if report.limit is not None:
                 assert tr == report.limit
             if report.granted is not None:
                 assert pilot.granted == report.granted

@@ -39,6 +39,8 @@ Shares = Mapping[int, float]
 class Ledger(Statements):
     """Used + reserved ≤ budget at every instant, for bags, sites and periods.
 
+    What somebody changes by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
+
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
     made from the entries is equal to this one, so a crash in between loses at most a request that was
     never submitted. Times are epoch seconds, amounts millionths of a credit.

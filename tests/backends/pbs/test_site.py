@@ -23,7 +23,7 @@ SITE = "sites:\n  hpc:\n    backend: pbs\n    partition: workq\n"
 
 def report(recording: str) -> JobReport:
     job = own_job(job_record(recording))
-    return report_of(job, job_state(job), in_full=True)
+    return report_of(job, job_state(job))
 
 
 def test_a_pbs_site_has_a_pbs_backend(tmp_path: Path) -> None:

@@ -41,7 +41,13 @@ def test_jobs_are_found_by_id_and_by_tag() -> None:
 def test_what_is_said_of_each() -> None:
     found = by_id(backend().jobs(["1", "4", "10", "14"], "no such tag"))
     assert found["1"] == JobReport(
-        id="1", tag="wide", state=JobState.RUNNING, start=1795250485, granted=3600, nodes=("n1", "n2")
+        id="1",
+        tag="wide",
+        state=JobState.RUNNING,
+        start=1795250485,
+        granted=3600,
+        limit=3600,
+        nodes=("n1", "n2"),
     )
     assert found["4"] == JobReport(
         id="4", tag="next", state=JobState.QUEUED, planned_start=1795254085, limit=1800, reason="Resources"

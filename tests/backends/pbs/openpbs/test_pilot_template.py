@@ -86,11 +86,18 @@ class Job:
 
 @pytest.fixture
 def job(tmp_path: Path, fake: Fake) -> Job:
-    fake("pbsdsh", f'echo "$2" >>{tmp_path}/lines; shift 3; exec env -i PATH="$PATH" TMPDIR=/there "$@"')
+    started = f'echo "$2" >>{tmp_path}/lines; shift 3; exec env -i PATH="$PATH" TMPDIR=/there "$@"'
+    fake("pbsdsh", f"{HOOK}{started}")
     fake("qstat", "printf 'Job Id: 9.s\\n    Resource_List.walltime = 00:10:00\\n'")
     return Job(tmp_path)
 
 
+HOOK = """
+words=()
+for word; do words+=("${word%%$'\\n'*}"); done
+set -- "${words[@]}"
+"""
+"""What a hook for execjob_launch does to the program that pbsdsh starts: arguments end at a line break."""
 SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
 
 

@@ -21,6 +21,7 @@ GOLDEN = Path(__file__).parents[4] / "fixtures" / "torque" / "pilot.sh"
 PBSDSH = """
 [[ $1 == -u ]] || exit 9
 shift
+for word; do [[ $word != *$'\\n'* ]] || exit 8; done # an execution hook would cut it there
 started=()
 trap 'told=yes; kill -TERM "${started[@]/#/-}"' TERM
 for node in $(sort -u "$PBS_NODEFILE"); do
