@@ -64,7 +64,7 @@ class SlurmBackend:
         self._questions = self._cluster.questions
         self._look = self._cluster.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._own_jobs = OwnJobs(self._questions)
+        self._own_jobs = OwnJobs(self._questions, whole_nodes=site.whole_nodes)
         self._second_look = SecondLook()
         self._restriction = restriction_of(site)
         self._latest: SiteNodes | None = None
