@@ -11,7 +11,7 @@ import math
 import msgspec
 
 from adaptor.donation.situation import NodeUse
-from adaptor.model import PilotState, Request
+from adaptor.model import PilotState
 from adaptor.resources import Gpus
 
 
@@ -59,8 +59,11 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     planned_start: float | None = None
     granted: float | None = None
     """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
-    request: Request | None = None
-    """What it asks for now, which its owner may have altered by hand; None: not told."""
+    processors: int | None = None
+    """That it asks for, or has got since it started; None: the scheduler does not say it in the terms of a
+    request."""
+    limit: float | None = None
+    """Seconds that it asks for now; None: not known."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""

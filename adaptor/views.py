@@ -295,6 +295,7 @@ ExplanationKind = Literal[
     "divided",
     "withheld",
     "withdrawn",
+    "reshaped",
     "refused",
     "ended",
     "state",

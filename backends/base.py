@@ -36,6 +36,10 @@ class SubmitUncertain(SchedulerError):
     """The submit command failed or hung in a way that leaves open whether the request is queued."""
 
 
+class ChangeRefused(SchedulerError):
+    """The scheduler said no to a change of a queued request; `jobs` tells what it has of it now."""
+
+
 class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
     """All a backend needs to submit one request."""
 
@@ -61,8 +65,13 @@ class PilotOrder(msgspec.Struct, frozen=True, kw_only=True):
 class Backend(Protocol):
     """One site's scheduler. Every method may raise SchedulerError."""
 
-    can_release: bool
-    """Whether `release` gives nodes of a running pilot back."""
+    @property
+    def can_release(self) -> bool:
+        """Whether `release` gives nodes of a running pilot back."""
+
+    @property
+    def can_reshape(self) -> bool:
+        """Whether `reshape` changes queued requests, and `jobs` tells what they ask for."""
 
     @property
     def time_resolution(self) -> int:
@@ -98,6 +107,16 @@ class Backend(Protocol):
 
     def cancel(self, ids: Collection[str]) -> None:
         """End these jobs, queued or running; unknown and ended ids are no error."""
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """Let a queued job ask for the request of an order, without losing its age (only if `can_reshape`).
+
+        A job that has started stays as it is.
+
+        Raises:
+            ChangeRefused: the scheduler said no, most often because the job has started.
+            SchedulerError: whether the request was changed is not known.
+        """
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """Give these nodes of a running pilot back (only where `can_release`)."""

@@ -22,7 +22,6 @@ class Partitions:
         """`each`: by the names of the partitions in the configuration, one at least."""
         self._each = dict(each)
         self._first = next(iter(self._each.values()))
-        self.can_release = self._first.can_release
 
     @property
     def time_resolution(self) -> int:
@@ -67,6 +66,20 @@ class Partitions:
     def cancel(self, ids: Collection[str]) -> None:
         """See `backends.base.Backend`."""
         self._first.cancel(ids)
+
+    @property
+    def can_release(self) -> bool:
+        """See `backends.base.Backend`."""
+        return self._first.can_release
+
+    @property
+    def can_reshape(self) -> bool:
+        """See `backends.base.Backend`."""
+        return self._first.can_reshape
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """See `backends.base.Backend`. The job stays in its partition."""
+        self._each.get(order.partition, self._first).reshape(id, order)
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`."""

@@ -17,6 +17,8 @@ class Margins(Protocol):
     def time_resolution(self) -> int: ...
     @property
     def slot_margin(self) -> int: ...
+    @property
+    def can_reshape(self) -> bool: ...
 
 
 def site_rules(config: SiteConfig, margins: Margins, limits: Limits, pad: float) -> SiteRules:
@@ -29,4 +31,5 @@ def site_rules(config: SiteConfig, margins: Margins, limits: Limits, pad: float)
         granularity=(config.processors_per_node or 1) if config.whole_nodes else 1,
         max_submissions=config.max_submissions or backend_type(config.backend).max_submissions,
         may_withdraw=config.withdraw,
+        may_reshape=config.withdraw and margins.can_reshape,
     )

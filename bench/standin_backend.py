@@ -21,6 +21,7 @@ class StandinBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
+    can_reshape = False
 
     def __init__(self, processors: int) -> None:
         self._processors = processors
@@ -45,6 +46,9 @@ class StandinBackend:
         for tag in ids:
             if tag in self._jobs:
                 self._jobs[tag] = JobReport(id=tag, tag=tag, state=JobState.CANCELLED, end=time.time())
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """Not offered."""
 
     def release(self, id: str, nodes: Collection[str]) -> None:  # noqa: ARG002
         raise SchedulerError("not offered")

@@ -25,6 +25,7 @@ STATE_COLOURS = {
     "preempted": "yellow",
     "cancelled": "yellow",
     "withdrawn": "yellow",
+    "reshaped": "cyan",
 }
 
 

@@ -14,12 +14,14 @@ from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import places_of
 from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer
+from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.situation import (
     Decision,
     Demand,
     Heuristic,
     Issue,
     PlanningView,
+    Reshape,
     Withdraw,
     Withhold,
 )
@@ -40,13 +42,15 @@ def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
 
     If several sites serve the same bags, `part` names this site's part of the waiting tasks, by demand (see
     `adaptor.crafting.multisite`). The three limits always hold, and max_submissions; a pilot that this step
-    withdraws still counts. If tasks wait and the step neither issues nor withdraws a request for them, a
-    `Withhold` says why.
+    withdraws still counts. A request that would be withdrawn and made anew is changed in its place where the
+    scheduler does that. If tasks wait and the step neither issues, changes nor withdraws a request for them,
+    a `Withhold` says why.
 
     Raises:
         KeyError: `view.heuristic` is not in `HEURISTICS`.
     """
-    return within_rules(view, _planned(view, part))
+    wanted = _planned(view, part)
+    return within_rules(view, reshaped(view, wanted, lambda left: _planned(left, part)))
 
 
 def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decision]:
@@ -61,6 +65,8 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
     for decision in wanted:
         match decision:
             case Withdraw(recraft=True) if not view.rules.may_withdraw or view.submissions_left == 0:
+                continue
+            case Reshape() if not view.rules.may_reshape:
                 continue
             case Issue(crafted) if left <= 0:
                 dropped += crafted.tasks

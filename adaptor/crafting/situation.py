@@ -32,6 +32,8 @@ class SiteRules(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that may be sent in any hour; None: no bound."""
     may_withdraw: bool = True
     """Whether a request may be withdrawn, or ended, in order to make a better one."""
+    may_reshape: bool = False
+    """Whether a queued request may be changed in its place, and the scheduler does that."""
 
     @property
     def longest_task(self) -> float:
@@ -109,6 +111,10 @@ class PilotView(msgspec.Struct, frozen=True, kw_only=True):
     """Processors of the workers that are still connected; None: unknown."""
     submitted: float | None = None
     """Epoch seconds."""
+    reshaped: float | None = None
+    """When its request was changed last (epoch seconds); None: never."""
+    fixed: bool = False
+    """Whether the scheduler has refused to change its request."""
     predicted_start: float | None = None
     """The predicted start when the request was crafted; None: the heuristic ignores the queue."""
     bag: int | None = None
@@ -222,10 +228,20 @@ class Withdraw(msgspec.Struct, frozen=True):
     """Whether it has started, and is cancelled nevertheless: its unfinished tasks begin anew elsewhere."""
 
 
+class Reshape(msgspec.Struct, frozen=True):
+    """Change the request of a queued pilot in its place, unless it has started meanwhile."""
+
+    pilot: int
+    crafted: CraftedRequest
+    """What it becomes; its reason says why, in one sentence."""
+    demand: Demand
+    """Of the shape that the pilot was made for."""
+
+
 class Withhold(msgspec.Struct, frozen=True):
     """Issue no request now, although tasks wait."""
 
     reason: str
 
 
-Decision = Issue | Withdraw | Withhold
+Decision = Issue | Withdraw | Reshape | Withhold

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
-from adaptor.crafting.situation import ShapeAt, Withdraw, Withhold
+from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
 from adaptor.daemon.several import several
 from adaptor.daemon.site import Site
-from adaptor.daemon.submitting import Answer, submit
+from adaptor.daemon.submitting import Answer, reshape, submit
 from adaptor.decisions.actions import (
     Action,
     End,
@@ -79,6 +79,8 @@ class _Work:
                     self._site.withhold(reason)
             case WithholdNodes(reason):
                 _withhold_nodes(self._site, self._node_problem or reason)
+            case Reshape():
+                await reshape(self._site, action)
             case GiveUp():
                 await _give_up(self._site, action)
             case KeepForecast() | TellEnd():

@@ -1,4 +1,8 @@
-"""Submitting one request: the intent is written down first, then the scheduler is asked."""
+"""Submitting and changing requests: the intent is written down first, then the scheduler is asked.
+
+The intent of a change is what it may cost; what the scheduler has of a request in the end is read from its
+answers.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,18 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 from adaptor.budget.errors import OverBudgetError
-from adaptor.crafting.situation import Demand
+from adaptor.crafting.situation import Demand, Reshape
 from adaptor.daemon.remote.machines import python_of
 from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.decisions.pilots import Pilot
+from adaptor.decisions.pilots import Pilot, request_told
 from adaptor.decisions.requests import billed
 from adaptor.errors import AdaptorError, JournalError
-from adaptor.model import PilotState
+from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
-from backends.base import PilotOrder, SubmitRefused, SubmitUncertain
+from adaptor.reports import JobReport
+from adaptor.units import format_duration
+from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncertain
 
 
 class Answer(enum.Enum):
@@ -45,7 +51,7 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
         site.withheld = Withheld()
     try:
         job = await asyncio.get_running_loop().run_in_executor(
-            pool, lambda: site.backend.submit(_order(site, pilot, action.demand))
+            pool, lambda: site.backend.submit(order_of(site, pilot, pilot.request, action.demand))
         )
     except JournalError:
         raise
@@ -62,6 +68,58 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
     site.note_change(pilot)
     site.explain("issued", action.crafted.reason, pilot)
     return Answer.TAKEN
+
+
+async def reshape(site: Site, action: Reshape) -> None:
+    """Change a queued request, unless it has started meanwhile. Raises JournalError."""
+    pilot, request = site.memory.reshapable(action), action.crafted.request
+    if pilot is None or pilot.job is None:
+        return
+    job = pilot.job
+    try:
+        site.core.treasury.hold_for(pilot.id, billed(site.memory.rules, request))
+    except OverBudgetError as error:  # another site has spent it since this was decided
+        site.withhold(str(error))
+        return
+    try:
+        await asyncio.to_thread(
+            lambda: site.backend.reshape(job, order_of(site, pilot, request, action.demand))
+        )
+    except JournalError:
+        raise
+    except AdaptorError as error:
+        pilot.fixed = isinstance(error, ChangeRefused)
+        site.explain("problem", f"its request is not changed as far as known: {error}", pilot)
+        site.wake.set()
+        return
+    pilot.predicted_start = action.crafted.predicted_start
+    _take_in(site, pilot, request, action.crafted.reason)
+    site.explain("reshaped", action.crafted.reason, pilot)
+
+
+def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
+    """Take in what the scheduler says that a pilot asks for. Raises JournalError."""
+    reserved = site.core.treasury.ledger.open_pilots.get(pilot.id)
+    if pilot.node or reserved is None:
+        return
+    known, held = billed(site.memory.rules, pilot.request), Request(reserved.p, reserved.tr)
+    told = request_told(pilot, report, known, held)
+    if told != known:
+        _take_in(site, pilot, told, None)
+        now, was = (f"{request.p} × {format_duration(request.tr)}" for request in (told, known))
+        site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
+    elif told != held:
+        with site.core.journal.transaction() as db:
+            site.core.treasury.change(db, pilot.id, told)
+
+
+def _take_in(site: Site, pilot: Pilot, request: Request, reason: str | None) -> None:
+    """The request of a pilot is another one now; its reservation changes with it. Raises JournalError."""
+    treasury, asked = site.core.treasury, billed(site.memory.rules, request)
+    pilot.reshape(request, site.core.now())
+    site.core.journal.change_request(
+        pilot.id, request, pilot.predicted_start, reason, lambda db, id: treasury.change(db, id, asked)
+    )
 
 
 def _intend(site: Site, action: SubmitRequest, now: float) -> Pilot:
@@ -92,12 +150,12 @@ def _refused(site: Site, pilot: Pilot, error: AdaptorError) -> None:
     site.explain("refused" if isinstance(error, SubmitRefused) else "problem", str(error), pilot)
 
 
-def _order(site: Site, pilot: Pilot, demand: Demand) -> PilotOrder:
-    """Raises AdaptorError: the pilot's folder cannot be made."""
+def order_of(site: Site, pilot: Pilot, request: Request, demand: Demand) -> PilotOrder:
+    """What a pilot asks its scheduler for. Raises AdaptorError: the pilot's folder cannot be made."""
     folder = site.machine.private_folder(site.folder(pilot))
     return PilotOrder(
         tag=pilot.tag,
-        request=pilot.request,
+        request=request,
         task=demand.task,
         directory=folder,
         worker=module_command(python_of(site.config), "adaptor.worker"),

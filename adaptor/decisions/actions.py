@@ -1,7 +1,7 @@
 """What a decision asks its driver to do, each with its reason. Frozen types.
 
-`Withdraw` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws a pilot only
-while it has not started, unless the planner knew that it had.
+`Withdraw`, `Reshape` and `Withhold` are the planner's (`adaptor.crafting.situation`). A driver withdraws or
+changes a pilot only while it has not started, unless the planner knew that it had.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from adaptor.budget.accounting.tariffs import Allocation
 from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast_record import FirstForecast
-from adaptor.crafting.situation import Demand, Withdraw, Withhold
+from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
 from adaptor.model import CraftedRequest
 from adaptor.resources import TaskSize
 from adaptor.views import ExplanationKind
@@ -129,6 +129,7 @@ class Wake(msgspec.Struct, frozen=True):
 Action = (
     SubmitRequest
     | Withdraw
+    | Reshape
     | WithdrawStuck
     | End
     | GiveUp

@@ -14,7 +14,8 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Demand, Issue, Withhold
+from adaptor.crafting.reshaping import same_request
+from adaptor.crafting.situation import Demand, Issue, Reshape, Withdraw, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
@@ -135,6 +136,8 @@ class _Step:
             match wanted:
                 case Issue():
                     told = self._issue(wanted, told)
+                case Reshape():
+                    self._reshape(wanted)
                 case _:
                     self._actions.append(wanted)
 
@@ -185,6 +188,24 @@ class _Step:
         self._actions.append(found)
         self._count_hosts(found)
         return ""
+
+    def _reshape(self, wanted: Reshape) -> None:
+        """Change a queued request into what the budgets hold without its own reservation."""
+        id, now = wanted.pilot, self._snapshot.now
+        pilot = next(each for each in self._snapshot.here.pilots if each.id == id)
+        without, payers = self._ledger.without(id), self._ledger.open_pilots[id].shares
+        issue = Issue(wanted.crafted, wanted.demand)
+        found = within_budgets(self._snapshot, self._memory, without, issue, payers)
+        if isinstance(found, TooDear):
+            self._pause({**self._paused, wanted.demand.bag: found.reason})
+            self._actions.append(Withhold(found.reason))
+            if pilot.request.tr < wanted.demand.shortest:
+                self._actions.append(Withdraw(id, wanted.crafted.reason))
+        elif same_request(self._snapshot.here.rules, pilot.request, found.crafted.request):
+            self._actions.append(Withhold(found.crafted.reason))
+        else:
+            self._ledger.change(id, billed(self._snapshot.here.rules, found.crafted.request), now)
+            self._actions.append(Reshape(id, found.crafted, wanted.demand))
 
     def _count_hosts(self, submit: SubmitRequest) -> None:
         """What was asked for is bought: the bag may ask for the rest of what A²HA allows."""

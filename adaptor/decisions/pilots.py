@@ -16,6 +16,9 @@ MISSES_TO_VANISH = 3
 _MOST_NOTES = 3
 """Of a pilot that are shown together."""
 
+NO_LIMIT = 10 * 365 * 86_400
+"""Seconds that stand for a time limit without end."""
+
 LOSS_WORDS = {
     PilotState.WALLTIME: AttemptOutcome.WALLTIME,
     PilotState.PREEMPTED: AttemptOutcome.PREEMPTED,
@@ -51,7 +54,7 @@ class Pilot:
         self.partition = partition
         """Of its site, by name; empty: the site has only one."""
         self.request = request
-        """As it stands in the queue: its owner may alter it there by hand."""
+        """As it stands in the queue: we may change it there, and its owner by hand."""
         self.seen_running = started is not None
         """Whether the scheduler has said that it runs."""
         self.submitted = submitted
@@ -61,6 +64,10 @@ class Pilot:
         self.job = job
         """The scheduler's id; None while it is not known."""
         self.started = started
+        self.reshaped: float | None = None
+        """When its request was changed last, epoch seconds; None: never."""
+        self.fixed = False
+        """Whether the scheduler has refused to change its request."""
         self.granted: float = request.tr
         """Seconds that the scheduler gave it, which may be fewer than tr (shrink to fit)."""
         self.ended: float | None = None
@@ -142,6 +149,8 @@ class Pilot:
             ends=self.started + self.granted if self.started is not None else None,
             processors=processors,
             submitted=self.submitted,
+            reshaped=self.reshaped,
+            fixed=self.fixed,
             predicted_start=self.predicted_start,
             bag=self.bag,
             node=self.node,
@@ -162,6 +171,10 @@ class Pilot:
             arrivals=self.arrivals.copy(),
             noted=frozenset(self.notes),
         )
+
+    def reshape(self, request: Request, now: float) -> None:
+        """The scheduler has another request of it, in its place in the queue."""
+        self.request, self.granted, self.reshaped = request, request.tr, now
 
     def watch(self, now: float, *, heard: bool) -> None:
         """Take in whether a worker of it is known now."""
@@ -186,11 +199,32 @@ class Pilot:
         self.end_reason = reason
 
 
+def request_told(pilot: Pilot, report: JobReport, asked: Request, reserved: Request) -> Request:
+    """What a pilot asks for by the scheduler's word, with tr in the scheduler's resolution.
+
+    Its owner may have changed it by hand, the processors until it starts and tr at any time; or a daemon that
+    did not live to hear whether the scheduler took its change. Of a job that has started, a scheduler may
+    tell what it gave, which may be rounded up; so more processors than were asked for only count where the
+    time limit or the ledger shows that a change was on its way.
+
+    Args:
+        asked: what it asks for as far as is known.
+        reserved: what is set aside for it, which is the larger while a change is on its way.
+    """
+    tr = asked.tr if report.limit is None else int(min(report.limit, NO_LIMIT))
+    there = report.processors
+    if there is None or pilot.seen_running:
+        return Request(asked.p, tr)
+    if report.state is not JobState.QUEUED and there > asked.p and tr == asked.tr:
+        there = min(there, max(asked.p, reserved.p))
+    return Request(there, tr)
+
+
 def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
     before = (pilot.state, pilot.job, pilot.started)
     pilot.misses = 0
-    _take_request(pilot, report)
+    pilot.seen_running = report.state is not JobState.QUEUED
     pilot.job = report.id
     pilot.never = report.never
     if report.start is not None and report.state is not JobState.QUEUED:
@@ -212,20 +246,6 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         pilot.started = pilot.first_hello = None
         pilot.arrivals.clear()
     return before != (pilot.state, pilot.job, pilot.started)
-
-
-def _take_request(pilot: Pilot, report: JobReport) -> None:
-    """Take in what it asks for now: its owner may alter the processors until it starts, and tr at any time.
-
-    Pilots on donated nodes take the node as it is, and ask for less than tr where their queue does.
-    """
-    if report.request is None or pilot.node:
-        return
-    p = pilot.request.p if pilot.seen_running else report.request.p
-    altered = Request(p, report.request.tr)
-    if altered != pilot.request:
-        pilot.request, pilot.granted = altered, altered.tr
-    pilot.seen_running = report.state is not JobState.QUEUED
 
 
 def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None:

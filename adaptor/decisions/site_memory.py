@@ -13,7 +13,7 @@ import msgspec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.multisite.waits import WaitLearner
-from adaptor.crafting.situation import SiteRules, Withdraw
+from adaptor.crafting.situation import Reshape, SiteRules, Withdraw
 from adaptor.crafting.submissions import Submissions
 from adaptor.decisions.actions import End, Remark, SubmitRequest, WithdrawStuck
 from adaptor.decisions.donation_memory import DonationMemory, Workers
@@ -80,6 +80,8 @@ class SiteMemory:
         self.name = settings.name
         self.limits = settings.rules.limits
         self.limits_known = limits_known
+        self.may_reshape = settings.rules.may_reshape
+        """Whether queued requests may be changed in their place, as far as the scheduler is known."""
         self.pad = settings.rules.pad
         """Seconds: as configured, or more where the start-up of pilots was seen to take longer."""
         self.pilots: dict[int, Pilot] = {}
@@ -118,7 +120,9 @@ class SiteMemory:
     @property
     def rules(self) -> SiteRules:
         """How requests are shaped, by what is known now."""
-        return msgspec.structs.replace(self.settings.rules, limits=self.limits, pad=self.pad)
+        return msgspec.structs.replace(
+            self.settings.rules, limits=self.limits, pad=self.pad, may_reshape=self.may_reshape
+        )
 
     def know_margins(self, time_resolution: int, slot_margin: int) -> None:
         """How the scheduler rounds, and how much of a free slot it needs: known with its first answer."""
@@ -263,6 +267,12 @@ class SiteMemory:
         if isinstance(action, End) and action.avoid_node and self.donation is not None:
             self.donation.waited_in_vain(pilot.node, now)
         return pilot
+
+    def reshapable(self, action: Reshape) -> Pilot | None:
+        """The pilot to change; None: it has left, is leaving, or has started meanwhile."""
+        pilot = self.pilots.get(action.pilot)
+        queued = pilot is not None and pilot.state is PilotState.QUEUED and pilot.job is not None
+        return pilot if queued and pilot is not None and not pilot.cancel_reason else None
 
     def remark(self, action: Remark) -> Pilot | None:
         """Note the remark; returns the pilot if the user is to be told.

@@ -48,7 +48,8 @@ def entries_of_pilot(db: sqlite3.Connection, pilot: int) -> list[Entry]:
 
 def gpus_of_pilot(db: sqlite3.Connection, pilot: int) -> float:
     """The GPUs for which a pilot is, or was, charged."""
-    return sum(entry.gpus for entry in entries_of_pilot(db, pilot) if isinstance(entry, Reserved))
+    held = [entry.gpus for entry in entries_of_pilot(db, pilot) if isinstance(entry, Reserved)]
+    return held[-1] if held else 0.0
 
 
 def forgotten_payers(db: sqlite3.Connection, pilot: int) -> set[int]:

@@ -40,7 +40,7 @@ from adaptor.journal.pilot_rows import (
     submitted_since,
     waits,
 )
-from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, TaskState, UserChange
+from adaptor.model import AttemptOutcome, CraftedRequest, PilotState, Request, TaskState, UserChange
 from adaptor.protocol.control import TaskInput
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.changes import Changes
@@ -225,6 +225,18 @@ class Journal:
                 " reclaim_time = ? WHERE id = ?",
                 (state.value, job, started, ended, end_reason, yielded, pilot),
             )
+
+    def change_request(
+        self, pilot: int, request: Request, predicted_start: float | None, reason: str | None, also: _Also
+    ) -> None:
+        """Write down what a queued pilot asks for now; `also` as in `add_pilot`. `reason` None: as it was."""
+        with self.transaction() as db:
+            db.execute(
+                "UPDATE pilot SET p = ?, tr = ?, predicted_start = ?, reason = COALESCE(?, reason)"
+                " WHERE id = ?",
+                (request.p, request.tr, predicted_start, reason, pilot),
+            )
+            also(db, pilot)
 
     def idleness(self, site: str) -> Idleness | None:
         """What was learned of the idle periods of a site's nodes; None: nothing."""

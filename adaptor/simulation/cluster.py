@@ -127,13 +127,9 @@ class Simulation:
             ValueError: the cluster could never run it.
         """
         run = tr if run is None else run
-        if not 1 <= processors <= self.processors:
-            raise ValueError(f"{processors} processors asked of a cluster of {self.processors}")
-        if tr < 1 or not 0 <= run <= tr:
-            raise ValueError(f"a job of {run} s with a limit of {tr} s")
+        self._check(processors, tr, run)
         job = self._outside.add(self.now, processors, tr, run)
-        while not k.has_room(self._scalars, self._profile, self._running, self._waiting):
-            self._grow()
+        self._make_room()
         k.enter(self._scalars, self._profile, self._waiting, job, processors, tr)
         self._play(self.now, watch=False)
         return job
@@ -176,6 +172,23 @@ class Simulation:
         row[k.END] = self.now
         place = int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job))
         k.withdraw(self._scalars, self._profile, self._waiting, place)
+        self._play(self.now, watch=False)
+
+    def reshape(self, job: int, processors: int, tr: int) -> None:
+        """Let a waiting job from outside ask for something else; it keeps its place in the queue.
+
+        Raises:
+            KeyError: no such job from outside.
+            ValueError: it does not wait, or the cluster could never run it.
+        """
+        row = self._outside.row(job)
+        if row[k.START] >= 0 or row[k.END] >= 0:
+            raise ValueError(f"job {job} does not wait")
+        self._check(processors, tr, tr)
+        row[[k.RUN, k.LIMIT, k.NEED]] = tr, tr, processors
+        self._make_room()
+        place = int(np.argmax(self.waiting_rows()[:, k.W_JOB] == job))
+        k.reshape(self._scalars, self._profile, self._waiting, place, processors, tr)
         self._play(self.now, watch=False)
 
     def outside_job(self, job: int) -> OutsideJob:
@@ -240,6 +253,18 @@ class Simulation:
         ):
             self._grow()
         return bool(self._scalars[k.TOUCHED])
+
+    def _check(self, processors: int, tr: int, run: int) -> None:
+        """Raises ValueError: the cluster could never run such a job."""
+        if not 1 <= processors <= self.processors:
+            raise ValueError(f"{processors} processors asked of a cluster of {self.processors}")
+        if tr < 1 or not 0 <= run <= tr:
+            raise ValueError(f"a job of {run} s with a limit of {tr} s")
+
+    def _make_room(self) -> None:
+        """For one more job that waits, or a change of one."""
+        while not k.has_room(self._scalars, self._profile, self._running, self._waiting):
+            self._grow()
 
     def _grow(self) -> None:
         self._running, self._waiting = doubled(self._running), doubled(self._waiting)

@@ -9,9 +9,18 @@ import msgspec
 
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.planner import plan
-from adaptor.crafting.situation import Decision, Issue, PilotView, PlanningView, Withdraw, Withhold
+from adaptor.crafting.situation import (
+    Decision,
+    Issue,
+    PilotView,
+    PlanningView,
+    Reshape,
+    TaskShape,
+    Withdraw,
+    Withhold,
+)
 from adaptor.crafting.submissions import Submissions
-from adaptor.model import PilotState, QueueState, Request
+from adaptor.model import CraftedRequest, PilotState, QueueState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.errors import ReplayError
@@ -19,7 +28,7 @@ from adaptor.simulation.execution import Execution, Served
 from adaptor.simulation.grid_job import GridRequest, GridResult, GridTerms, check_grid_job
 from adaptor.simulation.kernel_execution import KernelExecution
 from adaptor.simulation.kernels import NEVER, Array
-from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for, submit
+from adaptor.simulation.pilot_requests import Cluster, check_place, queue_for, reshape, submit
 from adaptor.simulation.queue_view import queue_state
 
 MakeExecution = Callable[[Array, GridTerms, Cluster], Execution]
@@ -63,7 +72,7 @@ class _Pilot:
 
     __slots__ = ("request", "running", "view")
 
-    def __init__(self, request: GridRequest) -> None:
+    def __init__(self, request: GridRequest, shape: TaskShape) -> None:
         self.request = request
         self.running = False
         self.view = PilotView(
@@ -72,6 +81,13 @@ class _Pilot:
             state=PilotState.QUEUED,
             request=Request(request.p, request.tr),
             submitted=float(request.submitted),
+            shape=shape,
+        )
+
+    def reshape(self, request: GridRequest, at: int) -> None:
+        self.request = msgspec.structs.replace(request, reshaped=request.reshaped + 1)
+        self.view = msgspec.structs.replace(
+            self.view, request=Request(request.p, request.tr), reshaped=float(at)
         )
 
     def start(self, at: int) -> None:
@@ -85,6 +101,7 @@ class _Pilot:
             started=float(at),
             ends=float(at + self.request.tr),
             processors=self.request.p,
+            shape=self.view.shape,
         )
 
 
@@ -185,21 +202,24 @@ class _Driver:
         self._ended.append(msgspec.structs.replace(pilot.request, **done))
 
     def _decide(self) -> bool:
-        """Ask the planner and do as it says; whether a request was taken back."""
+        """Ask the planner and do as it says; whether a request was changed or taken back."""
         self._looked = self._cluster.now
         if not self._can_act():
             return False
-        withdrawn = False
+        changed = False
         for decision in self._planner(self._view()):
             match decision:
                 case Issue():
                     self._issue(decision)
                 case Withdraw():
                     self._withdraw(self._pilots[decision.pilot])
-                    withdrawn = True
+                    changed = True
+                case Reshape():
+                    self._reshape(self._pilots[decision.pilot], decision.crafted)
+                    changed = True
                 case Withhold():
                     self._withheld = decision.reason
-        return withdrawn
+        return changed
 
     def _withdraw(self, pilot: _Pilot) -> None:
         """Take a request back, or end its pilot; what ran there waits again."""
@@ -212,6 +232,19 @@ class _Driver:
         self._cluster.end(job, self._cluster.now)
         self._end(pilot, served)
 
+    def _reshape(self, pilot: _Pilot, crafted: CraftedRequest) -> None:
+        """Change a request that waits, in its place."""
+        request, known = self._asked(crafted), pilot.request
+        if not reshape(self._cluster, known.job, self._terms.rules, self._terms.task, request):
+            raise ReplayError(f"a request of {request.p} processors could never start; lower --max-proc")
+        changed = {
+            "p": request.p,
+            "tr": request.tr,
+            "predicted_start": crafted.predicted_start,
+            "reason": crafted.reason,
+        }
+        pilot.reshape(msgspec.structs.replace(known, **changed), self._cluster.now)
+
     def _can_act(self) -> bool:
         """Whether there is a request to take back or one more allowed: the planner has no other means."""
         queued = any(not pilot.running for pilot in self._pilots.values())
@@ -219,20 +252,24 @@ class _Driver:
         return queued or may_end or len(self._pilots) < self._terms.rules.limits.max_pending_requests
 
     def _issue(self, decision: Issue) -> None:
-        crafted = decision.crafted
-        p = self._width if self._asks_for_all else crafted.request.p
-        job = submit(self._cluster, self._terms.rules, self._terms.task, Request(p, crafted.request.tr))
+        crafted, request = decision.crafted, self._asked(decision.crafted)
+        job = submit(self._cluster, self._terms.rules, self._terms.task, request)
         self._submissions.note(self._cluster.now)
         self._pilots[job] = _Pilot(
             GridRequest(
                 job=job,
-                p=p,
-                tr=crafted.request.tr,
+                p=request.p,
+                tr=request.tr,
                 submitted=self._cluster.now,
                 predicted_start=crafted.predicted_start,
                 reason=crafted.reason,
-            )
+            ),
+            decision.demand.shape,
         )
+
+    def _asked(self, crafted: CraftedRequest) -> Request:
+        p = self._width if self._asks_for_all else crafted.request.p
+        return Request(p, crafted.request.tr)
 
     def _queue(self) -> QueueState:
         if self._terms.heuristic == "rollout" and isinstance(self._cluster, Simulation):

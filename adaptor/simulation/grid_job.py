@@ -95,6 +95,8 @@ class GridRequest(msgspec.Struct, frozen=True, kw_only=True):
     work: int = 0
     """Processor-seconds of these tasks; the others that it held are wasted."""
     reason: str = ""
+    reshaped: int = 0
+    """How often it was changed while it waited."""
 
     @property
     def held(self) -> int:

@@ -499,6 +499,24 @@ def withdraw(s: Array, profile: Array, waiting: Array, k: int) -> None:
         leave(s, profile, waiting, start, start + limit, need)
 
 
+@kernel
+def reshape(s: Array, profile: Array, waiting: Array, k: int, need: int, limit: int) -> None:
+    """Row k of the waiting jobs keeps its place and asks for something else; `has_room` said yes.
+
+    Its reservation is taken anew, at the earliest hole beside those of all others, which may then move.
+    """
+    roll(s, profile)
+    start, old_need, old_limit = waiting[k, W_START], waiting[k, W_NEED], waiting[k, W_LIMIT]
+    waiting[k, W_NEED], waiting[k, W_LIMIT] = need, limit
+    waiting[k, W_WIDTH], waiting[k, W_COLUMN] = width_of(need), s[LO]
+    if s[POLICY] == EASY:
+        easy_pass(s, profile, waiting)
+        return
+    add_free(s, profile, s[LO], start, start + old_limit, old_need)
+    _reserve(s, profile, waiting, k, _earliest(s, profile, need, limit))
+    compress(s, profile, waiting, start, start + old_limit)
+
+
 @inlined
 def _start_due(s: Array, jobs: Array, starts: Array, grid: Array, running: Array, waiting: Array) -> None:
     """Start the job whose reservation is the first made of those that begin now."""

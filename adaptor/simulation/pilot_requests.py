@@ -47,6 +47,29 @@ def submit(
         raise ReplayError(f"a request could never start: {error}; lower --max-proc") from error
 
 
+def reshape(
+    cluster: Cluster,
+    job: int,
+    rules: SiteRules,
+    task: TaskSize,
+    request: Request,
+    nodes: frozenset[str] | None = None,
+) -> bool:
+    """Let a job that waits ask for something else in its place, as `submit` would; whether it does.
+
+    False: it has started, or the nodes could never hold that.
+    """
+    try:
+        if isinstance(cluster, Simulation):
+            cluster.reshape(job, request.p, request.tr)
+        else:
+            need = need_of(request, rules, among(empty(cluster), nodes), task)
+            cluster.reshape(job, request.p, request.tr, need)
+    except ValueError:
+        return False
+    return True
+
+
 def among(queue: QueueState, nodes: frozenset[str] | None) -> QueueState:
     """The queue as a partition with these nodes sees it; None: it has all."""
     if nodes is None:

@@ -19,7 +19,6 @@ class WithAgents:
         self._agents = agents
         self.time_resolution = scheduler.time_resolution
         self.slot_margin = scheduler.slot_margin
-        self.can_release = scheduler.can_release
 
     def queue_state(self) -> QueueState:
         state = self._scheduler.queue_state()
@@ -45,6 +44,17 @@ class WithAgents:
             self._agents.end(agents)
         if requests:
             self._scheduler.cancel(requests)
+
+    @property
+    def can_release(self) -> bool:
+        return self._scheduler.can_release
+
+    @property
+    def can_reshape(self) -> bool:
+        return self._scheduler.can_reshape
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        self._scheduler.reshape(id, order)
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         if is_agent(id):

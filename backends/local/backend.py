@@ -16,7 +16,7 @@ from adaptor.processes.identity import is_alive
 from adaptor.processes.notes import JOB, START
 from adaptor.processes.trees import end_trees
 from adaptor.reports import JobReport, JobState, NodeReport
-from backends.base import PilotOrder, SchedulerError
+from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.ceilings import LONGEST, POLITE
 from backends.local.admission import Admission, admit, this_machine
 from backends.local.prologue import with_prologue
@@ -41,6 +41,7 @@ class LocalBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
+    can_reshape = False
 
     def __init__(self, site: SiteConfig, directory: Path, kill_wait: float | None = None) -> None:
         """`kill_wait`: seconds from SIGTERM to SIGKILL at the end of a job; None: the site's `grace_time`.
@@ -94,6 +95,10 @@ class LocalBackend:
             for entry in self._entries():
                 if str(entry.job.id) in wanted:
                     self._cancel(entry)
+
+    def reshape(self, id: str, order: PilotOrder) -> None:  # noqa: ARG002
+        """Raises ChangeRefused: it starts at once or waits as it is."""
+        raise ChangeRefused(f"{id}: a request of this machine stays as it is")
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise SchedulerError(

@@ -13,6 +13,7 @@ from adaptor.reports import JobReport, NodeReport
 from adaptor.units import counted
 from backends.base import (
     TAG_START,
+    ChangeRefused,
     PartitionClosed,
     PilotOrder,
     SchedulerError,
@@ -46,8 +47,6 @@ from backends.scripts import render
 class PbsBackend:
     """Implements `backends.base.Backend`."""
 
-    can_release = False
-
     def __init__(
         self,
         site: SiteConfig,
@@ -80,6 +79,16 @@ class PbsBackend:
     def slot_margin(self) -> int:
         """See `backends.base.Backend`."""
         return self._server.slot_margin
+
+    @property
+    def can_reshape(self) -> bool:
+        """See `backends.base.Backend`; False until the dialect is known."""
+        return self._server.can_reshape
+
+    @property
+    def can_release(self) -> bool:
+        """See `backends.base.Backend`; False until the dialect is known."""
+        return self._server.can_release
 
     def queue_state(self) -> QueueState:
         """See `backends.base.Backend`.
@@ -119,10 +128,7 @@ class PbsBackend:
         dialect = self._dialect()
         if order.node:
             order = shortened(order, self._longest_donation())
-        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
-        if not order.node:
-            shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
-        self._refuse_what_never_fits(order, shape)
+        shape = self._shape(order)
         script = order.directory / "pilot.sh"
         terms = donation_terms(self._site) if order.node else self._site
         command = dialect.arguments(order, terms, shape, script)
@@ -164,8 +170,30 @@ class PbsBackend:
             if answer.status and not dialect.is_over(answer):
                 raise SchedulerError(f"qdel failed with status {answer.status}: {answer.complaint}")
 
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """See `backends.base.Backend`."""
+        dialect = self._dialect()
+        try:
+            shape = self._shape(order)
+        except SubmitRefused as error:
+            raise ChangeRefused(str(error)) from error
+        self._look.forget()
+        command = dialect.changes(order, self._site, shape)
+        dialect.check_changed(self._server.commands.run("qalter", *command, id))
+
     def release(self, id: str, nodes: Collection[str]) -> None:
-        raise SchedulerError(f"job {id}: a pilot on PBS keeps its nodes ({', '.join(nodes)}) until it ends")
+        """See `backends.base.Backend`. What still runs there is killed; PBS takes no first node of a job.
+
+        Raises:
+            SchedulerError: it has none of these nodes, or PBS keeps them with it (for now).
+        """
+        hosts, leaving = {node.name: node.host for node in self._known_terms().nodes}, set(map(_short, nodes))
+        held = [name for job in self._dialect().own_jobs([id]) if job.id == id for name in job.nodes]
+        vnodes = [name for name in held if _short(hosts.get(name, name)) in leaving]
+        if not vnodes:
+            raise SchedulerError(f"job {id} can give back none of {', '.join(sorted(nodes))}")
+        self._look.forget()
+        self._server.commands.ask("pbs_release_nodes", "-j", id, *vnodes)
 
     def ended_jobs(self) -> list[EndedJob]:
         """See `backends.base.Backend`: from the server's history of jobs, where it keeps one."""
@@ -178,6 +206,14 @@ class PbsBackend:
     def advertised_limits(self) -> Limits:
         """See `backends.base.Backend`; `backends.pbs.limits` says where each comes from."""
         return limits_of(ceilings(self._ask_terms()), self._site.limits.max_pending_requests)
+
+    def _shape(self, order: PilotOrder) -> Shape:
+        """What an order asks the nodes for. Raises SubmitRefused: PBS would never start it."""
+        shape = shape_of(order, self._processors_of_whole_nodes(), self._known_terms().site.machines)
+        if not order.node:
+            shape = msgspec.structs.replace(shape, traits=tuple(sorted(self._traits().items())))
+        self._refuse_what_never_fits(order, shape)
+        return shape
 
     def _observe(self, asker: str) -> Observation:
         seen = self._look.take(asker)
@@ -246,3 +282,8 @@ class PbsBackend:
         if not self._site.whole_nodes:
             return None
         return self._site.processors_per_node or self._known_terms().site.usual_size
+
+
+def _short(host: str) -> str:
+    """A host's name without its domain, which some answers of PBS leave out."""
+    return host.partition(".")[0]

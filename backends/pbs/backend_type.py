@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 class PbsType(BackendType):
     title = "PBS"
+    can_reshape = True
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
     has_partitions = True

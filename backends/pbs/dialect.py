@@ -28,6 +28,10 @@ class Dialect(Protocol):
     """See `backends.base.Backend`."""
     slot_margin: int
     """See `backends.base.Backend`."""
+    can_reshape: bool
+    """See `backends.base.Backend`."""
+    can_release: bool
+    """See `backends.base.Backend`."""
     template: Path
     """The pilot's script, filled in by `backends.scripts.render`."""
 
@@ -67,6 +71,19 @@ class Dialect(Protocol):
 
         Raises:
             SubmitRefused: a pilot on a donated node could not yield.
+        """
+
+    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:
+        """The arguments of `qalter` for a queued job that is to ask for an order, without its id.
+
+        Only where `can_reshape`.
+        """
+
+    def check_changed(self, answer: Answer) -> None:
+        """
+        Raises:
+            ChangeRefused: `qalter` was told no.
+            SchedulerError: its answer leaves open whether the job was changed.
         """
 
     def accepted_id(self, answer: Answer) -> str:

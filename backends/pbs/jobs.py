@@ -26,7 +26,8 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         end=job.end if state.ended else None,
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
-        request=job.request,
+        processors=None if job.request is None else job.request.p,
+        limit=None if job.request is None else job.request.tr,
         nodes=job.hosts,
         reason="" if put_back else sentence(job.comment),  # of a job put back: why it does not start again
         never=never(job) if waits else "",

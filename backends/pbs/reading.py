@@ -45,6 +45,7 @@ class Server:
         # Until the dialect is known.
         self.time_resolution = TIME_RESOLUTION
         self.slot_margin = SLOT_MARGIN
+        self.can_reshape = self.can_release = False
         self._chosen: Dialect | None = None
 
     def dialect(self) -> Dialect:
@@ -53,6 +54,8 @@ class Server:
             self._chosen = self._choose(self._site, self.commands)
             self.time_resolution = self._chosen.time_resolution
             self.slot_margin = self._chosen.slot_margin
+            self.can_reshape = self._chosen.can_reshape
+            self.can_release = self._chosen.can_release
         return self._chosen
 
     def _read(self) -> Reading:

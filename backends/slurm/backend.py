@@ -9,7 +9,7 @@ from pathlib import Path
 from adaptor.config.schema import SiteConfig
 from adaptor.model import EndedJob, Limits, QueueState
 from adaptor.reports import JobReport, NodeReport
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.ceilings import limits_of
 from backends.chunks import chunks
 from backends.commands import CommandHung
@@ -29,10 +29,11 @@ from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail
 from backends.slurm.placing.restriction import EVERYWHERE, restriction_of
-from backends.slurm.placing.shape import misfit, shape_of
+from backends.slurm.placing.shape import Shape, misfit, shape_of
 from backends.slurm.placing.step import step_gres
 from backends.slurm.questions import Reading
 from backends.slurm.queue import Observation, queue_state
+from backends.slurm.reshaping import changes, check_changed
 from backends.slurm.rows import NodeRow, Partition, default_limit, find_partition
 from backends.slurm.submitting import (
     accepted_id,
@@ -52,6 +53,7 @@ class SlurmBackend:
 
     time_resolution = TIME_RESOLUTION
     can_release = True
+    can_reshape = True
 
     def __init__(self, site: SiteConfig, machine: Machine = HERE, cluster: Cluster | None = None) -> None:
         """
@@ -65,7 +67,7 @@ class SlurmBackend:
         self._questions = self._cluster.questions
         self._look = self._cluster.look
         self._asker = f"queue of {site.partition} {site.account} {site.qos}"
-        self._own_jobs = OwnJobs(self._questions)
+        self._own_jobs = OwnJobs(self._questions, whole_nodes=site.whole_nodes)
         self._second_look = SecondLook()
         self._restriction = restriction_of(site)
         self._latest: SiteNodes | None = None
@@ -142,6 +144,15 @@ class SlurmBackend:
             answer = self._cluster.commands.run("scancel", *part)
             if answer.status and not _is_over(answer.errors):
                 raise SchedulerError(f"scancel failed with status {answer.status}: {answer.complaint}")
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        """See `backends.base.Backend`."""
+        try:
+            shape = self._shape(order)
+        except SubmitRefused as error:
+            raise ChangeRefused(str(error)) from error
+        self._look.forget()
+        check_changed(self._cluster.commands.run("scontrol", *changes(id, order, shape)))
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         """See `backends.base.Backend`. Whatever still runs on these nodes is killed.
@@ -232,14 +243,18 @@ class SlurmBackend:
             return arguments_of(
                 order, donation_terms(self._site), donated_options(order, self._gpus_on(order))
             )
+        shape = self._shape(order)
+        names = [node.name for node in self._known_site().machines]
+        return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
+
+    def _shape(self, order: PilotOrder) -> Shape:
+        """Raises SubmitRefused: Slurm would let it wait for ever."""
         site = self._known_site()
         per_node = (self._site.processors_per_node or site.usual_size) if self._site.whole_nodes else None
         shape = shape_of(order, site.machines, per_node=per_node, default_memory=site.default_memory)
-        reason = misfit(shape, order.task, site.machines, site.partition)
-        if reason:
+        if reason := misfit(shape, order.task, site.machines, site.partition):
             raise SubmitRefused(reason)
-        names = [node.name for node in site.machines]
-        return arguments_of(order, self._site, [*shape.options(), *where_options(self._site, names)])
+        return shape
 
     def _gpus_on(self, order: PilotOrder) -> int:
         """Of the donated node, where the tasks want any."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 class SlurmType(BackendType):
     title = "Slurm"
+    can_reshape = True
     time_resolution = TIME_RESOLUTION
     slot_margin = slot_margin({})
     has_partitions = True

@@ -28,8 +28,10 @@ _LEFT_BY_THEMSELVES = (JobState.COMPLETED, JobState.FAILED)
 class OwnJobs:
     """Answers `Backend.jobs`."""
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: Questions, *, whole_nodes: bool = False) -> None:
+        """`whole_nodes`: whether our requests ask for whole nodes."""
         self._questions = questions
+        self._whole_nodes = whole_nodes
         self._accounting_from = 0.0
         self._looked_back = False
 
@@ -40,11 +42,18 @@ class OwnJobs:
             row for row in self._questions.own_jobs() if row.id in wanted or row.name.startswith(tag_prefix)
         ]
         preempted = self._preempted(rows)
-        found = {row.id: _of_queue(row, row.id in preempted) for row in rows}
+        found = {row.id: self._of_queue(row, row.id in preempted) for row in rows}
         for old in latest(self._accounted(wanted - found.keys())):
             if old.id in wanted or old.name.startswith(tag_prefix):
                 found.setdefault(old.id, _of_accounting(old))
         return list(found.values())
+
+    def _of_queue(self, row: QueueRow, preempted: bool) -> JobReport:
+        """While it waits, a request for whole nodes shows one processor for each of them."""
+        report = _of_queue(row, preempted)
+        if self._whole_nodes or (report.state is JobState.QUEUED and row.processors == row.node_count > 1):
+            return msgspec.structs.replace(report, processors=None)
+        return report
 
     def _preempted(self, rows: Iterable[QueueRow]) -> frozenset[str]:
         """Which of these jobs left when they were told to: Slurm says completed or failed of them."""
@@ -89,6 +98,8 @@ def _of_queue(row: QueueRow, preempted: bool) -> JobReport:
         end=row.end if state.ended else None,
         planned_start=row.start if queued else None,
         granted=None if queued or math.isinf(row.limit) else row.limit,
+        processors=row.processors,
+        limit=row.limit,
         nodes=row.nodes,
         reason="" if row.reason == "None" else row.reason,
         never=never(row.state, row.reason) if queued else "",

@@ -106,6 +106,11 @@ def donated_options(order: PilotOrder, gpus: int) -> list[str]:
     return arguments + ([f"--gpus-per-node={kind}{gpus}"] if gpus else [])
 
 
+def gave_no_answer(errors: str) -> bool:
+    """Whether a command only says that slurmctld was not reached, or did not answer."""
+    return any(words in errors for words in (*_NO_ANSWER, *_NEVER_ARRIVED))
+
+
 def accepted_id(answer: Answer) -> str:
     """The job's id.
 

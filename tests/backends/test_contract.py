@@ -17,7 +17,7 @@ from adaptor.donation.situation import NodeUse
 from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from adaptor.resources import TaskSize
-from backends.base import Backend, PilotOrder, SchedulerError, SubmitRefused
+from backends.base import Backend, ChangeRefused, PilotOrder, SchedulerError, SubmitRefused
 from backends.local.backend import LocalBackend
 from backends.machines.distant import Distant
 from backends.pbs.backend import PbsBackend
@@ -64,8 +64,12 @@ class Site:
 
     def submit(self, tag: str, command: str, p: int = 1, tr: int = 120) -> str:
         id = self.backend.submit(self.order(tag, command, p, tr))
-        self._submitted.append(id)
+        self.note(id)
         return id
+
+    def note(self, id: str) -> None:
+        """A job that is to be ended after the test."""
+        self._submitted.append(id)
 
     def path(self, tag: str, name: str) -> Path:
         return self._folder / tag / name
@@ -251,6 +255,51 @@ def test_the_queue_counts_running_and_waiting_jobs(site: Site) -> None:
     assert (running.id, running.processors) == (wide, site.processors - 1)
     assert running.end == pytest.approx(started + 120, abs=2)
     assert (pending.id, pending.processors, pending.tr) == (next, 2, 120)
+
+
+def test_a_queued_request_is_changed_in_its_place(site: Site) -> None:
+    wide = site.submit("first", WAIT, p=site.processors - 1, tr=600)
+    site.reaches(wide, JobState.RUNNING)
+    order = site.order("second", f'env > "$ADAPTOR_DIRECTORY/env"; {WAIT}', p=2, tr=600)
+    queued = site.backend.submit(order)
+    site.note(queued)
+    if not site.backend.can_reshape:
+        with pytest.raises(ChangeRefused):
+            site.backend.reshape(queued, asking(order, 1, 120))
+        return
+    behind = site.submit("third", WAIT, p=2, tr=600)
+    site.backend.reshape(queued, asking(order, 3, 780))
+    report = site.report(queued)
+    assert (report.state, report.processors, report.limit) == (JobState.QUEUED, 3, 780)
+    pending = [(job.id, job.processors, job.tr) for job in site.backend.queue_state().pending]
+    assert pending == [(queued, 3, 780), (behind, 2, 600)], "it is still the first"
+    site.backend.reshape(queued, asking(order, 1, 120))
+    report = site.reaches(queued, JobState.RUNNING)
+    assert (report.processors, report.granted) == (1, 120)
+    site.is_up("second")
+    lines = site.path("second", "env").read_text().splitlines()
+    seen = dict(line.split("=", 1) for line in lines if line.startswith("ADAPTOR_"))
+    assert report.start is not None
+    assert seen["ADAPTOR_PROCESSORS"] == "1"
+    assert float(seen["ADAPTOR_PILOT_END"]) == pytest.approx(report.start + 120, abs=3)
+
+
+def test_a_job_that_has_started_is_not_changed(site: Site) -> None:
+    order = site.order("mine-1", WAIT, p=2, tr=600)
+    id = site.backend.submit(order)
+    site.note(id)
+    site.reaches(id, JobState.RUNNING)
+    site.is_up("mine-1")
+    for p, tr in ((2, 120), (1, 120), (3, 1200)):
+        with pytest.raises(ChangeRefused):
+            site.backend.reshape(id, asking(order, p, tr))
+    report = site.report(id)
+    assert (report.state, report.processors or 2, report.granted or 600) == (JobState.RUNNING, 2, 600)
+
+
+def asking(order: PilotOrder, p: int, tr: int) -> PilotOrder:
+    """The order with another request."""
+    return msgspec.structs.replace(order, request=Request(p, tr))
 
 
 def test_nodes_are_idle_unless_somebody_else_has_them(site: Site) -> None:

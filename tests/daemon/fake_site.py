@@ -8,13 +8,15 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from adaptor.bag_spec import BagSpec
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import terms_of
 from adaptor.journal.journal import Journal
-from adaptor.model import EndedJob, Limits, QueueState
+from adaptor.model import EndedJob, Limits, QueueState, Request
 from adaptor.protocol.control import TaskInput
 from adaptor.reports import JobReport, JobState, NodeReport
 from adaptor.resources import Node
@@ -29,6 +31,7 @@ class FakeBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
+    can_reshape = True
 
     def __init__(self) -> None:
         self.reports: dict[str, JobReport] = {}
@@ -49,7 +52,11 @@ class FakeBackend:
         self.refuses: Callable[[PilotOrder], bool] = lambda _: False
         """Whether it says no to a request."""
         self.takes_it_all_the_same = False
-        """Whether a failing submit has reached the queue."""
+        """Whether a failing submit, or a failing change, has reached the queue."""
+        self.on_reshape: BaseException | None = None
+        """Raised by reshape."""
+        self.changed: list[PilotOrder] = []
+        """The changes that were asked for."""
 
     def queue_state(self) -> QueueState:
         self._speak()
@@ -81,6 +88,18 @@ class FakeBackend:
         for tag, report in list(self.reports.items()):
             if report.id in ids and report.state.ended is None:
                 self.say(tag, JobState.CANCELLED)
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        self.changed.append(order)
+        if self.on_reshape is None or self.takes_it_all_the_same:
+            self.asks_for(order.tag, order.request)
+        if self.on_reshape is not None:
+            raise self.on_reshape
+
+    def asks_for(self, tag: str, request: Request) -> None:
+        """What it says of a job's request from now on."""
+        asked = {"processors": request.p, "limit": float(request.tr)}
+        self.reports[tag] = msgspec.structs.replace(self.reports[tag], **asked)
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise AssertionError("not offered")

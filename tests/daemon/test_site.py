@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-import msgspec
 import pytest
 
 from adaptor.daemon.step import cancel_all, step
@@ -321,8 +320,7 @@ def test_a_request_that_its_owner_alters_is_in_tables_charges_and_the_explanatio
     pilot = next(iter(site.state.pilots.values()))
     was = pilot.request
     altered = Request(1, was.tr + 60)
-    report = site.backend.reports[pilot.tag]
-    site.backend.reports[pilot.tag] = msgspec.structs.replace(report, request=altered)
+    site.backend.asks_for(pilot.tag, altered)
     steps(site)
     row = next(row for row in site.journal.pilots_in_system() if row.id == pilot.id)
     assert Request(row.p, row.tr) == altered

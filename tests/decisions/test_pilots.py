@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.decisions.pilots import MISSES_TO_VANISH, Pilot, miss, observe
+from adaptor.decisions.pilots import MISSES_TO_VANISH, Pilot, miss, observe, request_told
 from adaptor.decisions.snapshot import Arrival
 from adaptor.model import PilotState, Request
 from adaptor.reports import JobReport, JobState
@@ -119,37 +119,38 @@ def test_the_table_of_transitions_is_enforced() -> None:
         each.move(PilotState.RUNNING)
 
 
-def asking(state: JobState, p: int, tr: int, granted: float | None = None) -> JobReport:
+def take_in(pilot: Pilot, state: JobState, p: int, tr: int, granted: float | None = None) -> None:
+    """As a driver does."""
     start = None if state is JobState.QUEUED else NOW - 9
-    return JobReport(id="99", tag="tag", state=state, start=start, granted=granted, request=Request(p, tr))
+    report = JobReport(
+        id="99", tag="tag", state=state, start=start, granted=granted, processors=p, limit=tr
+    )  # fmt: skip
+    told = request_told(pilot, report, pilot.request, pilot.request)
+    if told != pilot.request:
+        pilot.reshape(told, NOW)
+    observe(pilot, report, NOW)
 
 
 def test_a_request_that_its_owner_alters_in_the_queue_is_what_the_scheduler_has() -> None:
     each = pilot()
-    observe(each, asking(JobState.QUEUED, 8, 60), NOW)
+    take_in(each, JobState.QUEUED, 8, 60)
     assert (each.request, each.granted) == (Request(8, 60), 60)
-    observe(each, asking(JobState.RUNNING, 6, 90, granted=90), NOW)
+    take_in(each, JobState.RUNNING, 6, 90, granted=90)
     assert (each.request, each.granted) == (Request(6, 90), 90), "altered once more just before it started"
 
 
 def test_the_processors_of_one_that_runs_are_those_that_it_started_with() -> None:
     """Nodes that its owner gives back later were held until then."""
     each = pilot()
-    observe(each, asking(JobState.RUNNING, 4, 600, granted=600), NOW)
-    observe(each, asking(JobState.RUNNING, 2, 300, granted=300), NOW)
+    take_in(each, JobState.RUNNING, 4, 600, granted=600)
+    take_in(each, JobState.RUNNING, 2, 300, granted=300)
     assert (each.request, each.granted) == (Request(4, 300), 300)
     again = pilot(PilotState.RUNNING, started=NOW - 9)
-    observe(again, asking(JobState.RUNNING, 2, 600), NOW)
+    take_in(again, JobState.RUNNING, 2, 600)
     assert again.request == Request(4, 600), "an earlier daemon saw it start"
 
 
 def test_a_walltime_that_was_cut_at_the_start_leaves_the_request_as_it_was() -> None:
     each = pilot()
-    observe(each, asking(JobState.RUNNING, 4, 600, granted=238), NOW)
+    take_in(each, JobState.RUNNING, 4, 600, granted=238)
     assert (each.request, each.granted) == (Request(4, 600), 238)
-
-
-def test_the_request_for_a_donated_node_stays() -> None:
-    each = Pilot(7, "tag", Request(4, 600), NOW, None, node="n1")
-    observe(each, asking(JobState.QUEUED, 4, 300), NOW)
-    assert each.request == Request(4, 600)

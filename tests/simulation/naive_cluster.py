@@ -29,6 +29,9 @@ class NaiveCluster:
         self.first_promise: dict[int, int] = {}
         self.waiting: list[int] = []
         self.gone: set[int] = set()
+        self.booked: dict[int, int] = {}
+        """By planned job: the event that starts it."""
+        self.wishes: dict[int, list[int]] = {}
 
     def add(self, at: int, processors: int, limit: int, run: int, *, outside: bool = False) -> int:
         self.jobs.append([processors, limit, run])
@@ -38,20 +41,29 @@ class NaiveCluster:
     def cancel(self, at: int, job: int) -> None:
         self._push(at, OUTSIDE, "cancel", job)
 
+    def reshape(self, at: int, job: int, processors: int, limit: int) -> None:
+        """From `at` on the job asks for so much, if it still waits."""
+        self.wishes[job] = [processors, limit, limit]
+        self._push(at, OUTSIDE, "reshape", job)
+
     def run(self) -> dict[int, int]:
         while self.events:
-            now, _, _, what, job = heapq.heappop(self.events)
+            now, _, number, what, job = heapq.heappop(self.events)
             if what == "submit":
                 self._submit(now, job)
-            elif what == "start" and self.planned.get(job) == now and job not in self.started:
+            elif what == "start" and job in self.planned and self.booked[job] == number:
                 self.started[job] = now
                 self._push(now + self.jobs[job][2], TERMINATION, "end", job)
+            elif what == "reshape" and job in self.waiting and job not in self.started:
+                self._change(now, job)
             elif what in ("end", "cancel") and job not in self.gone:
                 self._leave(now, job)
         return self.started
 
     def _push(self, at: int, kind: int, what: str, job: int) -> None:
         self.counter += 1
+        if what == "start":
+            self.booked[job] = self.counter
         heapq.heappush(self.events, (at, kind, self.counter, what, job))
 
     def _submit(self, now: int, job: int) -> None:
@@ -73,6 +85,17 @@ class NaiveCluster:
         if job not in self.started:
             self.planned.pop(job, None)
         self._easy(now) if self.policy == "easy" else self._compress(now)
+
+    def _change(self, now: int, job: int) -> None:
+        if self.policy == "easy":
+            self.jobs[job] = self.wishes[job]
+            self._easy(now)
+            return
+        processors, limit, _ = self.jobs[job]
+        self.free[self.planned[job] : self.planned[job] + limit] += processors
+        self.jobs[job] = self.wishes[job]
+        self._plan(now, job, self._earliest(self.free, now, job))
+        self._compress(now)
 
     def _compress(self, now: int) -> None:
         for job in self.waiting:

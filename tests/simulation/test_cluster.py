@@ -89,6 +89,83 @@ def test_a_cancel_queued_or_running_equals_a_full_replay(jobs, policy, at, asked
     assert fast.outside_job(job).started == slow.started.get(theirs)
 
 
+@given(
+    traces(),
+    policies,
+    st.integers(0, 90),
+    requests,
+    st.lists(st.tuples(st.integers(0, 30), requests), max_size=1),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_queued_request_that_is_reshaped_equals_a_full_replay(jobs, policy, at, asked, changes):
+    fast, slow = Simulation(jobs, PROCESSORS, policy), naive_of(jobs, policy)
+    fast.advance(at)
+    job = fast.submit(*asked)
+    theirs = slow.add(at, *asked, asked[1], outside=True)
+    for later, (processors, tr) in changes:
+        at += later
+        fast.advance(at)
+        if fast.outside_job(job).started is not None:
+            break
+        fast.reshape(job, processors, tr)
+        slow.reshape(at, theirs, processors, tr)
+        asked = processors, tr
+        break
+    fast.finish()
+    assert fast.starts().tolist() == expected(slow, jobs)
+    known = fast.outside_job(job)
+    assert (known.started, known.processors, known.tr) == (slow.started[theirs], *asked)
+
+
+@given(traces(), st.integers(0, 90), requests, st.integers(0, 40), requests)
+@settings(max_examples=300, deadline=None)
+def test_a_reshaped_request_delays_no_reservation_of_another(jobs, at, asked, later, wanted):
+    cluster = Simulation(jobs, PROCESSORS, "conservative")
+    cluster.advance(at)
+    job = cluster.submit(*asked)
+    cluster.advance(at + later)
+    if cluster.outside_job(job).started is not None:
+        return
+    order, promised = reservations(cluster)
+    cluster.reshape(job, *wanted)
+    after_order, after = reservations(cluster)
+    assert [each for each in order if each in after] == after_order, "all keep their places in the queue"
+    assert all(after[each] <= promised[each] for each in after if each != job)
+    free = cluster.profile()[1]
+    assert free.min() >= 0
+
+
+def test_a_smaller_request_starts_in_the_hole_and_a_larger_one_keeps_its_place():
+    jobs = jobs_from([(0, PROCESSORS - 2, 100, 100), (1, PROCESSORS, 100, 100)])
+    cluster = Simulation(jobs, PROCESSORS, "conservative")
+    cluster.advance(1)
+    ours, behind = cluster.submit(2, 150), cluster.submit(PROCESSORS, 10)
+    assert [reservations(cluster)[1][job] for job in (ours, behind)] == [200, 350]
+    cluster.reshape(ours, 2, 99)
+    assert cluster.outside_job(ours).started == 1
+    cluster.cancel(ours)
+    ours, last = cluster.submit(1, 120), cluster.submit(1, 120)
+    cluster.reshape(ours, PROCESSORS, 130)
+    order, promised = reservations(cluster)
+    assert order[-2:] == [ours, last]
+    assert (promised[ours], promised[last]) == (330, 210)
+
+
+def test_what_has_started_is_not_reshaped():
+    cluster = Simulation(jobs_from([(0, 1, 1, 1)]), PROCESSORS, "conservative")
+    job = cluster.submit(1, 10)
+    with pytest.raises(ValueError, match="does not wait"):
+        cluster.reshape(job, 1, 5)
+    with pytest.raises(KeyError):
+        cluster.reshape(job + 1, 1, 5)
+
+
+def reservations(cluster: Simulation) -> tuple[list[int], dict[int, int]]:
+    """The waiting jobs in the order of the queue, and the reservation of each."""
+    rows = cluster.waiting_rows()[:, :2].tolist()
+    return [job for job, _ in rows], dict(rows)
+
+
 @given(traces(), policies, st.integers(0, 90), requests, st.integers(1, 30))
 @settings(max_examples=200, deadline=None)
 def test_to_be_told_the_end_at_the_start_equals_to_know_it_before(jobs, policy, at, asked, run):

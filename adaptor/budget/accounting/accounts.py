@@ -149,10 +149,16 @@ class Accounts:
         return used
 
     def _open(self, reserved: Reserved) -> None:
-        if reserved.pilot in self.open:  # its request was altered
+        """A later reservation of a pilot takes the place of the one before."""
+        if reserved.pilot in self.open:
             self._close(reserved.pilot)
         self.open[reserved.pilot] = reserved
         self._reserve(reserved, 1)
+
+    def forget_open(self, pilot: int) -> None:
+        """Plan as if a pilot held no reservation."""
+        if pilot in self.open:
+            self._close(pilot)
 
     def _close(self, pilot: int) -> Reserved:
         reserved = self.open.pop(pilot)

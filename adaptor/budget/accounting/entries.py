@@ -66,7 +66,7 @@ class Priced(msgspec.Struct, frozen=True, tag="priced"):
 
 
 class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
-    """A pilot is about to be submitted: its full p × tr is set aside."""
+    """A pilot is about to be submitted, or its request changed: its full p × tr is set aside."""
 
     pilot: int
     site: str
@@ -81,6 +81,11 @@ class Reserved(msgspec.Struct, frozen=True, kw_only=True, tag="reserved"):
     @property
     def amount(self) -> int:
         return sum(part.amount for part in self.parts)
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """By bag: its weight in the cost."""
+        return {part.bag: float(part.amount) for part in self.parts}
 
     @property
     def gpus(self) -> float:

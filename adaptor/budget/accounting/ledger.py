@@ -37,7 +37,9 @@ Shares = Mapping[int, float]
 
 
 class Ledger(Statements):
-    """Used + reserved ≤ budget at every instant, for bags, sites and periods (save `alter`).
+    """Used + reserved ≤ budget at every instant, for bags, sites and periods.
+
+    What somebody changes by hand in the scheduler's queue is reserved as it is, whatever the budgets hold.
 
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
     made from the entries is equal to this one, so a crash in between loses at most a request that was
@@ -59,6 +61,12 @@ class Ledger(Statements):
         """An independent copy to plan with: reservations may be tried out, nothing may be recounted."""
         copy = Ledger()
         copy._accounts = self._accounts.fork()
+        return copy
+
+    def without(self, pilot: int) -> Ledger:
+        """A fork in which a pilot holds no reservation: what another request may cost in its place."""
+        copy = self.fork()
+        copy._accounts.forget_open(pilot)
         return copy
 
     def set_budget(self, budget: Budget, now: float) -> Budgeted:
@@ -137,18 +145,25 @@ class Ledger(Statements):
             )
         )
 
-    def alter(self, pilot: int, request: Request, now: float) -> Reserved:
-        """Set aside what a pilot may cost whose owner has altered its request, whatever the budgets hold.
+    def change(self, pilot: int, request: Request, now: float, *, within: bool = True) -> Reserved:
+        """Set another p × tr aside for a pilot that has a reservation, at its prices and in its shares.
+
+        `within`: whether the budgets must hold it; False: it asks for that already.
 
         Raises:
             KeyError: the pilot has no reservation.
+            OverBudgetError: a budget does not hold it; nothing is changed.
         """
-        before = self._accounts.open[pilot]
-        amount = before.tariff.reservation(before.kind, request.p, request.tr)
-        parts = _parts(amount, {part.bag: float(part.amount) for part in before.parts})
+        known = self._accounts.open[pilot]
+        parts = _parts(known.tariff.reservation(known.kind, request.p, request.tr), known.shares)
+        if within:
+            left = self.without(pilot)
+            for room, name in left._site_rooms(known.site, now):
+                _check(sum(part.amount for part in parts), room, name, request)
+            left._check_bags(parts, request, now)
         return self._written(
             msgspec.structs.replace(
-                before, p=request.p, tr=request.tr, parts=parts, at=max(now, self._accounts.latest)
+                known, p=request.p, tr=request.tr, parts=parts, at=max(now, self._accounts.latest)
             )
         )
 

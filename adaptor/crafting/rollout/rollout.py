@@ -127,7 +127,8 @@ def _withdrawable(bag: Bag) -> list[PilotView]:
 
 
 def _may_be_withdrawn(pilot: PilotView, bag: Bag) -> bool:
-    settled = pilot.submitted is None or bag.now - pilot.submitted >= bag.times.settled
+    asked = pilot.submitted if pilot.reshaped is None else pilot.reshaped
+    settled = asked is None or bag.now - asked >= bag.times.settled
     return pilot.state is PilotState.QUEUED and pilot.job is not None and settled and bag.rules.may_withdraw
 
 

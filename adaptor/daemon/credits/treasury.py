@@ -19,7 +19,7 @@ from adaptor.journal.credit_entries import (
 )
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.journal.pilot_rows import alter_pilot, ended_pilots, uses_of, write_off
+from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
 from adaptor.model import Request
 from adaptor.scheduling.changes import AttemptEnd, Changes
 
@@ -64,12 +64,21 @@ class Treasury:
         """
         write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now, gpus))
 
-    def alter(self, pilot: int, request: Request) -> None:
-        """Write down that the owner of a pilot has altered its request. Raises JournalError."""
-        with self._journal.transaction() as db:
-            alter_pilot(db, pilot, request)
-            if pilot in self.ledger.open_pilots:
-                write_entry(db, self.ledger.alter(pilot, request, self._clock()))
+    def hold_for(self, pilot: int, request: Request) -> None:
+        """Set aside what a pilot would cost with another request, if that is more than with its own.
+
+        Raises:
+            OverBudgetError: a budget does not hold it; nothing is changed.
+            JournalError: it is not written.
+        """
+        known = self.ledger.open_pilots[pilot]
+        if known.tariff.reservation(known.kind, request.p, request.tr) > known.amount:
+            with self._journal.transaction() as db:
+                write_entry(db, self.ledger.change(pilot, request, self._clock()))
+
+    def change(self, db: sqlite3.Connection, pilot: int, request: Request) -> None:
+        """Set aside what a pilot costs that asks for this now, in a transaction of the journal."""
+        write_entry(db, self.ledger.change(pilot, request, self._clock(), within=False))
 
     def settle_all(self) -> None:
         """As `settle`, for whatever has ended unnoticed. Raises JournalError."""

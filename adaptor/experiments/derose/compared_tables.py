@@ -138,6 +138,7 @@ def _rows(each: Comparison) -> list[_Row]:
         ("added wait of local jobs, h per processor-hour", _profile(lambda it: str(it.local_wait))),
         ("requests for each bag", _profile(lambda it: f"{it.requests:.1f}")),
         ("  of them withdrawn", _profile(lambda it: f"{it.withdrawn:.1f}")),
+        ("  changes of them in the queue", _profile(lambda it: f"{it.reshaped:.1f}")),
         ("planning steps for each bag", _profile(lambda it: f"{it.decisions:.0f}")),
         ("  processor time of each, ms", _profile(lambda it: f"{it.decision_time:.2f}")),
     ]

@@ -21,7 +21,7 @@ BIGGEST = 10**8
 cells are four fifths of all work."""
 
 _SUMMED = (
-    *("turnaround", "bound", "requests", "withdrawn", "held", "work", "local_wait"),
+    *("turnaround", "bound", "requests", "withdrawn", "reshaped", "held", "work", "local_wait"),
     *("decisions", "planning"),
 )
 
@@ -47,6 +47,7 @@ class CellOf(msgspec.Struct, frozen=True, kw_only=True):
     bound: float
     requests: float
     withdrawn: float
+    reshaped: float
     held: float
     work: float
     local_wait: float
@@ -85,6 +86,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     requests: float
     """For each bag."""
     withdrawn: float
+    reshaped: float
+    """Changes of requests that waited, for each bag."""
     decisions: float
     """Planning steps for each bag."""
     decision_time: float
@@ -201,6 +204,7 @@ class _Figures:
             ),
             requests=float(self._mean(name, "requests").mean()),
             withdrawn=float(self._mean(name, "withdrawn").mean()),
+            reshaped=float(self._mean(name, "reshaped").mean()),
             decisions=float(decisions.mean()),
             decision_time=1e3 * float(self._mean(name, "planning").sum() / decisions.sum()),
         )

@@ -39,6 +39,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     withdrawn: int
     """Requests that were taken back before they started."""
+    reshaped: int
+    """Changes of requests that waited."""
     held: int
     work: int
     local_wait: int
@@ -87,6 +89,7 @@ def run_sample(
                         bound=bound,
                         requests=len(result.requests),
                         withdrawn=sum(each.started is None for each in result.requests),
+                        reshaped=sum(each.reshaped for each in result.requests),
                         held=result.held,
                         work=result.work,
                         local_wait=waits.added(cluster, at + result.turnaround),
@@ -112,7 +115,7 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
     """The paper names no limit of the processors of one request: the machine is the limit."""
     limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
     return GridTerms(
-        rules=SiteRules(limits=limits),
+        rules=SiteRules(limits=limits, may_reshape=True),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,
         initial_tr=ASSUMED_RUNTIME[heuristic] if heuristic == "rollout" else settings.initial_tr,

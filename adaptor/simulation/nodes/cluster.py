@@ -131,25 +131,13 @@ class NodeCluster:
         Raises:
             ValueError: the cluster could never run it.
         """
-        run = tr if run is None else run
-        need = need or Need(chunks=processors, processors=1)
-        if tr < 1 or not 0 <= run <= tr:
-            raise ValueError(f"a job of {run} s with a limit of {tr} s")
-        if need.chunks < 1 or need.processors < 1 or need.chunks * need.processors != processors:
-            raise ValueError(f"{need.chunks} chunks of {need.processors} processors are not {processors}")
-        if (most := self.machine.chunks(need)) < need.chunks:
-            raise ValueError(
-                f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
-            )
+        asked = self._asked(self.now, processors, tr, tr if run is None else run, need)
         job = len(self.jobs) + self._outside
         if job == len(self._state.jobs):
             self._state = self._state._replace(jobs=doubled(self._state.jobs))
-        row = self._state.jobs[job]
-        row[: k.EACH] = self.now, run, tr, processors, -1, -1, need.chunks
-        row[k.EACH :] = [need.processors, need.memory][: len(row) - k.EACH]
+        self._state.jobs[job] = asked
         self._outside += 1
-        while not k.has_room(self._state):
-            self._grow()
+        self._make_room()
         k.enter(self._state, job)
         self._play(self.now, watch=False)
         return job
@@ -188,9 +176,23 @@ class NodeCluster:
             self.end(job, self.now)
             return
         row[END] = self.now
-        while not k.has_room(self._state):
-            self._grow()
+        self._make_room()
         k.withdraw(self._state, int(np.argmax(self.waiting_rows()[:, W_JOB] == job)))
+        self._play(self.now, watch=False)
+
+    def reshape(self, job: int, processors: int, tr: int, need: Need | None = None) -> None:
+        """Let a waiting job from outside ask for something else (see `submit`); it keeps its place.
+
+        Raises:
+            KeyError: no such job from outside.
+            ValueError: it does not wait, or the cluster could never run it.
+        """
+        row = self._row(job)
+        if row[START] >= 0 or row[END] >= 0:
+            raise ValueError(f"job {job} does not wait")
+        asked = self._asked(int(row[SUBMIT]), processors, tr, tr, need)
+        self._make_room()
+        k.reshape(self._state, int(np.argmax(self.waiting_rows()[:, W_JOB] == job)), asked)
         self._play(self.now, watch=False)
 
     def outside_job(self, job: int) -> OutsideJob:
@@ -269,6 +271,21 @@ class NodeCluster:
         self._state.held[place] = 0
         return {job: (float(start), parts)}
 
+    def _asked(self, submitted: int, processors: int, tr: int, run: int, need: Need | None) -> Array:
+        """The row of a job that waits. Raises ValueError: the cluster could never run it."""
+        need = need or Need(chunks=processors, processors=1)
+        if tr < 1 or not 0 <= run <= tr:
+            raise ValueError(f"a job of {run} s with a limit of {tr} s")
+        if need.chunks < 1 or need.processors < 1 or need.chunks * need.processors != processors:
+            raise ValueError(f"{need.chunks} chunks of {need.processors} processors are not {processors}")
+        if (most := self.machine.chunks(need)) < need.chunks:
+            raise ValueError(
+                f"{need.chunks} chunks of {need.processors} processors asked of nodes that hold {most}"
+            )
+        head = (submitted, run, tr, processors, -1, -1, need.chunks)
+        columns = self._state.jobs.shape[1]
+        return np.array([*head, need.processors, need.memory][:columns], np.int64)
+
     def _row(self, job: int) -> Array:
         if not len(self.jobs) <= job < len(self.jobs) + self._outside:
             raise KeyError(job)
@@ -282,6 +299,11 @@ class NodeCluster:
         while k.advance(self._state, until, watch) == FULL:
             self._grow()
         return bool(self._state.s[k.TOUCHED])
+
+    def _make_room(self) -> None:
+        """For one more event."""
+        while not k.has_room(self._state):
+            self._grow()
 
     def _grow(self) -> None:
         """Twice as many steps and places."""

@@ -391,6 +391,26 @@ def withdraw(t: State, k: int) -> None:
 
 
 @kernel
+def reshape(t: State, k: int, asked: Array) -> None:
+    """Row k of the waiting jobs keeps its place, and `asked` becomes its row of `jobs`; `has_room` said yes.
+
+    Its reservation is taken anew, at the earliest hole beside those of all others, which may then move.
+    """
+    roll(t)
+    job, start, limit = t.waiting[k, W_JOB], t.waiting[k, W_START], t.waiting[k, W_LIMIT]
+    if t.s[POLICY] == CONSERVATIVE:
+        hold(t, job, t.waiting[k, W_PLACE], start, start + limit, -1)
+    for column in range(t.jobs.shape[1]):
+        t.jobs[job, column] = asked[column]
+    t.waiting[k, W_NEED], t.waiting[k, W_LIMIT] = t.jobs[job, NEED], t.jobs[job, LIMIT]
+    if t.s[POLICY] == CONSERVATIVE:
+        reserve(t, k, earliest(t, job, NEVER))
+        compress(t)
+    else:
+        easy_pass(t)
+
+
+@kernel
 def put(t: State, end: int, job: int, order: int, place: int) -> None:
     """Enter a job into the sorted list of the running ones."""
     i = t.s[RUNNING]

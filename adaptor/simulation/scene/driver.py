@@ -13,7 +13,7 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.situation import Withdraw
+from adaptor.crafting.situation import Reshape, Withdraw
 from adaptor.decisions.actions import (
     Action,
     End,
@@ -172,10 +172,9 @@ class SimulatedDriver:
             case SubmitRequest():
                 self._submit(memory, action, now)
             case Withdraw() | WithdrawStuck() | End():
-                pilot = memory.withdraw(action, now)
-                if pilot is not None and pilot.job is not None:
-                    self._sites[site].cancel([pilot.job])
-                    woken.add(site)
+                woken |= self._withdraw(memory, action, now)
+            case Reshape():
+                self._reshape(memory, action, now)
             case GiveUp(bag, reason, task):
                 self.broker.give_up(bag, reason, task)
             case KeepForecast() | TellEnd():
@@ -194,6 +193,26 @@ class SimulatedDriver:
             self.first_forecasts.setdefault(action.bag, action.first)
         else:
             self.told_ends[action.bag] = ToldEnd(action.at, action.end, action.finished)
+
+    def _withdraw(self, memory: SiteMemory, action: Withdraw | WithdrawStuck | End, now: float) -> set[str]:
+        """Returns the site if it is to step soon."""
+        pilot = memory.withdraw(action, now)
+        if pilot is None or pilot.job is None:
+            return set()
+        self._sites[memory.name].cancel([pilot.job])
+        return {memory.name}
+
+    def _reshape(self, memory: SiteMemory, action: Reshape, now: float) -> None:
+        pilot, crafted = memory.reshapable(action), action.crafted
+        if pilot is None or pilot.job is None:
+            return
+        site, task = self._sites[memory.name], action.demand.task
+        if not site.reshape(pilot.job, crafted.request, task, pilot.partition):
+            pilot.fixed = True
+            return
+        self.ledger.change(pilot.id, billed(memory.rules, crafted.request), now, within=False)
+        pilot.predicted_start = crafted.predicted_start
+        pilot.reshape(crafted.request, now)
 
     def _submit(self, memory: SiteMemory, action: SubmitRequest, now: float) -> None:
         number, request = next(self._numbers), action.crafted.request

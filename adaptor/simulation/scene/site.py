@@ -23,7 +23,7 @@ from adaptor.simulation.kernels import NEVER
 from adaptor.simulation.nodes.cluster import NodeCluster
 from adaptor.simulation.nodes.machine import Machine, lay_out
 from adaptor.simulation.nodes.queue_view import node_queue
-from adaptor.simulation.pilot_requests import Cluster, among, submit
+from adaptor.simulation.pilot_requests import Cluster, among, reshape, submit
 from adaptor.simulation.queue_view import queue_state
 from backends.partitions import together
 
@@ -162,6 +162,19 @@ class SimulatedSite:
             job.number = submit(self._cluster, rules, task, request, self.place.partitions.get(partition))
             self._look()
         return job.id
+
+    def reshape(self, id: str, request: Request, task: TaskSize, partition: str = "") -> bool:
+        """Let a job that waits ask for another request in its place; whether it does."""
+        job = self._jobs[id]
+        if job.number is None or job.started is not None or job.ended is not None:
+            return False
+        nodes = self.place.partitions.get(partition)
+        rules = rules_in(self.place.settings.rules, partition)
+        if not reshape(self._cluster, job.number, rules, task, request, nodes):
+            return False
+        job.request = request
+        self._look()
+        return True
 
     def jobs(self) -> list[JobReport]:
         """All of our pilots that are in the system or ended lately."""

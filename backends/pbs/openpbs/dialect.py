@@ -17,7 +17,13 @@ from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.own import JOB, OwnJobs
 from backends.pbs.openpbs.selecting import GPU_TYPES
 from backends.pbs.openpbs.states import job_state
-from backends.pbs.openpbs.submitting import accepted_id, arguments_of, must_be_rerunnable
+from backends.pbs.openpbs.submitting import (
+    accepted_id,
+    arguments_of,
+    changes_of,
+    check_changed,
+    must_be_rerunnable,
+)
 from backends.pbs.records import parse_dsv, parse_long
 from backends.pbs.rows import PbsJob, PbsNode, PbsQueue, PbsReservation, PbsServer, Preemption
 from backends.pbs.shape import Shape
@@ -35,6 +41,7 @@ class OpenPbs:
     name = "OpenPBS"
     time_resolution = TIME_RESOLUTION
     slot_margin = OPENPBS_MARGIN
+    can_reshape = can_release = True
     template = Path(__file__).parent / "pilot.template"
 
     def __init__(self, commands: Commands) -> None:
@@ -110,6 +117,14 @@ class OpenPbs:
         known = self._yielding or [self.preemption()]
         self._yielding = known
         return known[0]
+
+    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:
+        """See Dialect."""
+        return changes_of(order, site, shape, type_resource=self._type_resource)
+
+    def check_changed(self, answer: Answer) -> None:
+        """See Dialect."""
+        check_changed(answer)
 
     def accepted_id(self, answer: Answer) -> str:
         return accepted_id(answer)

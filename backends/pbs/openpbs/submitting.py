@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.pbs.openpbs.jobs import TAG
 from backends.pbs.openpbs.selecting import GPU_TYPES
@@ -77,6 +77,29 @@ def arguments_of(
         "umask=077",
     ]
     return [*options, *site.extra_args, "--", "/bin/bash", "-l", str(script)]
+
+
+def changes_of(
+    order: PilotOrder, site: SiteConfig, shape: Shape, *, type_resource: str = GPU_TYPES[0]
+) -> list[str]:
+    """The arguments of qalter for a queued job, without its id.
+
+    `select` is always among them: PBS then leaves a job that has started as it is.
+    """
+    resources = (_select(shape, type_resource), *_walltime(order, site))
+    return [word for resource in resources for word in ("-l", resource)]
+
+
+def check_changed(answer: Answer) -> None:
+    """See `backends.pbs.dialect.Dialect`."""
+    if answer.status == 0:
+        return
+    problem = f"qalter failed with status {answer.status}: {answer.complaint}"
+    if any(words in answer.errors for words in _NEVER_ARRIVED):
+        raise SchedulerError(problem)
+    if answer.status < 0 or answer.status in _UNCERTAIN or "qalter:" not in answer.errors:
+        raise SchedulerError(problem)
+    raise ChangeRefused(f"PBS did not change the request: {answer.complaint}")
 
 
 def _select(shape: Shape, type_resource: str) -> str:

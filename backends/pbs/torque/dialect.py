@@ -10,7 +10,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.crafting.placing import tasks_on
 from adaptor.reports import JobState
 from adaptor.resources import Node
-from backends.base import PilotOrder, SchedulerError
+from backends.base import ChangeRefused, PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
 from backends.pbs.fields import number_of
@@ -33,6 +33,7 @@ class Torque:
     name = "Torque"
     time_resolution = TIME_RESOLUTION
     slot_margin = SLOT_MARGIN
+    can_reshape = can_release = False
     template = Path(__file__).with_name("pilot.template")
 
     def __init__(self, commands: Commands) -> None:
@@ -84,6 +85,13 @@ class Torque:
 
     def arguments(self, order: PilotOrder, site: SiteConfig, shape: Shape, script: Path) -> list[str]:
         return submitting.arguments_of(order, site, shape, script, self._chunks_per_node(shape))
+
+    def changes(self, order: PilotOrder, site: SiteConfig, shape: Shape) -> list[str]:  # noqa: ARG002
+        """See Dialect."""
+        raise ChangeRefused("requests are not changed on Torque")
+
+    def check_changed(self, answer: Answer) -> None:
+        """See Dialect."""
 
     def accepted_id(self, answer: Answer) -> str:
         return submitting.accepted_id(answer)

@@ -24,6 +24,7 @@ class Scheduler:
     time_resolution = 60
     slot_margin = 0
     can_release = True
+    can_reshape = True
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
@@ -46,6 +47,9 @@ class Scheduler:
 
     def cancel(self, ids: Collection[str]) -> None:
         self.asked.append(("cancel", *ids))
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        self.asked.append(("reshape", id, order.tag))
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         self.asked.append(("release", id, *nodes))
@@ -86,17 +90,19 @@ def test_each_ends_its_own(both: tuple[Backend, Scheduler, DonatedNodes]) -> Non
 
 
 def test_the_scheduler_knows_nothing_of_pilots(both: tuple[Backend, Scheduler, DonatedNodes]) -> None:
-    backend, scheduler, _ = both
+    backend, scheduler, nodes = both
     assert [node.name for node in backend.nodes(["agent:n1:t.1", "4711"])] == ["n1"]
     assert scheduler.asked == [("nodes", "4711")]
     backend.release("4711", ["n1"])
+    backend.reshape("4711", nodes.order("", "exec sleep 1000"))
+    assert scheduler.asked[1:] == [("release", "4711", "n1"), ("reshape", "4711", "test.1")]
     with pytest.raises(SchedulerError, match="one node"):
         backend.release("agent:n1:t.1", ["n1"])
 
 
 def test_what_the_scheduler_is_like(both: tuple[Backend, Scheduler, DonatedNodes], tmp_path: Path) -> None:
     backend, _, _ = both
-    assert (backend.time_resolution, backend.can_release) == (60, True)
+    assert (backend.time_resolution, backend.can_release, backend.can_reshape) == (60, True, True)
     assert backend.advertised_limits() == LIMITS
     backend.queue_state()
     assert backend.slot_margin == 7, "learned with the first answer"

@@ -15,7 +15,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import Request
 from adaptor.reports import JobState
 from adaptor.resources import TaskSize
-from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
+from backends.base import ChangeRefused, PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.hidden import HIDDEN
 from backends.machines.base import Answer, Machine
 from backends.machines.here import HERE
@@ -475,6 +475,52 @@ def test_what_is_no_pbs_is_not_taken_for_one(fake: Fake, answer: Answer) -> None
         backend().jobs([], "adaptor-")
 
 
-def test_no_nodes_are_given_back() -> None:
-    with pytest.raises(SchedulerError, match=r"job 7\.s: a pilot on PBS keeps its nodes \(n1\)"):
-        backend().release("7.s", ["n1"])
+@pytest.mark.usefixtures("answering")
+def test_a_queued_request_is_changed_by_qalter(fake: Fake, order: PilotOrder) -> None:
+    site = backend()
+    assert (site.can_reshape, site.can_release) == (False, False), "no dialect is known yet"
+    fake("qalter", "printf '%s\\n' \"$@\" >qalter.arguments")
+    site.reshape("77.pbshead", order)
+    select = "select=2:ncpus=2:mpiprocs=2:mem=3072kb"
+    asked = Path("qalter.arguments").read_text().split()
+    assert asked == ["-l", select, "-l", "walltime=600", "77.pbshead"]
+    assert (site.can_reshape, site.can_release) == (True, True)
+
+
+@pytest.mark.usefixtures("answering")
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (
+            "echo 'qalter: Cannot modify attribute while job running  Resource_List' >&2; exit 167",
+            True,
+        ),
+        ("echo 'qalter: Job violates queue and/or server resource limits 77.pbshead' >&2; exit 188", True),
+        ("echo 'cannot connect to server pbshead (errno=111)' >&2; exit 111", False),
+        ("echo 'qalter: End of File 77.pbshead' >&2; exit 208", False),
+        ("kill -9 $$", False),
+    ],
+)
+def test_whether_a_change_was_refused(fake: Fake, order: PilotOrder, answer: str, error: bool) -> None:
+    fake("qalter", answer)
+    with pytest.raises(SchedulerError) as raised:
+        backend().reshape("77.pbshead", order)
+    assert isinstance(raised.value, ChangeRefused) == error
+
+
+@pytest.mark.usefixtures("answering")
+def test_a_change_that_no_queue_holds_is_not_asked(order: PilotOrder) -> None:
+    with pytest.raises(ChangeRefused, match=r"lower `limits\.max_proc`"):
+        backend().reshape("77.pbshead", msgspec.structs.replace(order, request=Request(10_000, 60)))
+
+
+@pytest.mark.usefixtures("answering")
+def test_nodes_are_given_back_with_all_their_vnodes(fake: Fake, tmp_path: Path) -> None:
+    (tmp_path / "elements.txt").write_text(of_ours("77.pbshead", "02-job-running-scatter") + "\n")
+    fake("pbs_release_nodes", "printf '%s\\n' \"$@\" >released")
+    site = backend()
+    (job,) = site.jobs(["77.pbshead"], "none")
+    site.release("77.pbshead", [f"{job.nodes[1]}.cluster"])
+    assert Path("released").read_text().split() == ["-j", "77.pbshead", job.nodes[1]]
+    with pytest.raises(SchedulerError, match="can give back none of n99"):
+        site.release("77.pbshead", ["n99"])

@@ -13,7 +13,7 @@ from adaptor.config.schema import SiteConfig
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobState
 from adaptor.resources import Need, Part, TaskSize
-from backends.base import PilotOrder, SubmitRefused
+from backends.base import PilotOrder, SchedulerError, SubmitRefused
 from backends.pbs.backend import PbsBackend
 from backends.pbs.openpbs.hardware import nodes_of
 from backends.pbs.records import parse_long
@@ -64,6 +64,20 @@ class Site:
     def reaches(self, id: str, state: JobState) -> None:
         until(lambda: [job.state for job in self.backend.jobs([id], "none")] == [state], f"{id} is {state}")
 
+    def gives_back(self, id: str, node: str) -> None:
+        """PBS takes no node of a job in its first seconds."""
+
+        def done() -> bool:
+            try:
+                self.backend.release(id, [node])
+            except SchedulerError as error:
+                if "Request invalid for state of job" not in str(error):
+                    raise
+                return False
+            return True
+
+        until(done, f"{node} is given back")
+
     def runs(self, *ids: str) -> None:
         until(lambda: set(ids) <= {job.id for job in self.backend.queue_state().running}, f"{ids} run")
 
@@ -88,6 +102,38 @@ def told(state: QueueState) -> Counter[tuple[str, str]]:
 @pytest.fixture
 def site(openpbs: ThrowawayOpenPbs, tmp_path: Path) -> Site:
     return Site(openpbs, tmp_path)
+
+
+def test_nodes_are_given_back_while_the_others_work(site: Site) -> None:
+    """The worker leaves first, as it does when it has no task."""
+    first = site.cluster.nodes[0]
+    stay = f'if [ "$ADAPTOR_NODE" = {first} ]; then echo up >"$ADAPTOR_DIRECTORY/up"; sleep 600; fi'
+    id = site.submit("shrinking", 12, TaskSize(), stay)
+    until(lambda: (site.folder / "shrinking" / "up").exists(), "the worker of the first node")
+    (report,) = site.backend.jobs([id], "none")
+    kept, *others = report.nodes
+    assert (kept, len(others)) == (first, 2)
+    until(lambda: len(list((site.folder / "shrinking").glob("left-*"))) == 2, "the others leave")
+    assert site.backend.can_release
+    site.gives_back(id, others[0])
+    site.gives_back(id, others[1])
+    until(lambda: set(site.assigned()) == {(first, "processors")}, "their processors are free")
+    (report,) = site.backend.jobs([id], "none")
+    assert (report.state, report.nodes) == (JobState.RUNNING, (first,))
+    with pytest.raises(SchedulerError, match="primary execution host"):
+        site.backend.release(id, [first])
+    site.backend.cancel([id])
+
+
+def test_a_node_that_is_taken_from_its_worker_holds_up_no_pilot(site: Site) -> None:
+    """PBS kills what runs there, and the pbsdsh of the pilot does not hear of it."""
+    first, second, *_ = site.cluster.nodes
+    go = f'[ "$ADAPTOR_NODE" = {first} ] || sleep 600; until [ -e "$ADAPTOR_DIRECTORY/go" ]; do sleep 1; done'
+    id = site.submit("taken", 8, TaskSize(), f'echo up >"$ADAPTOR_DIRECTORY/up-$ADAPTOR_NODE"; {go}')
+    until(lambda: len(list((site.folder / "taken").glob("up-*"))) == 2, "both workers")
+    site.gives_back(id, second)
+    (site.folder / "taken" / "go").touch()
+    site.reaches(id, JobState.COMPLETED)
 
 
 def test_parts_are_what_pbsnodes_says_is_held(site: Site) -> None:

@@ -259,7 +259,7 @@ def test_a_pilot_pays_for_its_gpus_whatever_the_price_is_when_it_ends():
 def test_a_request_that_is_altered_by_hand_is_reserved_and_charged_as_it_is():
     books = ledger(bag(10), bag(10, id=2))
     books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", {1: 3.0, 2: 1.0}, NOON)
-    books.alter(1, Request(2, 2 * HOUR), NOON + 60)
+    books.change(1, Request(2, 2 * HOUR), NOON + 60, within=False)
     assert shown(books) == [(0, 3, 7), (0, 1, 9)]
     books.settle(1, NOON, NOON + 600, {1: Use(useful=1200)}, NOON + 600)
     assert shown(books) == [(2, 0, 8), (0, 0, 10)]
@@ -268,7 +268,7 @@ def test_a_request_that_is_altered_by_hand_is_reserved_and_charged_as_it_is():
 def test_an_alteration_beyond_the_budget_counts_and_nothing_more_is_given():
     books = ledger(bag(10))
     books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)
-    books.alter(1, Request(16, HOUR), NOON)
+    books.change(1, Request(16, HOUR), NOON, within=False)
     assert shown(books) == [(0, 16, -6)]
     with pytest.raises(OverBudgetError, match="bag 1 has 0 left"):
         books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)

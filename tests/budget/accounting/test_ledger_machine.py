@@ -64,6 +64,26 @@ class LedgerMachine(RuleBasedStateMachine):
         self.pilots += 1
 
     @precondition(lambda self: self.ledger.open_pilots)
+    @rule(data=st.data(), wanted=requests)
+    def change(self, data, wanted):
+        """A queued request asks for something else."""
+        pilot = data.draw(st.sampled_from(sorted(self.ledger.open_pilots)))
+        before, known = self.ledger.open_pilots[pilot], len(self.entries)
+        left = self.ledger.without(pilot)
+        allowance = left.allowance(before.site, before.kind, before.shares, self.now)
+        try:
+            entry = self.ledger.change(pilot, wanted, self.now)
+        except OverBudgetError:
+            assert len(self.entries) == known
+            assert self.ledger.open_pilots[pilot] == before
+            return
+        self.entries.append(entry)
+        assert self.ledger.open_pilots[pilot] == entry
+        assert (entry.p, entry.tr, entry.tariff) == (wanted.p, wanted.tr, before.tariff)
+        assert [part.bag for part in entry.parts] == [part.bag for part in before.parts]
+        assert allowance.amount is None or entry.amount <= allowance.amount + len(entry.parts)
+
+    @precondition(lambda self: self.ledger.open_pilots)
     @rule(
         data=st.data(),
         part=st.floats(-0.5, 1),

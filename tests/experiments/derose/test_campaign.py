@@ -256,7 +256,7 @@ def outcome(sample, heuristic, turnaround, tasks=100):
     return Outcome(
         trace="sdsc-sp2", sample=sample, tasks=tasks, mean=100, heterogeneity=1, max_pending=1,
         heuristic=heuristic, submitted=0, turnaround=turnaround, bound=50,
-        requests=1, withdrawn=0, held=1, work=1, local_wait=0, decisions=1, planning=0.1,
+        requests=1, withdrawn=0, reshaped=0, held=1, work=1, local_wait=0, decisions=1, planning=0.1,
     )  # fmt: skip
 
 

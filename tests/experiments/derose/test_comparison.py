@@ -23,7 +23,7 @@ def outcomes(
         Outcome(
             trace="", sample=sample, tasks=100, mean=mean, heterogeneity=1, max_pending=1,
             heuristic=heuristic, submitted=0, turnaround=turnaround, bound=100, requests=4, withdrawn=1,
-            held=(held or {}).get(heuristic, 100), work=80, local_wait=20 * (1 + sample),
+            reshaped=2, held=(held or {}).get(heuristic, 100), work=80, local_wait=20 * (1 + sample),
             decisions=2 + 2 * sample, planning=0.012 * (1 + sample),
         )
         for heuristic, by_mean in turnarounds.items()
@@ -60,7 +60,7 @@ def test_what_a_heuristic_costs() -> None:
     assert profile.distance.value == pytest.approx(np.sqrt(1 * 2))
     assert profile.waste.value == 0.5
     assert profile.local_wait.value == pytest.approx(30 / 80)
-    assert (profile.requests, profile.withdrawn) == (4, 1)
+    assert (profile.requests, profile.withdrawn, profile.reshaped) == (4, 1, 2)
     assert (profile.decisions, profile.decision_time) == pytest.approx((3, 6))
 
 

@@ -20,6 +20,7 @@ class NaiveNodes(NaiveCluster):
         super().__init__(0, policy)
         self.room = np.repeat(capacity[None], HORIZON, axis=0)
         self.sizes: list[Size] = []
+        self.new_sizes: dict[int, Size] = {}
         self.on: dict[int, np.ndarray] = {}
         """By job that has nodes: the chunks on each."""
 
@@ -75,6 +76,20 @@ class NaiveNodes(NaiveCluster):
         if job not in self.started:
             self.planned.pop(job, None)
         self._easy(now) if self.policy == "easy" else self._compress(now)
+
+    def ask_anew(self, at: int, job: int, size: Size, limit: int) -> None:
+        self.new_sizes[job] = size
+        self.reshape(at, job, size[0] * size[1][0], limit)
+
+    def _change(self, now: int, job: int) -> None:
+        if self.policy == "conservative":
+            self._give(job, self.planned[job])
+        self.jobs[job], self.sizes[job] = self.wishes[job], self.new_sizes[job]
+        if self.policy == "easy":
+            self._easy(now)
+            return
+        self._reserve(now, job, self._first(self.room, now, job))
+        self._compress(now)
 
     def _compress(self, now: int) -> None:
         for job in self.waiting:

@@ -21,10 +21,15 @@ from tests.simulation.nodes.node_scenes import GIB, machines, on_one_node, with_
 from tests.simulation.trace_strategies import PROCESSORS, jobs_from, policies, traces
 
 SMALL = Path(__file__).parents[3] / "fixtures" / "traces" / "small.swf"
-actions = st.sampled_from(["submit", "end", "cancel", "fork"])
+actions = st.sampled_from(["submit", "end", "cancel", "reshape", "fork"])
 steps = st.lists(
     st.tuples(st.integers(0, 25), actions, st.integers(1, PROCESSORS), st.integers(1, 30)), max_size=12
 )
+
+
+def waits(cluster, job):
+    known = cluster.outside_job(job)
+    return known.started is None and known.ended is None
 
 
 def driven(cluster, script):
@@ -43,6 +48,8 @@ def driven(cluster, script):
             cluster.end(running[0], cluster.now)
         elif what == "cancel" and ours:
             cluster.cancel(ours[-1])
+        elif what == "reshape" and (waiting := [job for job in ours if waits(cluster, job)]):
+            cluster.reshape(waiting[0], processors, tr)
         elif what == "fork":
             origin, cluster = cluster, cluster.fork()
             origin.submit(PROCESSORS, 17)
@@ -100,11 +107,18 @@ def test_every_start_on_nodes_equals_that_of_the_slow_cluster(jobs, machine, pol
         ours.append(
             (fast.submit(chunks * processors, tr, need=need), slow.put(at, size, tr, tr, outside=True))
         )
-    if ours and data.draw(st.booleans()):
-        later = at + data.draw(st.integers(0, 30))
+    what = data.draw(st.sampled_from(["nothing", "cancel", "reshape"])) if ours else "nothing"
+    later = at + data.draw(st.integers(0, 30))
+    if what != "nothing":
         fast.advance(later)
+    if what == "cancel":
         fast.cancel(ours[0][0])
         slow.cancel(later, ours[0][1])
+    if what == "reshape" and waits(fast, ours[0][0]):
+        need = Need(chunks=data.draw(st.integers(1, machine.processors)), processors=1)
+        tr = data.draw(st.integers(1, 30))
+        fast.reshape(ours[0][0], need.chunks, tr, need)
+        slow.ask_anew(later, ours[0][1], (need.chunks, (1, 0)[: machine.capacity().shape[1]]), tr)
     fast.finish()
     started = slow.run()
     assert fast.starts().tolist() == [started[job] for job in range(len(laid_out.jobs))]

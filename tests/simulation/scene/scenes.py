@@ -34,7 +34,7 @@ from adaptor.simulation.scene.driver import Decided, SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
-from backends.base import PilotOrder
+from backends.base import ChangeRefused, PilotOrder
 from tests.simulation.trace_strategies import jobs_from
 
 LocalJobs = list[tuple[int, int, int, int]]
@@ -219,6 +219,7 @@ class SceneBackend:
     time_resolution = 1
     slot_margin = 0
     can_release = False
+    can_reshape = True
     loopback = True
 
     def __init__(self, site: SimulatedSite | None) -> None:
@@ -244,6 +245,10 @@ class SceneBackend:
 
     def cancel(self, ids: Collection[str]) -> None:
         self.site.cancel(ids)
+
+    def reshape(self, id: str, order: PilotOrder) -> None:
+        if not self.site.reshape(id, order.request, order.task, order.partition):
+            raise ChangeRefused("it has started")
 
     def release(self, id: str, nodes: Collection[str]) -> None:
         raise AssertionError("not offered")

@@ -68,6 +68,7 @@ class Job:
         )
         (self.folder / "nodes").write_text(self.nodes)
         job = {"PBS_JOBID": "9.s", "PBS_NODEFILE": str(self.folder / "nodes"), "TMPDIR": "/tmp"}
+        job["PBS_CONF_FILE"] = str(self.folder / "no-pbs.conf")
         job["ADAPTOR_DEVICE_LOCKS"] = str(self.locks)
         return subprocess.Popen(
             ["bash", str(script)], env={"PATH": os.environ["PATH"], **job}, start_new_session=True

@@ -183,7 +183,8 @@ def test_statuses_of_pbs_itself(status: int, state: JobState) -> None:
     ],
 )
 def test_a_job_is_reported_with_what_it_asks_for(recording: str, request_: Request) -> None:
-    assert report(recording).request == request_
+    found = report(recording)
+    assert (found.processors, found.limit) == (request_.p, request_.tr)
 
 
 LONG = "+".join(["(node01:ncpus=1:mem=1048576kb)"] * 9)

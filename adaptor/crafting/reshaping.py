@@ -1,0 +1,113 @@
+"""A queued request that would be withdrawn and made anew is changed in its place instead. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import msgspec
+
+from adaptor.crafting.situation import (
+    Decision,
+    Issue,
+    PilotView,
+    PlanningView,
+    Reshape,
+    SiteRules,
+    Withdraw,
+    Withhold,
+)
+from adaptor.model import PilotState, QueueState, Request
+from adaptor.units import format_duration, round_up
+
+
+def reshaped(
+    view: PlanningView, wanted: Sequence[Decision], plan_without: Callable[[PlanningView], Sequence[Decision]]
+) -> Sequence[Decision]:
+    """The decisions, with one `Reshape` for a withdrawal and a request for tasks of the same shape.
+
+    A planner may make the better request in a later step only, when the withdrawn one has left. So it is
+    asked for it at once: `plan_without` plans the site without the requests that are to be withdrawn.
+    """
+    given_up: dict[int, Withdraw] = {}
+    planned = wanted
+    while new := [each for each in _withdrawals(view, planned) if each.pilot not in given_up]:
+        given_up.update((each.pilot, each) for each in new)
+        planned = plan_without(_without(view, given_up))
+    left = dict(given_up)
+    decisions = [_in_place(view, decision, left) for decision in planned]
+    return wanted if len(left) == len(given_up) else [*left.values(), *decisions]
+
+
+def same_request(rules: SiteRules, one: Request, other: Request) -> bool:
+    """Whether two requests are the same to the scheduler."""
+    step = rules.time_resolution
+    return one.p == other.p and round_up(one.tr, step) == round_up(other.tr, step)
+
+
+def _withdrawals(view: PlanningView, decisions: Iterable[Decision]) -> list[Withdraw]:
+    """Those of requests that the scheduler may change, for tasks that wait."""
+    if not view.rules.may_reshape:
+        return []
+    changeable = {pilot.id for pilot in view.pilots if _may_change(view, pilot)}
+    return [
+        decision for decision in decisions if isinstance(decision, Withdraw) and decision.pilot in changeable
+    ]
+
+
+def _may_change(view: PlanningView, pilot: PilotView) -> bool:
+    """Whether a pilot waits in the queue, and tasks of the shape that it was made for wait for it.
+
+    Where hosts are bought one by one, `Demand.most` counts the pilot, so nothing is planned without it.
+    """
+    if pilot.state is not PilotState.QUEUED or pilot.job is None or pilot.leaving or pilot.fixed:
+        return False
+    return any(
+        demand.shape == pilot.shape and demand.waiting and demand.whole is None for demand in view.demands
+    )
+
+
+def _without(view: PlanningView, pilots: Collection[int]) -> PlanningView:
+    """The site without these queued pilots."""
+    jobs = {pilot.job for pilot in view.pilots if pilot.id in pilots}
+    return msgspec.structs.replace(
+        view,
+        pilots=tuple(pilot for pilot in view.pilots if pilot.id not in pilots),
+        queue=view.queue and _without_jobs(view.queue, jobs),
+    )
+
+
+def _without_jobs(queue: QueueState, jobs: Collection[str | None]) -> QueueState:
+    return msgspec.structs.replace(
+        queue,
+        pending=tuple(job for job in queue.pending if job.id not in jobs),
+        partitions={name: _without_jobs(each, jobs) for name, each in queue.partitions.items()},
+    )
+
+
+def _in_place(view: PlanningView, decision: Decision, given_up: dict[int, Withdraw]) -> Decision:
+    """The decision; for a request, the change of one that was given up, which is taken out of these."""
+    if not isinstance(decision, Issue):
+        return decision
+    replaced = [
+        pilot for pilot in view.pilots if pilot.id in given_up and _can_become(view.rules, pilot, decision)
+    ]
+    if not replaced:
+        return decision
+    crafted = decision.crafted
+    same = [pilot for pilot in replaced if same_request(view.rules, pilot.request, crafted.request)]
+    pilot = (same or replaced)[0]
+    why = given_up.pop(pilot.id).reason
+    if same:
+        return Withhold(f"pilot {pilot.id} asks for that already: {crafted.reason}")
+    before = f"{pilot.request.p} × {format_duration(pilot.request.tr)}"
+    reason = f"was {before}: {why}; {crafted.reason}"
+    return Reshape(pilot.id, msgspec.structs.replace(crafted, reason=reason), decision.demand)
+
+
+def _can_become(rules: SiteRules, pilot: PilotView, issue: Issue) -> bool:
+    """Whether a queued pilot can be changed into a request: schedulers do not change the number of nodes."""
+    crafted, demand = issue.crafted, issue.demand
+    if pilot.shape != demand.shape or pilot.partition != crafted.partition:
+        return False
+    whole_nodes = rules.granularity > 1 or demand.task.nodes > 1
+    return not whole_nodes or pilot.request.p == crafted.request.p
