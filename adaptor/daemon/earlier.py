@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from adaptor.bag_spec import BagSpec
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.journal.kind_rows import EarlierBags, earlier_bags, insert_records
+from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
 from adaptor.kinds.earlier import earlier_text
 from adaptor.model import TaskState
 from adaptor.scheduling.broker import Broker
@@ -22,9 +22,13 @@ _COMPARED = 3
 
 class Earlier:
     def __init__(self, journal: Journal, terms: Mapping[str, SiteTerms]) -> None:
+        """Forgets what was kept of sites that are no longer to remember. Raises JournalError."""
         self._journal, self._terms = journal, terms
         self._compared: set[int] = set()
         """Bags at work of which it is known whether their kinds have changed."""
+
+        with journal.transaction() as db:
+            forget_sites(db, [name for name, each in terms.items() if not each.remember])
 
     @property
     def _sites(self) -> list[str]:

@@ -44,7 +44,7 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
 
     def texts(self, given: BagSpec) -> list[str]:
         """In words, for the user. `given`: the bag before it was settled."""
-        told = list(dict.fromkeys(map(earlier_text, self.tasks.values())))
+        told = list(dict.fromkeys(earlier_text(earlier) for earlier in self.tasks.values()))
         if given.memory == AUTO and self.memory is None:
             told.append("mem=auto: no earlier task of its kind was measured, so no memory is asked for")
         elif given.memory == AUTO:
@@ -98,6 +98,11 @@ def insert_records(db: sqlite3.Connection, bag: int, sites: Collection[str], now
 def forget_records(db: sqlite3.Connection, bag: int) -> None:
     """Remove what a bag has shown; the caller has begun a transaction."""
     db.execute("DELETE FROM kind WHERE bag = ?", (bag,))
+
+
+def forget_sites(db: sqlite3.Connection, sites: Iterable[str]) -> None:
+    """Remove what all bags have shown at these sites; the caller has begun a transaction."""
+    db.executemany("DELETE FROM kind WHERE site = ?", [(site,) for site in sites])
 
 
 def _records(

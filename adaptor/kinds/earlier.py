@@ -22,10 +22,10 @@ KEPT = 12
 _POINTS = 21
 """Runtimes and peaks that are kept of a bag: 0, 5, …, 100 %."""
 _DECAY = 0.5
-"""The weight of a bag beside that of the next. CTC, by user and executable: 68 % of the bags within a factor
-of 2.04; 2.09 with 0.7, 2.28 with 1."""
+"""The weight of a bag beside that of the next one. CTC, by user and executable: 68 % of the bags are within a
+factor of 2.04; with 0.7 within 2.09, with 1 within 2.28."""
 _USUAL = math.log(2)
-"""One deviation of the logarithm of a new bag's mean, before bags have shown their own: on CTC 0.71."""
+"""One deviation of the logarithm of a new bag's mean, before bags have shown their own (CTC: 68 % within 2)."""
 _USUAL_WEIGHT = 1.0
 _ELSEWHERE = 3.0
 """The least factor where the bags ran at another site, whose processors may be faster or slower."""
