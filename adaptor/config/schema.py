@@ -122,7 +122,7 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
     remember: bool = True
-    """Whether what its bags show of the kinds of their tasks is kept and used; `false` removes what was kept."""
+    """Whether what its bags show of the kinds of their tasks is kept and used; false: what was kept goes."""
     command_timeout: PositiveDuration = Duration(30)
     """How long a scheduler command may take."""
     grace_time: Duration = Duration(10)

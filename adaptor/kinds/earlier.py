@@ -20,12 +20,12 @@ from adaptor.units import counted, format_duration
 KEPT = 12
 """Bags of a kind at a site that count: one more would weigh 1/4096."""
 _POINTS = 21
-"""Runtimes and peaks that are kept of a bag: 0, 5, …, 100 %."""
+"""Runtimes that are kept of a bag: 0, 5, …, 100 %."""
 _DECAY = 0.5
-"""The weight of a bag beside that of the next one. CTC, by user and executable: 68 % of the bags are within a
-factor of 2.04; with 0.7 within 2.09, with 1 within 2.28."""
+"""The weight of a bag beside that of the next one. CTC, by user and executable: 68 % of the bags are within
+2.04 times; with 0.7 within 2.09, with 1 within 2.28."""
 _USUAL = math.log(2)
-"""One deviation of the logarithm of a new bag's mean, before bags have shown their own (CTC: 68 % within 2)."""
+"""One deviation of the logarithm of a new bag's mean, before bags show their own (CTC: 68 % within 2)."""
 _USUAL_WEIGHT = 1.0
 _ELSEWHERE = 3.0
 """The least factor where the bags ran at another site, whose processors may be faster or slower."""
@@ -33,6 +33,8 @@ _MOST_UNKNOWN = 0.1
 """The share of a bag's tasks whose kinds may be unknown."""
 _MEMORY_QUANTILE = 0.98
 _MEMORY_MARGIN = 1.25
+_MEMORY_BAGS = 3
+"""The newest bags of a site whose memory counts."""
 _MEMORY_STEP = 64 << 20
 """Bytes; requests are a multiple of it."""
 
@@ -45,8 +47,8 @@ class KindRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Of the runtimes."""
     runtimes: tuple[float, ...]
     """Evenly spaced quantiles, from the shortest to the longest."""
-    memory: tuple[int, ...] = ()
-    """The same of the peaks of memory; empty: none was measured."""
+    memory: int = 0
+    """Peak that 98 % of the tasks stay below; 0: none was measured."""
 
 
 def record_of(tasks: int, runtimes: Sequence[float], peaks: Sequence[int]) -> KindRecord:
@@ -55,13 +57,13 @@ def record_of(tasks: int, runtimes: Sequence[float], peaks: Sequence[int]) -> Ki
         tasks=tasks,
         mean=math.fsum(runtimes) / len(runtimes),
         runtimes=tuple(_points(sorted(runtimes))),
-        memory=tuple(_points(sorted(peaks))),
+        memory=int(_quantile(_weighted([(peaks, 1.0)]), _MEMORY_QUANTILE)) if peaks else 0,
     )
 
 
-def _points(values: Sequence[float]) -> list:  # type: ignore[type-arg]
+def _points(values: Sequence[float]) -> Sequence[float]:
     if len(values) <= _POINTS:
-        return list(values)
+        return values
     return [values[round(place * (len(values) - 1) / (_POINTS - 1))] for place in range(_POINTS)]
 
 
@@ -138,18 +140,12 @@ def memory_needed(
 
     `records` as of `earlier_tasks`; memory does not depend on the site.
     """
-    most, unknown = 0.0, 0
+    most = unknown = 0
     for kind in kinds:
-        weighted = _weighted(
-            (record.memory, _DECAY**age)
-            for at in records.get(kind.key, {}).values()
-            for age, record in enumerate(at)
-            if record.memory
-        )
-        if weighted:
-            most = max(most, _quantile(weighted, _MEMORY_QUANTILE))
-        else:
-            unknown += kind.tasks
+        newest = [record for at in records.get(kind.key, {}).values() for record in at[:_MEMORY_BAGS]]
+        peak = max((record.memory for record in newest), default=0)
+        most = max(most, peak)
+        unknown += 0 if peak else kind.tasks
     if not most or unknown > _MOST_UNKNOWN * sum(kind.tasks for kind in kinds):
         return None
     return math.ceil(most * _MEMORY_MARGIN / _MEMORY_STEP) * _MEMORY_STEP

@@ -20,6 +20,8 @@ LOOKED_AT = 2000
 """Tasks of a bag by which its kinds are counted, evenly over the file."""
 MOST_KINDS = 8
 """Of a bag; the rarer ones are not remembered."""
+_LONGEST_LINE = 4000
+"""Letters of a command that are looked at, or words."""
 _NAMED = 3
 """Programs in the name of a kind."""
 _LONGEST_NAME = 80
@@ -59,7 +61,7 @@ def kind_of(spec: BagSpec, task: TaskInput) -> tuple[str, str]:
         name = task.command[0] if isinstance(task.command, list) else task.command
         return _key("script", posixpath.join(spec.cwd, name)), name[:_LONGEST_NAME]
     if isinstance(task.command, list):
-        programs = [*_programs([list(task.command)], folder)]
+        programs = [*_programs([task.command[:_LONGEST_LINE]], folder)]
     else:
         programs = [*_programs([*_commands(task.command)], folder)]
     names = [name for name, _ in programs[:_NAMED]]
@@ -74,7 +76,7 @@ def _commands(line: str) -> Iterator[list[str]]:
     """The simple commands of a shell line, each as its words, without redirections and comments."""
     words: list[str] = []
     skip = False
-    for token in _TOKEN.findall(line):
+    for token in _TOKEN.findall(line[:_LONGEST_LINE]):
         if token[0] in ";|&()\n":
             if not skip:  # else the & of 2>&1
                 yield words

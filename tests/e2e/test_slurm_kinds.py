@@ -16,7 +16,7 @@ SITE = """
       hpc:
         backend: slurm
         partition: batch
-        heuristic: {heuristic}
+        heuristic: adaptive
         limits: {{max_pending_requests: 2, max_proc: 4, max_tr: 4h}}
         initial_tr: 1h
         idle_timeout: 3
@@ -48,11 +48,10 @@ def no_pilot(lab: Lab) -> None:
     )
 
 
-@pytest.mark.parametrize("heuristic", ["adaptive", "static"])
 def test_the_second_and_third_bag_ask_for_what_the_first_needed(
-    mixed_slurm: ThrowawaySlurm, lab: Lab, heuristic: str
+    mixed_slurm: ThrowawaySlurm, lab: Lab
 ) -> None:
-    lab.configure(SITE.format(heuristic=heuristic, remember="true"))
+    lab.configure(SITE.format(remember="true"))
     for number in (1, 2, 3):
         bag = fit(lab, number, "--mem", "auto")
         lab.wait(bag)
@@ -68,7 +67,7 @@ def test_the_second_and_third_bag_ask_for_what_the_first_needed(
 
 
 def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: ThrowawaySlurm, lab: Lab) -> None:
-    lab.configure(SITE.format(heuristic="adaptive", remember="true"))
+    lab.configure(SITE.format(remember="true"))
     lab.wait(fit(lab, 1))
     no_pilot(lab)
     job = ["sbatch", "--parsable", "-p", "batch", "--exclusive", "-o/dev/null"]
@@ -76,16 +75,16 @@ def test_a_bag_of_a_known_kind_takes_a_hole_in_which_others_wait(slurm: Throwawa
     until(lambda: slurm.run(["squeue", "-h", "-j", busy, "-t", "R"]), "the first job runs")
     planned = slurm.run([*job, "-N4", "-t30", "--wrap", "sleep 1800"]).strip()
     until(lambda: slurm.run(["squeue", "-h", "-j", planned, "-o", "%S"]).strip() != "N/A", "it is planned")
-    unknown = lab.submit(lab.bag(["python3 other.py"] * 6, "other.bag"))
-    until(lambda: asked(lab, unknown) or lab.pilots()[-1]["state"] == "queued", "a request for it waits")
-    known = fit(lab, 2)
-    lab.wait(known)
-    assert lab.status(unknown)["running"] == 0
-    assert [task["state"] for task in lab.results(unknown)] == ["waiting"] * 6
+    unknown = lab.bag(["python3 other.py"] * 6, "other.bag")
+    plan = lab.ask("plan", unknown)
+    assert all(each["start"] - plan["now"] > 30 * 60 for each in plan["requests"])
+    lab.wait(fit(lab, 2))
+    assert [each["tr"] for each in asked(lab, 2)] == [60, 60]
+    assert slurm.run(["squeue", "-h", "-j", busy, "-t", "R"]), "the hole is still there"
 
 
 def test_a_site_that_is_not_to_remember_asks_as_before(slurm: ThrowawaySlurm, lab: Lab) -> None:
-    lab.configure(SITE.format(heuristic="adaptive", remember="false"))
+    lab.configure(SITE.format(remember="false"))
     for number in (1, 2):
         lab.wait(fit(lab, number))
         no_pilot(lab)
