@@ -145,8 +145,7 @@ class Core:
                 self.journal.explain(self.now(), each.site, "memory", each.text, pilot=each.pilot)
         for text in self.earlier.changed(self.broker, changes):
             self.journal.explain(self.now(), "", "earlier", text)
-        if ended := self.earlier.ended(changes):
-            self.earlier.recall(self.broker, {bag: self.journal.bag_spec(bag) for bag in ended})
+        self.earlier.written(self.broker, changes)
         for worker, draft in drafts.items():
             await self.send(worker, self._orders(worker, draft))
         self._drop_ended()

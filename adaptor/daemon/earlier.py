@@ -11,11 +11,15 @@ from adaptor.journal.journal import Journal
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
 from adaptor.kinds.earlier import earlier_text
 from adaptor.model import TaskState
+from adaptor.scheduling.bag import Tally
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import Changes
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import counted, format_duration
 
+_FIRST, _AGAIN = 8, 4
+"""What a bag at work shows is kept at the first number of finished tasks, and whenever they are so many times
+as many: bags that are submitted meanwhile begin with it."""
 _COMPARED = 3
 """Finished tasks whose mean is held against that of earlier bags."""
 
@@ -24,6 +28,8 @@ class Earlier:
     def __init__(self, journal: Journal, terms: Mapping[str, SiteTerms]) -> None:
         """Forgets what was kept of sites that are no longer to remember. Raises JournalError."""
         self._journal, self._terms = journal, terms
+        self._shown: dict[int, int] = {}
+        """By bag at work: its finished tasks when they were last kept."""
         self._compared: set[int] = set()
         """Bags at work of which it is known whether their kinds have changed."""
 
@@ -39,32 +45,44 @@ class Earlier:
         with guarded(self._journal.path):
             return earlier_bags(self._journal.connection, spec, self._sites)
 
-    def recall(self, broker: Broker, ended: Mapping[int, BagSpec] | None = None) -> None:
+    def recall(self, broker: Broker, news: Mapping[int, BagSpec] | None = None) -> None:
         """Tell the bags at work of earlier ones; those without a result yet. Raises JournalError.
 
-        `ended`: only those of the kinds of these bags; None: all.
+        `news`: only those of the kinds of these bags; None: all.
         """
-        kinds = None if ended is None else {kind.key for spec in ended.values() for kind in spec.kinds}
+        kinds = None if news is None else {kind.key for spec in news.values() for kind in spec.kinds}
         for bag in broker.state.bags.values():
             mine = {kind.key for kind in bag.spec.kinds}
             if mine and (kinds is None or mine & kinds) and not bag.count(TaskState.DONE):
                 broker.state.know_earlier(bag, self.of(bag.spec).tasks)
 
     def writer(self, changes: Changes, now: float) -> Callable[[sqlite3.Connection], None] | None:
-        """What keeps the records of ended bags, to be called in their transaction; None: there are none."""
-        ended, sites = self.ended(changes), self._sites
-        if not ended or not sites:
+        """What keeps what bags have shown, to be called in the transaction of the changes; None: nothing."""
+        due, sites = self.due(changes), self._sites
+        if not due or not sites:
             return None
 
         def write(db: sqlite3.Connection) -> None:
-            for bag in ended:
+            for bag in due:
                 insert_records(db, bag, sites, now)
 
         return write
 
-    def ended(self, changes: Changes) -> list[int]:
-        """The bags with results that have ended."""
-        return [bag for bag, tally in changes.tallies.items() if tally.ended and tally.done]
+    def due(self, changes: Changes) -> list[int]:
+        """The bags of which it is time to keep what they have shown."""
+        return [bag for bag, tally in changes.tallies.items() if self._is_due(bag, tally)]
+
+    def _is_due(self, bag: int, tally: Tally) -> bool:
+        shown = self._shown.get(bag, 0)
+        return (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * shown)
+
+    def written(self, broker: Broker, changes: Changes) -> None:
+        """Let others learn of what was kept. Raises JournalError."""
+        due = self.due(changes)
+        self._shown = {bag: done for bag, done in self._shown.items() if bag in broker.state.bags}
+        self._shown |= {bag: changes.tallies[bag].done for bag in due}
+        if due:
+            self.recall(broker, {bag: self._journal.bag_spec(bag) for bag in due})
 
     def changed(self, broker: Broker, changes: Changes) -> Iterator[str]:
         """Of bags whose first tasks took far longer, or shorter, than earlier ones: a sentence each."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from adaptor.bag_spec import BagSpec
+from adaptor.crafting.placing import most_memory
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.kinds.earlier import KEPT, KindRecord, earlier_tasks, earlier_text, memory_needed, record_of
 from adaptor.kinds.recognising import kind_of
-from adaptor.model import AttemptOutcome
+from adaptor.model import AttemptOutcome, QueueState
 from adaptor.option_kinds import AUTO
 from adaptor.protocol.control import TaskInput
 from adaptor.units import format_size
@@ -22,7 +23,7 @@ MOST_RECORDS = 10_000
 _GROWTH = 2.0
 """`on-oom` of a bag with `mem=auto` that names none."""
 _SAMPLE = 400
-"""Tasks of a bag that are looked at, evenly over the file."""
+"""Ended tasks of a bag that are looked at, evenly over the order in which they ended."""
 
 _unpack_task = msgspec.msgpack.Decoder(TaskInput).decode
 _unpack = msgspec.msgpack.Decoder(KindRecord).decode
@@ -36,19 +37,26 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
     memory: int | None = None
     """Bytes that each task needs, with a margin; None: not known."""
 
-    def settled(self, spec: BagSpec) -> BagSpec:
-        """The bag with `mem=auto` replaced: by what its kinds need, else by nothing; and its growth by 2x."""
+    def settled(self, spec: BagSpec, queues: Iterable[QueueState | None]) -> BagSpec:
+        """The bag with `mem=auto` replaced by what its kinds need, as far as a node of these queues has it, or
+        by nothing where that is not known; and with a growth of 2x where it has none."""
         if spec.memory != AUTO:
             return spec
-        return msgspec.structs.replace(spec, memory=self.memory, on_oom=spec.on_oom or _GROWTH)
+        memory = self.memory
+        if memory is not None:
+            nodes = [
+                most for queue in queues if queue and (most := most_memory(queue, spec.task)) is not None
+            ]
+            memory = min(memory, max(nodes, default=memory))
+        return msgspec.structs.replace(spec, memory=memory, on_oom=spec.on_oom or _GROWTH)
 
-    def texts(self, given: BagSpec) -> list[str]:
+    def texts(self, given: BagSpec, settled: BagSpec) -> list[str]:
         """In words, for the user. `given`: the bag before it was settled."""
         told = list(dict.fromkeys(earlier_text(earlier) for earlier in self.tasks.values()))
-        if given.memory == AUTO and self.memory is None:
+        if given.memory == AUTO and not isinstance(settled.memory, int):
             told.append("mem=auto: no earlier task of its kind was measured, so no memory is asked for")
-        elif given.memory == AUTO:
-            told.append(f"mem=auto: {format_size(self.memory or 0)} for each task, as earlier ones needed")
+        elif given.memory == AUTO and isinstance(settled.memory, int):
+            told.append(f"mem=auto: {format_size(settled.memory)} for each task, as earlier ones needed")
         return told
 
 
@@ -79,7 +87,7 @@ def records_of(
 
 
 def insert_records(db: sqlite3.Connection, bag: int, sites: Collection[str], now: float) -> None:
-    """Write what a bag that has ended has shown at these sites; the caller has begun a transaction."""
+    """Write what a bag has shown at these sites so far; the caller has begun a transaction."""
     forget_records(db, bag)
     for (key, site), record in _records(db, bag, sites).items():
         row = (key, site, bag, now, msgspec.msgpack.encode(record))
@@ -109,13 +117,13 @@ def _records(
     db: sqlite3.Connection, bag: int, sites: Collection[str]
 ) -> Mapping[tuple[str, str], KindRecord]:
     """By key of a kind and by site."""
-    packed, total = db.execute("SELECT spec, tasks FROM bag WHERE id = ?", (bag,)).fetchone()
+    packed, last = db.execute("SELECT spec, events FROM bag WHERE id = ?", (bag,)).fetchone()
     spec = msgspec.msgpack.decode(packed, type=BagSpec)
-    step = max(1, -(-total // _SAMPLE))
+    step = -(-last // _SAMPLE) or 1
     worked = _worked(db, bag) if spec.requeue_on else {}
     runtimes: dict[tuple[str, str], list[float]] = defaultdict(list)
     peaks: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for task, given, site, wall, peak in _results(db, bag, range(0, total, step)):
+    for task, given, site, wall, peak in _results(db, bag, range(1, last + 1, step)):
         if site in sites:
             kind = kind_of(spec, _unpack_task(given))[0], site
             runtimes[kind].append(wall + worked.get(task, 0.0))
@@ -124,18 +132,21 @@ def _records(
 
 
 def _results(
-    db: sqlite3.Connection, bag: int, tasks: Iterable[int]
+    db: sqlite3.Connection, bag: int, events: Sequence[int]
 ) -> Iterable[tuple[int, bytes, str, float, int | None]]:
-    """Of those of these tasks that are done: number, packed input, site, runtime (seconds), peak (bytes)."""
-    numbers = list(tasks)
-    marks = ",".join("?" * len(numbers))
+    """Of the tasks of these events that are done: number, packed input, site, runtime (seconds), peak.
+
+    SQLite is told to begin with the events: else it reads all attempts of the bag.
+    """
+    marks = ",".join("?" * len(events))
     return db.execute(
         "SELECT task.number, task.input, pilot.site, attempt.wall, attempt.peak_memory"  # noqa: S608
-        " FROM task JOIN attempt ON attempt.bag = task.bag AND attempt.task = task.number"
-        " AND attempt.number = task.result JOIN pilot ON pilot.id = attempt.pilot"
-        f" WHERE task.bag = ? AND task.number IN ({marks}) AND attempt.outcome = ?"
+        " FROM task INDEXED BY task_by_event CROSS JOIN attempt ON attempt.bag = task.bag"
+        " AND attempt.task = task.number AND attempt.number = task.result"
+        " JOIN pilot ON pilot.id = attempt.pilot"
+        f" WHERE task.bag = ? AND task.event IN ({marks}) AND attempt.outcome = ?"
         " AND attempt.wall IS NOT NULL",
-        (bag, *numbers, AttemptOutcome.DONE.value),
+        (bag, *events, AttemptOutcome.DONE.value),
     )
 
 

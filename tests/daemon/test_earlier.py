@@ -17,7 +17,9 @@ from adaptor.journal.kind_rows import insert_records
 from adaptor.protocol import control
 from adaptor.protocol.control import BagInput, TaskInput
 from adaptor.protocol.messages import Ending, Report, Result
+from adaptor.resources import Node
 from adaptor.scheduling.bag import LONGER, Bag
+from tests.daemon.budgeted_site import steps
 from tests.daemon.client.test_bags import Daemon
 from tests.daemon.lived_bags import begin, end_pilots, forget, hear, keeper, leased
 
@@ -113,6 +115,22 @@ def test_a_bag_that_waits_learns_from_one_that_ends(daemon: Daemon) -> None:
     assert estimate(daemon, second) == LONGER * 7.0
 
 
+def test_a_bag_learns_from_one_that_is_still_at_work(daemon: Daemon) -> None:
+    submit(daemon, 100)
+    run(daemon, 7.0, most=4)
+    assert bag_of(daemon, submit(daemon)).earlier == {}, "four results of a hundred may be the shortest"
+    work = bag_of(daemon, 1)
+    while work.tally().done < 8:
+        (worker,) = daemon.core.broker.state.workers
+        keys = leased(daemon.fake, worker)
+        done = [Result(key=key, ending=Ending.EXITED, started=1.0, wall=7.0, exit_code=0) for key in keys]
+        hear(daemon.fake, worker, Report(results=done, free_processors=2, free_memory=1 << 30))
+    earlier = bag_of(daemon, submit(daemon)).earlier["here"]
+    assert earlier.tasks >= 8
+    assert bag_of(daemon, 2).earlier == {"here": earlier}
+    assert work.earlier == {}
+
+
 def test_the_first_tasks_of_an_open_bag_tell_its_kind(daemon: Daemon) -> None:
     submit(daemon, 2, command="true")
     run(daemon, 7.0)
@@ -140,6 +158,15 @@ def test_memory_is_asked_for_as_earlier_tasks_needed_it(daemon: Daemon) -> None:
     told = daemon.fake.told("earlier")
     assert told[0] == "bag 1: mem=auto: no earlier task of its kind was measured, so no memory is asked for"
     assert told[2] == "bag 2: mem=auto: 256M for each task, as earlier ones needed"
+
+
+def test_no_more_memory_is_asked_for_than_a_node_has(daemon: Daemon) -> None:
+    submit(daemon)
+    run(daemon, 7.0, peak=3000 * MIB)
+    daemon.fake.backend.node_sizes = (Node(name="n", processors=4, memory=3500 * MIB),)
+    steps(daemon.fake)
+    daemon.fake.state.memory.read(daemon.fake.backend.queue_state())
+    assert bag_of(daemon, submit(daemon, memory="auto")).task.memory == 3500 * MIB
 
 
 def test_a_kind_whose_tasks_run_a_thousand_times_longer_is_told_of_and_no_longer_counts(

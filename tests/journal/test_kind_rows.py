@@ -46,8 +46,9 @@ def bag(db: sqlite3.Connection, commands: list[str], wall: float = 5.0, site: st
     for task, command in enumerate(commands):
         last = 2 if task == len(commands) - 1 else 1
         db.execute(
-            "INSERT INTO task (bag, number, state, attempts, result, input) VALUES (?, ?, 'done', ?, ?, ?)",
-            (number, task, last, last, msgspec.msgpack.encode(TaskInput(command))),
+            "INSERT INTO task (bag, number, state, attempts, result, event, input)"
+            " VALUES (?, ?, 'done', ?, ?, ?, ?)",
+            (number, task, last, last, task + 1, msgspec.msgpack.encode(TaskInput(command))),
         )
         for attempt in range(1, last + 1):
             db.execute(
@@ -55,6 +56,7 @@ def bag(db: sqlite3.Connection, commands: list[str], wall: float = 5.0, site: st
                 " peak_memory) VALUES (?, ?, ?, ?, 'n', 'w', 0, ?, ?, 1048576)",
                 (number, task, attempt, pilot, "done" if attempt == last else "failed", wall),
             )
+    db.execute("UPDATE bag SET events = tasks WHERE id = ?", (number,))
     return number
 
 

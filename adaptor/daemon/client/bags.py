@@ -80,7 +80,7 @@ async def _new_bag(running: WithBags, question: control.Submit) -> control.Submi
         return control.Submitted(known)
     asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
     earlier = core.earlier.of(asked)
-    spec = earlier.settled(asked)
+    spec = earlier.settled(asked, _queues(running, asked).values())
     given = msgspec.structs.replace(given, spec=spec)
     if not given.tasks and not question.open:
         raise UsageError("a bag needs at least one task")
@@ -109,7 +109,7 @@ async def _new_bag(running: WithBags, question: control.Submit) -> control.Submi
     core.broker.refuse(bag, refused)
     core.broker.add_bag(bag, now, watched=True)
     await core.commit()
-    for text in earlier.texts(asked):
+    for text in earlier.texts(asked, spec):
         core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
     running.wake_sites()
     return control.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 
 import msgspec
@@ -29,7 +29,7 @@ from adaptor.decisions.snapshot import Snapshot
 from adaptor.errors import JournalError, UsageError
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
-from adaptor.model import TaskState
+from adaptor.model import QueueState, TaskState
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.scheduling.broker import Broker
@@ -54,10 +54,10 @@ async def read_plan(core: Core, sites: Mapping[str, Site], asked: control.GetPla
     check_can_run(asked.spec, queues)
     now = core.now()
     snapshots = {name: core.snapshot(name, now) for name in names if name not in problems}
-    new = _new_bag(asked, earlier, _beside(core.broker, asked))
+    new = _new_bag(asked, earlier, queues.values(), _beside(core.broker, asked))
     configs = {name: sites[name].config for name in names}
     planned = await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
-    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec))
+    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
 
 
 async def _look(site: Site) -> None:
@@ -100,8 +100,9 @@ def plan_here(asked: control.GetPlan, configs: Configs) -> PlanView:
         for name in memories
     }
     earlier = _earlier(asked.spec, terms)
-    planned = _planned(_new_bag(asked, earlier, ()), snapshots, terms, configs, problems, now)
-    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec))
+    new = _new_bag(asked, earlier, [memory.queue for memory in memories.values()])
+    planned = _planned(new, snapshots, terms, configs, problems, now)
+    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
 
 
 def _earlier(spec: BagSpec, terms: Mapping[str, SiteTerms]) -> EarlierBags:
@@ -130,9 +131,13 @@ def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
     return [name for name in sites if spec.allows(name)]
 
 
-def _new_bag(asked: control.GetPlan, earlier: EarlierBags, beside: tuple[int, ...]) -> NewBag:
-    spec = earlier.settled(asked.spec)
-    spec = spec.with_order(budget=asked.budget is not None)
+def _new_bag(
+    asked: control.GetPlan,
+    earlier: EarlierBags,
+    queues: Iterable[QueueState | None],
+    beside: tuple[int, ...] = (),
+) -> NewBag:
+    spec = earlier.settled(asked.spec, queues).with_order(budget=asked.budget is not None)
     budget = None if asked.budget is None else millionths(asked.budget, "a budget")
     return NewBag(spec=spec, tasks=asked.tasks, budget=budget, earlier=earlier.tasks, beside=beside)
 
