@@ -38,16 +38,14 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that each task needs, with a margin; None: not known."""
 
     def settled(self, spec: BagSpec, queues: Iterable[QueueState | None]) -> BagSpec:
-        """The bag with `mem=auto` replaced by what its kinds need, as far as a node of these queues has it, or
-        by nothing where that is not known; and with a growth of 2x where it has none."""
+        """The bag with `mem=auto` replaced: by what its kinds need, as far as a node of these queues has it,
+        or by nothing where that is not known. It grows by 2x then, unless it says otherwise."""
         if spec.memory != AUTO:
             return spec
         memory = self.memory
         if memory is not None:
-            nodes = [
-                most for queue in queues if queue and (most := most_memory(queue, spec.task)) is not None
-            ]
-            memory = min(memory, max(nodes, default=memory))
+            nodes = [most_memory(queue, spec.task) or 0 for queue in queues if queue]
+            memory = min(memory, max(nodes, default=0) or memory)
         return msgspec.structs.replace(spec, memory=memory, on_oom=spec.on_oom or _GROWTH)
 
     def texts(self, given: BagSpec, settled: BagSpec) -> list[str]:

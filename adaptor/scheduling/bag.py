@@ -30,6 +30,17 @@ LONGER = 2.0
 (`tests/campaign/earlier_bags.py`, CTC; of 86 % on SDSC BLUE by user and size)."""
 
 
+def assumed_at(spec: BagSpec, earlier: Mapping[str, EarlierTasks], site: str) -> float | None:
+    """Seconds that a task is taken to need at a site before any has finished; None: nothing is known.
+
+    Where its user has said nothing: `LONGER` times what most tasks of earlier bags of its kinds took.
+    """
+    expected = spec.expected_at(site)
+    if expected is None and site in earlier:
+        return LONGER * earlier[site].high
+    return expected
+
+
 class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """The counts of a bag that the journal keeps."""
 
@@ -128,14 +139,8 @@ class Bag:
         self._counts[TaskState.WAITING] = total
 
     def assumed_at(self, site: str) -> float | None:
-        """Seconds that a task is taken to need at a site before any has finished; None: nothing is known.
-
-        Where its user has said nothing: `LONGER` times what most tasks of earlier bags of its kind took.
-        """
-        expected = self.spec.expected_at(site)
-        if expected is None and site in self.earlier:
-            return LONGER * self.earlier[site].high
-        return expected
+        """Seconds that a task is taken to need at a site before any has finished; None: nothing is known."""
+        return assumed_at(self.spec, self.earlier, site)
 
     @property
     def waiting(self) -> deque[int]:

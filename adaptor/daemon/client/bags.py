@@ -88,7 +88,7 @@ async def _new_bag(running: WithBags, question: control.Submit) -> control.Submi
     running.notifier.check(spec.notify)
     now = core.now()
     check_deadline(spec.deadline, now)
-    with_budget = budget_writer(core, running.sites, spec, given.budget)
+    with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(
         spec,
