@@ -23,7 +23,7 @@ from adaptor.option_kinds import (
     LABEL,
     LABELS,
     LISTENERS,
-    MEMORY,
+    MEMORY_OR_AUTO,
     MOST_FAILS,
     NUMBERS,
     PATH,
@@ -76,12 +76,26 @@ class Interpreter(msgspec.Struct, frozen=True):
     """Where it finds modules (`sys.path`)."""
 
 
+class TaskKind(msgspec.Struct, frozen=True):
+    """Tasks of a bag that are alike: the same programs with the same options."""
+
+    key: str
+    """The same for tasks of the same kind in any bag."""
+    name: str
+    """For people, e.g. `fit.py`."""
+    tasks: int
+    """Of the bag, about."""
+
+
 class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a bag share; times are epoch seconds, durations seconds, memory bytes."""
 
     name: Annotated[str, Option("name of the bag", LABEL, default="the file's name")]
     cpus: Annotated[AtLeast1, Option("processors of each task, all on one node")] = 1
-    memory: Annotated[Size | None, Option("memory of each task, such as 4G", MEMORY, key="mem")] = None
+    memory: Annotated[
+        Size | Literal["auto"] | None,
+        Option("memory of each task: 4G, or auto for what earlier bags needed", MEMORY_OR_AUTO, key="mem"),
+    ] = None
     gpus: Annotated[
         TaskGpus | None,
         Option("GPUs of each task: 2, a100:1, or 0.5 where two tasks share one", GPUS),
@@ -96,6 +110,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     time: Annotated[
         float | None,
         Option("how long a task is expected to take, such as 10m", DURATION, default="learned"),
+    ] = None
+    kind: Annotated[
+        str | None,
+        Option(
+            "name of the kind of its tasks: bags of the same kind learn from each other",
+            LABEL,
+            default="told by the tasks' commands",
+        ),
     ] = None
     timeout: Annotated[
         TimeLimit | None,
@@ -237,10 +259,14 @@ class BagSpec(msgspec.Struct, frozen=True, kw_only=True):
     interpreter: Interpreter | None = None
     """What runs its calls; None: it has commands only."""
 
+    kinds: tuple[TaskKind, ...] = ()
+    """Of its tasks, the most frequent first; the daemon recognises them."""
+
     @property
     def task(self) -> TaskSize:
         """What each task needs."""
-        size = TaskSize(processors=self.cpus, memory=self.memory, nodes=self.nodes)
+        memory = None if self.memory == "auto" else self.memory
+        size = TaskSize(processors=self.cpus, memory=memory, nodes=self.nodes)
         if self.gpus is None:
             return size
         return msgspec.structs.replace(size, gpus=self.gpus.count, gpu_type=self.gpus.type)

@@ -74,6 +74,10 @@ def _memory(text: str, _now: float) -> int:
     return size
 
 
+def _memory_or_auto(text: str, now: float) -> int | str:
+    return text if text == AUTO else _memory(text, now)
+
+
 # The parts of a divided GPU have types that begin with a digit: 1g.10gb.
 _GPUS = re.compile(
     r"(?:(?P<type>(?=[\d.]*[A-Za-z])\w[\w.+-]{0,63}):)?(?P<count>\d{1,4}|0?\.\d{1,9})", re.ASCII
@@ -204,6 +208,9 @@ NUMBERS = Kind("N", _numbers, several=True)
 PATH = Kind("DIR", _path)
 MEMORY = Kind("SIZE", _memory)
 """Bytes."""
+AUTO = "auto"
+MEMORY_OR_AUTO = Kind("SIZE|auto", _memory_or_auto)
+"""Bytes, or the word."""
 FACTOR = Kind("Nx", _factor)
 GPUS = Kind("[TYPE:]N", _gpus)
 CREDITS = Kind("CREDITS", _credits)

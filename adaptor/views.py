@@ -126,6 +126,8 @@ class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     credits_low: float | None
     credits_high: float | None
     arrays: list[PlainArrayView]
+    earlier: list[str] = []
+    """What earlier bags of the same kinds say, a sentence each."""
     problems: dict[str, str]
     """By site: why its queue could not be read."""
 
@@ -305,6 +307,7 @@ ExplanationKind = Literal[
     "paused",
     "memory",
     "needs",
+    "earlier",
 ]
 """What a line of `adaptor why` is about."""
 

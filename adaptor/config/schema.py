@@ -121,6 +121,8 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How often the queue is read; None: the backend's own choice."""
     read_history: bool = True
     """Whether the daemon asks the scheduler's records (`sacct`, `qstat -x`) once how long local jobs ran."""
+    remember: bool = True
+    """Whether what its bags show of the kinds of their tasks is kept and used; false: what was kept goes."""
     command_timeout: PositiveDuration = Duration(30)
     """How long a scheduler command may take."""
     grace_time: Duration = Duration(10)

@@ -14,6 +14,7 @@ from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.daemon.clock import Clock, midnight, system_clock
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.daemon.credits.treasury import Treasury
+from adaptor.daemon.earlier import Earlier
 from adaptor.daemon.notices.events import NotableEvents
 from adaptor.daemon.notices.listeners import Listeners
 from adaptor.daemon.ports.server import Server
@@ -60,6 +61,8 @@ class Core:
         self.server = server
         self.terms = terms
         self.broker = recover(journal, terms, self.now())
+        self.earlier = Earlier(journal, terms)
+        self.earlier.recall(self.broker)
         self.treasury = self._open_treasury()
         self.sites: dict[str, SiteMemory] = {}
         """All sites, by name: they share the broker, so each decides with an eye on the others."""
@@ -85,6 +88,7 @@ class Core:
     def recover(self) -> None:
         """Forget everything in memory and begin again from the journal. Raises JournalError."""
         self.broker = recover(self.journal, self.terms, self.now())
+        self.earlier.recall(self.broker)
         self.treasury = self._open_treasury()
         self.forecast_kept = self.journal.bags_with_forecast()
         self.losses.clear()
@@ -121,7 +125,11 @@ class Core:
         self.broker.advance(self.now())
         changes, drafts = self.broker.drain()
         self.journal.write(
-            changes, self.now(), self.treasury.late_results(changes), self.notable.writer(changes, self.now())
+            changes,
+            self.now(),
+            self.treasury.late_results(changes),
+            self.notable.writer(changes, self.now()),
+            self.earlier.writer(changes, self.now()),
         )
         self.results += sum(isinstance(each, AttemptEnd) for each in changes.attempts)
         for pilot, outcome in self.losses.items():
@@ -135,6 +143,9 @@ class Core:
         for each in changes.raised:
             if each.text:
                 self.journal.explain(self.now(), each.site, "memory", each.text, pilot=each.pilot)
+        for text in self.earlier.changed(self.broker, changes):
+            self.journal.explain(self.now(), "", "earlier", text)
+        self.earlier.written(self.broker, changes)
         for worker, draft in drafts.items():
             await self.send(worker, self._orders(worker, draft))
         self._drop_ended()

@@ -39,13 +39,12 @@ from adaptor.daemon.spool.setup import open_spool, spool_of
 from adaptor.daemon.step import run as run_site
 from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
 from adaptor.daemon.upkeep.keeping import Keeper
-from adaptor.daemon.upkeep.meters import Meters
+from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
 from adaptor.daemon.upkeep.warming import warm_up
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
-from adaptor.journal.size_views import journal_view
 from adaptor.protocol import control
 from adaptor.protocol.access import CLIENT_ACCESS
 from adaptor.protocol.interfaces import addresses

@@ -18,7 +18,7 @@ from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.submissions import HOUR
 from adaptor.daemon.core import Core
 from adaptor.daemon.evidence import pilot_directory
-from adaptor.daemon.settings import settings_of
+from adaptor.daemon.sites import settings_of
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal

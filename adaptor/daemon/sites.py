@@ -1,4 +1,4 @@
-"""The sites of a configuration, with their backends and limits."""
+"""The sites of a configuration, with their backends and limits, and what their decisions go by."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from adaptor.crafting.learning import WITH_EVEN_ODDS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
+from adaptor.decisions.site_memory import DonationSettings, SiteSettings
 from adaptor.extras import require_extra
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
@@ -21,6 +22,7 @@ from backends.base import Backend, SchedulerError
 from backends.machines.base import Machine
 from backends.partitions import Partitions, most_of
 from backends.registry import backend_type
+from backends.rules import site_rules
 
 
 def make_backend(name: str, config: SiteConfig, state: Path, machine: Machine | None = None) -> Backend:
@@ -129,5 +131,30 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         last=min(float(config.grace_time), LAST_SECONDS),
         latency=latency_of(config),
         donation=config.donation.rules() if config.donation else None,
+        remember=config.remember,
         even_odds=config.heuristic in WITH_EVEN_ODDS,
+    )
+
+
+def settings_of(name: str, config: SiteConfig, backend: Backend, limits: Limits, poll: float) -> SiteSettings:
+    """`limits` as configured or asked, `poll` in seconds."""
+    return SiteSettings(
+        name=name,
+        rules=site_rules(config, backend, limits, float(config.pad)),
+        heuristic=config.heuristic,
+        command_timeout=float(config.command_timeout),
+        poll=poll,
+        idle_timeout=float(config.idle_timeout),
+        donation=_donation(config),
+    )
+
+
+def _donation(config: SiteConfig) -> DonationSettings | None:
+    donation = config.donation
+    if donation is None:
+        return None
+    return DonationSettings(
+        rules=donation.rules(),
+        preemptible=donation.mode == "preemptible",
+        max_tr=float(donation.max_tr) if donation.max_tr else None,
     )

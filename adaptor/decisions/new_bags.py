@@ -11,11 +11,12 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
 from adaptor.crafting.placing import each_kind, why_no_node_holds
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import Demand, SiteRules
+from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
 from adaptor.decisions.requests import gpus_per_processor, smallest
 from adaptor.errors import UsageError
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
+from adaptor.scheduling.bag import assumed_at
 from adaptor.scheduling.state import SiteTerms
 from adaptor.units import format_duration
 
@@ -102,12 +103,26 @@ def check_times(spec: BagSpec, longest: Mapping[str, float]) -> None:
 
 
 def check_holds_a_request(
-    spec: BagSpec, amount: int, sites: Rules, terms: Mapping[str, SiteTerms], ledger: Statements
+    spec: BagSpec,
+    amount: int,
+    sites: Rules,
+    terms: Mapping[str, SiteTerms],
+    ledger: Statements,
+    earlier: Mapping[str, EarlierTasks],
 ) -> None:
-    """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost."""
-    needed, site, request = min(_first_requests(spec, sites, terms, ledger))
+    """Raises UsageError: the amount (millionths of a credit) is less than the smallest request may cost.
+
+    `earlier`: by site, what is known of earlier bags of the same kinds.
+    """
+    assumed = {
+        name: min(assumed_at(spec, earlier, name) or terms[name].initial_tr, terms[name].longest)
+        for name in sites
+    }
+    needed, site, request = min(_first_requests(spec, sites, assumed, ledger))
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
+        if site in earlier and spec.expected_at(site) is None:
+            known_as = f"twice what earlier tasks of {earlier[site].kind} took"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "
@@ -117,12 +132,11 @@ def check_holds_a_request(
 
 
 def _first_requests(
-    spec: BagSpec, sites: Rules, terms: Mapping[str, SiteTerms], ledger: Statements
+    spec: BagSpec, sites: Rules, assumed: Mapping[str, float], ledger: Statements
 ) -> Iterable[tuple[int, str, Request]]:
-    """By site: the least that the first request of a bag costs."""
+    """By site: the least that the first request of a bag costs. `assumed`: what a task is taken to need."""
     kind: Allocation = "donated" if spec.allocation == "transparent" else "explicit"
     for name, rules in sites.items():
-        runtime = min(spec.expected_at(name) or terms[name].initial_tr, terms[name].longest)
-        demand = Demand(task=spec.task, runtime=runtime, shortest=runtime)
+        demand = Demand(task=spec.task, runtime=assumed[name], shortest=assumed[name])
         request = smallest(RequestShape.for_demand(rules, None, demand), demand)
         yield _tariff(ledger, name, rules, spec).reservation(kind, request.p, request.tr), name, request

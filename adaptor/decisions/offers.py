@@ -54,16 +54,21 @@ def questions_of(snapshot: Snapshot, statuses: Mapping[str, SiteStatus]) -> list
 def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """By the tasks that finished at a site and those that run there.
 
-    Before any: as sampled for a quote or expected by the user, else as at the other sites, else as the
-    site's initial_tr says.
+    Before any: as sampled for a quote or expected by the user, else as at the other sites, else as in
+    earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
-    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or here.estimate
+    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or _earlier(bag, site) or here.estimate
     found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
     known, elapsed = here.learned, bag.elapsed(site, now)
     total = max(known.total, _SHORTEST * known.finished)
     found.add_together(known.finished, total, max(known.squares, _SHORTEST * total))
     return found.estimate(elapsed[:: max(1, -(-len(elapsed) // _RUNNING))])
+
+
+def _earlier(bag: BagFacts, site: str) -> float | None:
+    """The mean runtime in earlier bags of the same kinds."""
+    return bag.earlier[site].mean if site in bag.earlier else None
 
 
 def _elsewhere(bag: BagFacts) -> float | None:

@@ -19,6 +19,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.errors import UsageError
 from adaptor.journal.credit_entries import entries_of_pilot, forget_budget, keep_past
 from adaptor.journal.forecast_rows import keep_judged
+from adaptor.journal.kind_rows import forget_records
 from adaptor.journal.pilot_rows import WAITS
 from adaptor.model import IN_SYSTEM, USEFUL, PilotState
 
@@ -74,8 +75,11 @@ def _open_pilots(db: sqlite3.Connection, bag: int, books: Statements) -> Iterato
             yield pilot
 
 
-def forget_bag(db: sqlite3.Connection, bag: int, books: Statements) -> None:
-    """Take a bag that is forgettable away; the caller has begun a transaction, and compacts later."""
+def forget_bag(db: sqlite3.Connection, bag: int, books: Statements, *, old: bool = False) -> None:
+    """Take a bag that is forgettable away; the caller has begun a transaction, and compacts later.
+
+    `old`: because of its age, and not because its user says so: what it has shown of its kinds stays.
+    """
     (packed,) = db.execute("SELECT spec FROM bag WHERE id = ?", (bag,)).fetchone()
     processors = msgspec.msgpack.decode(packed, type=BagSpec).task.total_processors
     keep_judged(db, books, bag)
@@ -84,6 +88,8 @@ def forget_bag(db: sqlite3.Connection, bag: int, books: Statements) -> None:
     db.execute("DELETE FROM notice WHERE bag = ?", (bag,))
     db.execute("DELETE FROM appended WHERE bag = ?", (bag,))
     db.execute("DELETE FROM bag WHERE id = ?", (bag,))
+    if not old:
+        forget_records(db, bag)
     forget_budget(db, bag)
 
 

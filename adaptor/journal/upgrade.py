@@ -19,7 +19,7 @@ from adaptor.errors import JournalError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 9
+FORMAT = 10
 INCREMENTAL = 2
 """The value of SQLite's `auto_vacuum` with which free pages are given back a few at a time."""
 _HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.situation import Demand, TaskGroup, TaskShape
+from adaptor.crafting.situation import Demand, EarlierTasks, TaskGroup, TaskShape
 from adaptor.donation.idleness import Hazard
 from adaptor.model import AttemptOutcome, QueueState, TaskState
 from adaptor.protocol.messages import AttemptKey, Hello, Leaving, Report, Result
@@ -223,6 +223,11 @@ class Broker:
         self.state.changes.by_user[bag_id] = "options changed"
         dispatch(self.state, now)
         return True
+
+    def learn_kinds(self, bag: Bag, spec: BagSpec, earlier: Mapping[str, EarlierTasks]) -> None:
+        """Set the kinds of a bag's tasks (in `spec`), and what is known of earlier bags of them, by site."""
+        bag.spec = self.state.changes.specs[bag.id] = spec
+        self.state.know_earlier(bag, earlier)
 
     def demands(self, site: str) -> tuple[Demand, ...]:
         """The tasks for which a site's planner needs processors, by shape of task."""

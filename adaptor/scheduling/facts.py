@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.learning import LearnedRuntimes
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import TaskState
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SchedulingState
@@ -53,6 +56,8 @@ class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
     """For how long waiting tasks ran before they were cut."""
     places: tuple[int, ...] = ()
     """The places in the file of those tasks."""
+    earlier: Mapping[str, EarlierTasks] = {}
+    """By site: what is known of earlier bags of the same kinds."""
 
     def elapsed(self, site: str, now: float) -> list[float]:
         """Seconds since the start of each running attempt at a site."""
@@ -84,6 +89,7 @@ def facts_of(state: SchedulingState, bag: Bag) -> BagFacts:
         every=sample.every,
         growing=bag.open or blocked > 0,
         places=sample.places,
+        earlier=bag.earlier,
     )
 
 

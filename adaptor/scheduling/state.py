@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.runtime_sample import RuntimeSample
 from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
@@ -52,6 +53,8 @@ class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of work that a worker holds in reserve; 0: it holds only running tasks."""
     donation: DonationRules | None = None
     """The rules for the use of its idle nodes; None: no donation."""
+    remember: bool = True
+    """Whether its bags are remembered by the kinds of their tasks."""
     even_odds: bool = False
     """Whether a task may start that is as likely as not to be cut, while more wait than run."""
 
@@ -156,15 +159,27 @@ class SchedulingState:
     def learner(self, bag: int, site: str) -> RuntimeLearner:
         learner = self.learners.get((bag, site))
         if learner is None:
-            learner = self.learners[bag, site] = _new_learner(self.sites[site])
-            sampled = self.bags[bag].spec.expected_at(site) if bag in self.bags else None
-            if sampled is not None:
-                learner.suppose(sampled)
+            learner = self.learners[bag, site] = self._learner_with(bag, site)
         if learner.mean is None and len(self.sites) > 1:
             known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
             if known:
                 learner.suppose(max(known))
         return learner
+
+    def _learner_with(self, bag: int, site: str, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
+        """A learner that knows what is assumed of a bag before any of its tasks has finished."""
+        learner = _new_learner(self.sites[site], learned)
+        assumed = self.bags[bag].assumed_at(site) if bag in self.bags else None
+        if assumed is not None:
+            learner.suppose(assumed)
+        return learner
+
+    def know_earlier(self, bag: Bag, earlier: Mapping[str, EarlierTasks]) -> None:
+        """Set what is known of earlier bags of the same kinds, by site."""
+        bag.earlier = earlier
+        for site in self.sites:
+            if (learner := self.learners.get((bag.id, site))) is not None:
+                self.learners[bag.id, site] = self._learner_with(bag.id, site, learner.learned)
 
     def learner_of(self, bag: Bag, site: str, line: Line) -> RuntimeLearner:
         """What is known of the tasks of a class; before anything is, what is known of the bag."""
@@ -264,7 +279,7 @@ class SchedulingState:
         terms = self.sites[site] = msgspec.structs.replace(self.sites[site], longest=longest)
         for (bag, where), learner in list(self.learners.items()):
             if where == site:
-                self.learners[bag, site] = _new_learner(terms, learner.learned)
+                self.learners[bag, site] = self._learner_with(bag, site, learner.learned)
         for (bag, where, line), learner in list(self.class_learners.items()):
             if where == site:
                 self.class_learners[bag, site, line] = _new_learner(terms, learner.learned)

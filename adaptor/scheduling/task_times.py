@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.crafting.situation import TaskTimes
+from adaptor.crafting.situation import EarlierTasks, TaskTimes
 from adaptor.scheduling.places import Turn
 from adaptor.scheduling.state import SchedulingState
 
@@ -25,7 +25,19 @@ def task_times(state: SchedulingState, site: str, turns: Iterable[Turn]) -> Task
         mean_start=sum(starts) / len(starts) if starts else None,
         first_start=min(starts, default=None),
         told=max(told) if len(told) == len(turns) else None,
+        earlier=_earlier(turns, site),
     )
+
+
+def _earlier(turns: Iterable[Turn], site: str) -> EarlierTasks | None:
+    """What is known of earlier bags: of those with waiting tasks, the one expected to take longest.
+
+    None: of one of them nothing is known, so its tasks may take anything.
+    """
+    known = [bag.earlier.get(site) for bag, line in turns if bag.startable_in(line)]
+    if not known or None in known:
+        return None
+    return max((each for each in known if each is not None), key=lambda each: each.mean)
 
 
 def _starts(state: SchedulingState, site: str, wanted: set[tuple[int, int]]) -> list[float]:

@@ -72,6 +72,8 @@ def test_an_option_whose_type_says_too_little_needs_a_kind() -> None:
     ("key", "text", "value"),
     [
         ("mem", "2K", ("memory", 2048)),
+        ("mem", "auto", ("memory", "auto")),
+        ("kind", "night run", ("kind", "night run")),
         ("gpus", "2", ("gpus", TaskGpus(2))),
         ("gpus", "0.5", ("gpus", TaskGpus(0.5))),
         ("gpus", ".25", ("gpus", TaskGpus(0.25))),
@@ -109,6 +111,8 @@ def test_a_value_by_its_key(key: str, text: str, value: tuple[str, object]) -> N
     ("key", "text", "words"),
     [
         ("time", "0", "above 0"),
+        ("mem", "Auto", "not a size"),
+        ("kind", " ", "not a name"),
         ("timeout", "50%", "write 100% or more"),
         ("timeout", "soon", "not a duration"),
         ("max-fails", "0", "1 or more"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from adaptor.bag_spec import BagSpec
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import AttemptOutcome
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Report, Result
 from adaptor.scheduling.bag import Bag
@@ -37,6 +38,38 @@ def test_the_time_that_the_user_expects_is_the_first_estimate() -> None:
     finish(made, "first", key, wall=40.0)
     (demand,) = made.demands("near")
     assert demand.runtime == 40.0
+
+
+EARLIER = EarlierTasks(kind="fit.py", tasks=12, mean=60.0, factor=2.0, low=50.0, high=70.0)
+
+
+def test_earlier_bags_of_the_kind_are_the_first_estimate_where_the_user_says_nothing() -> None:
+    known = bag(1, 3)
+    known.earlier = {"near": EARLIER}
+    made = broker(known)
+    assert [made.demands(site)[0].runtime for site in ("near", "far")] == [140.0, 3600.0]
+    assert made.demands("near")[0].times.earlier == EARLIER
+    made.set_longest("near", 100.0)
+    assert made.demands("near")[0].runtime == 100.0
+    made.set_longest("near", 36_000.0)
+    assert made.demands("near")[0].runtime == 140.0, "a corrected limit leaves what is assumed"
+    made.state.know_earlier(known, {"near": msgspec.structs.replace(EARLIER, high=80.0)})
+    assert made.demands("near")[0].runtime == 160.0
+    (key,) = work(made, "first", "near", processors=1)
+    finish(made, "first", key, wall=40.0)
+    assert made.demands("near")[0].runtime == 40.0
+
+
+def test_bags_that_share_pilots_are_known_if_all_that_wait_are() -> None:
+    one, other = bag(1, 3), bag(2, 3)
+    one.earlier = {"near": EARLIER}
+    made = broker(one, other)
+    (demand,) = made.demands("near")
+    assert (demand.runtime, demand.times.earlier) == (3600.0, None)
+    longer = msgspec.structs.replace(EARLIER, mean=600.0, high=700.0)
+    made.state.know_earlier(other, {"near": longer})
+    (demand,) = made.demands("near")
+    assert (demand.runtime, demand.times.earlier) == (1400.0, longer)
 
 
 def work(made: Broker, worker: str, site: str, processors: int) -> list[AttemptKey]:

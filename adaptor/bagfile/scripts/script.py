@@ -311,8 +311,8 @@ class _Maker:
             told["SLURM_CPUS_PER_GPU"] = str(asked.cpus_per_gpu)
         if asked.memory_per_cpu is not None and "memory" not in self._submission.options:
             told["SLURM_MEM_PER_CPU"] = str(asked.memory_per_cpu // _MEGABYTE)
-        elif self._options.get("memory"):
-            told["SLURM_MEM_PER_NODE"] = str(self._options["memory"] // _MEGABYTE)
+        elif isinstance(memory := self._options.get("memory"), int):
+            told["SLURM_MEM_PER_NODE"] = str(memory // _MEGABYTE)
         return told
 
     def _tasks(self) -> list[TaskInput]:

@@ -17,6 +17,7 @@ from adaptor.cli.table import layout
 from adaptor.cli.words import clock, plural, printable
 from adaptor.client.asking import ask
 from adaptor.errors import NoDaemonError
+from adaptor.kinds.recognising import kinds_of
 from adaptor.protocol import control
 from adaptor.units import format_duration
 
@@ -41,7 +42,7 @@ def plan(bag: control.BagInput, config: str | None, as_json: bool) -> None:
       adaptor plan tasks.bag --time 10m --site hpc
     """
     # The environment of the tasks is of no use to a plan, and need not travel.
-    spec = msgspec.structs.replace(bag.spec, environment={})
+    spec = msgspec.structs.replace(bag.spec, environment={}, kinds=kinds_of(bag.spec, bag.tasks))
     found = _read(control.GetPlan(spec, len(bag.tasks), bag.budget), config)
     if as_json:
         print_json(found)
@@ -64,6 +65,7 @@ def _read(question: control.GetPlan, config: str | None) -> views.PlanView:
 def plan_lines(found: views.PlanView) -> Iterator[str]:
     for site, problem in found.problems.items():
         yield f"{site}: {printable(problem)}"
+    yield from map(printable, found.earlier)
     if found.requests:
         yield "requests that would be made now:"
         yield from layout(

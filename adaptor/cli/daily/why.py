@@ -86,5 +86,6 @@ def _follow(reader: Reader, question: control.GetWhy, last: int) -> None:
 
 def _print(lines: list[views.Explanation]) -> None:
     for line in lines:
-        subject = line.subject if line.subject == line.site else f"{line.site} {line.subject}"
-        click.echo(f"{clock(line.time)} {subject}: {line.kind}: {printable(line.text)}")
+        subject = f"{line.site} {line.subject}" if line.subject != line.site else line.site
+        where = f"{subject}: " if subject else ""
+        click.echo(f"{clock(line.time)} {where}{line.kind}: {printable(line.text)}")

@@ -29,6 +29,7 @@ from adaptor.journal.continuing import left_to_run
 from adaptor.journal.database import guarded
 from adaptor.journal.event_views import events
 from adaptor.journal.recovery import load_bag
+from adaptor.kinds.recognising import kinds_of
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol import control
 from adaptor.resources import OwnNeeds
@@ -72,17 +73,22 @@ async def submit(running: WithBags, question: control.Submit) -> control.Submitt
 async def _new_bag(running: WithBags, question: control.Submit) -> control.Submitted:
     """It is opened, gets its tasks, and is closed again unless it is to stay open."""
     given, core = question.bag, running.core
-    new = await prepared(given.tasks)  # what is looked at below does not change before it is written
+    new = await prepared(
+        given.spec, given.tasks
+    )  # what is looked at below does not change before it is written
     if question.key and (known := core.journal.bag_of(question.key)) is not None:
         return control.Submitted(known)
-    spec = given.spec.with_order(budget=given.budget is not None)
+    asked = msgspec.structs.replace(given.spec.with_order(budget=given.budget is not None), kinds=new.kinds)
+    earlier = core.earlier.of(asked)
+    spec = earlier.settled(asked, _queues(running, asked).values())
+    given = msgspec.structs.replace(given, spec=spec)
     if not given.tasks and not question.open:
         raise UsageError("a bag needs at least one task")
     refused = check(running, given)
     running.notifier.check(spec.notify)
     now = core.now()
     check_deadline(spec.deadline, now)
-    with_budget = budget_writer(core, running.sites, spec, given.budget)
+    with_budget = budget_writer(core, running.sites, spec, given.budget, earlier.tasks)
     awaits = _awaited_bags(core, spec)
     id = core.journal.add_bag(
         spec,
@@ -99,9 +105,12 @@ async def _new_bag(running: WithBags, question: control.Submit) -> control.Submi
     bag.open, bag.awaits = question.open, awaits
     bag.block(new.dependencies, range(bag.total) if awaits else new.rows.links)
     bag.fill()
+    bag.earlier = earlier.tasks
     core.broker.refuse(bag, refused)
     core.broker.add_bag(bag, now, watched=True)
     await core.commit()
+    for text in earlier.texts(asked, spec):
+        core.journal.explain(core.now(), "", "earlier", f"bag {id}: {text}")
     running.wake_sites()
     return control.Submitted(id, refused=len(refused), reasons=reasons_of(given.tasks, refused))
 
@@ -131,6 +140,9 @@ async def append(running: WithBags, question: control.Append) -> control.Appende
         needs={done.first + task: needs for task, needs in needs_of(tasks).items()},
         refused={done.first + task: why for task, why in refused.items()},
     )
+    if not bag.spec.kinds:  # its first tasks
+        spec = msgspec.structs.replace(bag.spec, kinds=kinds_of(bag.spec, tasks))
+        core.broker.learn_kinds(bag, spec, core.earlier.of(spec).tasks)
     await core.commit()
     # Else the next look at the queue is early enough.
     if bag.count(TaskState.WAITING) > 2 * before[0] or len(bag.lines) > before[1]:

@@ -13,6 +13,7 @@ from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import removed_pilots, view_of
@@ -30,9 +31,15 @@ from adaptor.views import BagView, CreditsView, ForecastView
 
 
 def budget_writer(
-    core: Core, sites: Mapping[str, Site], spec: BagSpec, credits: float | None
+    core: Core,
+    sites: Mapping[str, Site],
+    spec: BagSpec,
+    credits: float | None,
+    earlier: Mapping[str, EarlierTasks],
 ) -> Callable[[sqlite3.Connection, int], None] | None:
     """What writes a new bag's budget down together with the bag; None: it has none.
+
+    `earlier`: by site, what is known of earlier bags of the same kinds.
 
     Raises:
         UsageError: it holds no request.
@@ -46,7 +53,7 @@ def budget_writer(
     }
     ledger = core.treasury.ledger
     amount = millionths(credits, "a budget") + beyond_work(spec, rules, ledger)
-    check_holds_a_request(spec, amount, rules, core.terms, ledger)
+    check_holds_a_request(spec, amount, rules, core.terms, ledger, earlier)
     return lambda db, bag: core.treasury.give(db, bag, amount)
 
 

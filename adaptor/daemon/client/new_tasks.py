@@ -10,7 +10,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.bag_spec import BagSpec, TaskKind
 from adaptor.journal.bag_rows import TaskRows, task_rows
+from adaptor.kinds.recognising import kinds_of
 from adaptor.protocol.control import TaskInput
 from adaptor.scheduling.dependencies import Dependencies
 
@@ -23,15 +25,16 @@ class NewTasks(msgspec.Struct, frozen=True):
 
     rows: TaskRows
     dependencies: Dependencies
+    kinds: tuple[TaskKind, ...]
 
 
-async def prepared(tasks: Sequence[TaskInput]) -> NewTasks:
+async def prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
     """Raises UsageError: a task names a parent that cannot be, or an id that is taken."""
     if len(tasks) < _MANY:
-        return _prepared(tasks)
-    return await asyncio.to_thread(_prepared, tasks)
+        return _prepared(spec, tasks)
+    return await asyncio.to_thread(_prepared, spec, tasks)
 
 
-def _prepared(tasks: Sequence[TaskInput]) -> NewTasks:
+def _prepared(spec: BagSpec, tasks: Sequence[TaskInput]) -> NewTasks:
     rows = task_rows(tasks)
-    return NewTasks(rows, Dependencies.of_new(rows.links))
+    return NewTasks(rows, Dependencies.of_new(rows.links), kinds_of(spec, tasks))

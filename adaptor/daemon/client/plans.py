@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 
 import msgspec
 
@@ -17,17 +18,18 @@ from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import midnight, system_clock
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
-from adaptor.daemon.settings import settings_of
 from adaptor.daemon.site import Site
-from adaptor.daemon.sites import limits_of, make_backend, terms_of
+from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run
 from adaptor.decisions.observation import take_snapshot
 from adaptor.decisions.outlook.planned_bag import NewBag, PlannedBag, credits_of, plan_bag
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
-from adaptor.errors import UsageError
-from adaptor.model import TaskState
+from adaptor.errors import JournalError, UsageError
+from adaptor.journal.database import open_for_reading
+from adaptor.journal.kind_rows import EarlierBags, earlier_bags
+from adaptor.model import QueueState, TaskState
 from adaptor.protocol import control
 from adaptor.protocol.state_directory import private_directory, state_directory
 from adaptor.scheduling.broker import Broker
@@ -45,15 +47,17 @@ async def read_plan(core: Core, sites: Mapping[str, Site], asked: control.GetPla
         UsageError: there is no such site, or no site could ever run the bag.
     """
     names = _allowed(asked.spec, sites)
+    earlier = core.earlier.of(asked.spec)
     await asyncio.gather(*(_look(sites[name]) for name in names))
     queues = {name: sites[name].memory.queue for name in names}
     problems = {name: sites[name].memory.problem for name in names if queues[name] is None}
     check_can_run(asked.spec, queues)
     now = core.now()
     snapshots = {name: core.snapshot(name, now) for name in names if name not in problems}
-    new = _new_bag(asked, _beside(core.broker, asked))
+    new = _new_bag(asked, earlier, queues.values(), _beside(core.broker, asked))
     configs = {name: sites[name].config for name in names}
-    return await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
+    planned = await asyncio.to_thread(_planned, new, snapshots, core.terms, configs, problems, now)
+    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
 
 
 async def _look(site: Site) -> None:
@@ -95,7 +99,19 @@ def plan_here(asked: control.GetPlan, configs: Configs) -> PlanView:
         )
         for name in memories
     }
-    return _planned(_new_bag(asked, ()), snapshots, terms, configs, problems, now)
+    earlier = _earlier(asked.spec, terms)
+    new = _new_bag(asked, earlier, [memory.queue for memory in memories.values()])
+    planned = _planned(new, snapshots, terms, configs, problems, now)
+    return msgspec.structs.replace(planned, earlier=earlier.texts(asked.spec, new.spec))
+
+
+def _earlier(spec: BagSpec, terms: Mapping[str, SiteTerms]) -> EarlierBags:
+    """By the journal of a daemon that does not run; nothing where there is none."""
+    try:
+        with closing(open_for_reading(state_directory())) as db:
+            return earlier_bags(db, spec, [name for name, each in terms.items() if each.remember])
+    except JournalError:
+        return EarlierBags()
 
 
 def _memory(name: str, config: SiteConfig, now: float) -> tuple[SiteMemory, SiteTerms]:
@@ -115,10 +131,15 @@ def _allowed(spec: BagSpec, sites: Mapping[str, object]) -> list[str]:
     return [name for name in sites if spec.allows(name)]
 
 
-def _new_bag(asked: control.GetPlan, beside: tuple[int, ...]) -> NewBag:
-    spec = asked.spec.with_order(budget=asked.budget is not None)
+def _new_bag(
+    asked: control.GetPlan,
+    earlier: EarlierBags,
+    queues: Iterable[QueueState | None],
+    beside: tuple[int, ...] = (),
+) -> NewBag:
+    spec = earlier.settled(asked.spec, queues).with_order(budget=asked.budget is not None)
     budget = None if asked.budget is None else millionths(asked.budget, "a budget")
-    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, beside=beside)
+    return NewBag(spec=spec, tasks=asked.tasks, budget=budget, earlier=earlier.tasks, beside=beside)
 
 
 def _planned(

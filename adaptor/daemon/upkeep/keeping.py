@@ -60,8 +60,10 @@ class Keeper:
             except (TimeoutError, asyncio.TimeoutError):
                 continue
 
-    def forget(self, bags: list[int]) -> int:
+    def forget(self, bags: list[int], *, old: bool = False) -> int:
         """Forget these bags, all or none; their rows go soon. Returns the number of bags.
+
+        `old`: because of their age (`journal.keep`): what they have shown of their kinds stays.
 
         Raises:
             UsageError: one has not ended, or a pilot of it has not.
@@ -73,7 +75,7 @@ class Keeper:
                 if bag in core.broker.state.bags:
                     raise UsageError(f"bag {bag} has not ended: wait for it, or end it: adaptor cancel {bag}")
                 check_forgettable(db, bag, books)
-                forget_bag(db, bag, books)
+                forget_bag(db, bag, books, old=old)
         for bag in bags:
             core.forget_bag(bag)
         self._dirty = self._dirty or bool(bags)
@@ -84,7 +86,7 @@ class Keeper:
         """Forget bags that ended before `keep`; those with a pilot in the system wait for its end."""
         forgotten = 0
         while may_write() and (ready := self._old()):
-            forgotten += self.forget(ready)
+            forgotten += self.forget(ready, old=True)
             await asyncio.sleep(_LEAST_PAUSE)
         if forgotten:
             log.info("bags that ended more than `journal.keep` ago are forgotten: %d", forgotten)

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from adaptor.journal.size_views import size_of
-from adaptor.views import RatesView
+from adaptor.journal.bag_views import count
+from adaptor.journal.database import guarded
+from adaptor.journal.forgetting import is_compact
+from adaptor.journal.journal import Journal
+from adaptor.views import JournalView, RatesView
 from backends.commands import commands_run
 
 _KEPT = 61
@@ -61,3 +64,22 @@ def _memory() -> int:
     """Bytes of this process that are in memory."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a journal's file, and of the log of what is not yet written into it."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def journal_view(journal: Journal, keep: float | None) -> JournalView:
+    """`keep`: seconds, as configured. Raises JournalError."""
+    with guarded(journal.path):
+        db = journal.connection
+        return JournalView(
+            size=size_of(journal.path),
+            bags=count(db),
+            oldest=db.execute("SELECT MIN(submitted) FROM bag").fetchone()[0],
+            keep=keep,
+            compacting=not is_compact(db),
+        )

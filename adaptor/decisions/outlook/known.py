@@ -36,7 +36,7 @@ def known_bag(
     owner = bag.id if alone else None
     known = [_known_site(bag, site, now, owner) for site in sites if site.name in bag.learned]
     said = any(bag.spec.expected_at(site.name) is not None for site in sites)
-    guess = min((bag.learned[each.name].estimate for each in known), default=1.0)
+    guess, surety = _guess(bag, known, said=said)
     began = [
         max(now - start, bound, 0.0)
         for pilot, starts in bag.by_pilot.items()
@@ -52,8 +52,8 @@ def known_bag(
             places=bag.places if bag.spec.order != "random" else (),
             every=bag.every,
             running=[*began, *bag.again],
-            guess=guess if said else _USUAL * guess,
-            surety=_SAID if said else _UNKNOWN,
+            guess=guess,
+            surety=surety,
             tasks=bag.tasks,
         ),
         longest=max((each.learned.longest for each in bag.learned.values()), default=0.0),
@@ -61,6 +61,18 @@ def known_bag(
         beside=beside,
         at_once=bag.spec.max_running,
     )
+
+
+def _guess(bag: BagFacts, sites: Sequence[KnownSite], *, said: bool) -> tuple[float, float]:
+    """What a task takes before any has finished (seconds), and the deviation of its logarithm."""
+    assumed = min((bag.learned[each.name].estimate for each in sites), default=1.0)
+    if said:
+        return assumed, _SAID
+    earlier = [bag.earlier[each.name] for each in sites if each.name in bag.earlier]
+    if earlier:
+        quickest = min(earlier, key=lambda each: each.mean)
+        return quickest.mean, math.log(quickest.factor)
+    return _USUAL * assumed, _UNKNOWN
 
 
 def _known_site(bag: BagFacts, site: SiteFacts, now: float, owner: int | None) -> KnownSite:

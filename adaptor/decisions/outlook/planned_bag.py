@@ -14,7 +14,7 @@ from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.estimate import Estimate, estimate
 from adaptor.budget.estimation.possible_runtimes import RuntimeCases
-from adaptor.crafting.situation import Demand, TaskShape, Withhold
+from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
 from adaptor.decisions.outlook.endings import known_of, outlook_of
@@ -44,6 +44,8 @@ class NewBag(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     budget: int | None = None
     """Millionths of a credit."""
+    earlier: Mapping[str, EarlierTasks] = {}
+    """By site: what is known of earlier bags of the same kinds."""
     beside: tuple[int, ...] = ()
     """The waiting tasks of each other bag that it would take turns with."""
 
@@ -121,6 +123,7 @@ def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
     broker = Broker(dict(terms))
     bag = Bag(_NEW, new.spec, new.tasks)
     bag.fill()
+    bag.earlier = new.earlier
     if new.budget is not None:
         broker.keep_apart(_NEW)
     broker.add_bag(bag, now)

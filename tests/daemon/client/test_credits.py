@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
+from adaptor.crafting.situation import EarlierTasks
 from adaptor.daemon.client.credits import budget_writer
 from adaptor.errors import UsageError
 from tests.daemon.donating_site import DonatingSite
@@ -20,8 +21,25 @@ def test_a_bag_that_only_uses_donated_nodes_needs_only_their_price(tmp_path: Pat
     site.restart()
     spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
     with pytest.raises(UsageError, match="holds no request"):
-        budget_writer(site.state.core, {"here": site.state}, spec, 1.0)
+        budget_writer(site.state.core, {"here": site.state}, spec, 1.0, {})
     lent = msgspec.structs.replace(spec, allocation="transparent")
-    assert budget_writer(site.state.core, {"here": site.state}, lent, 1.0) is not None
+    assert budget_writer(site.state.core, {"here": site.state}, lent, 1.0, {}) is not None
     with pytest.raises(UsageError, match="holds no request"):
-        budget_writer(site.state.core, {"here": site.state}, lent, 0.01)
+        budget_writer(site.state.core, {"here": site.state}, lent, 0.01, {})
+
+
+def test_a_bag_of_a_known_kind_needs_the_price_of_what_its_tasks_took(tmp_path: Path) -> None:
+    site = DonatingSite(tmp_path / "state")
+    site.config = msgspec.structs.replace(
+        site.config, price=msgspec.structs.replace(site.config.price, explicit=100.0)
+    )
+    site.restart()
+    core, sites = site.state.core, {"here": site.state}
+    spec = BagSpec(name="b", cwd="/", output="/nowhere", environment={})
+    known = EarlierTasks(kind="kind fit", tasks=9, mean=1.0, factor=2.0, low=1.0, high=1.0)
+    with pytest.raises(UsageError, match="taken to need initial_tr before"):
+        budget_writer(core, sites, spec, 2.9, {})
+    assert budget_writer(core, sites, spec, 2.9, {"here": known}) is not None
+    long = msgspec.structs.replace(known, high=3000.0)
+    with pytest.raises(UsageError, match="taken to need twice what earlier tasks of kind fit took before"):
+        budget_writer(core, sites, spec, 2.9, {"here": long})

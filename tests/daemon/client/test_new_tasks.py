@@ -34,9 +34,9 @@ def test_others_are_answered_while_a_large_bag_is_read_and_it_is_there_once(
 ) -> None:
     go_on, reading = threading.Event(), new_tasks._prepared
 
-    def slowly(tasks: list[TaskInput]) -> new_tasks.NewTasks:
+    def slowly(spec: BagSpec, tasks: list[TaskInput]) -> new_tasks.NewTasks:
         assert go_on.wait(60)
-        return reading(tasks)
+        return reading(spec, tasks)
 
     monkeypatch.setattr(new_tasks, "_prepared", slowly)
     question = control.Submit(BagInput(spec=SPEC, tasks=MANY), key="mine")

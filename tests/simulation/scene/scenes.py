@@ -16,9 +16,8 @@ from adaptor.config.schema import Duration, SiteConfig
 from adaptor.daemon import step as daemon_step
 from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
-from adaptor.daemon.settings import settings_of
 from adaptor.daemon.site import Site
-from adaptor.daemon.sites import terms_of
+from adaptor.daemon.sites import settings_of, terms_of
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.snapshot import Arrival, Snapshot
 from adaptor.journal.journal import Journal

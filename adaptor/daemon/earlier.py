@@ -1,0 +1,98 @@
+"""What earlier bags of the same kinds say of the bags at work, and what ended bags leave for later ones."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+
+from adaptor.bag_spec import BagSpec
+from adaptor.journal.database import guarded
+from adaptor.journal.journal import Journal
+from adaptor.journal.kind_rows import EarlierBags, earlier_bags, forget_sites, insert_records
+from adaptor.kinds.earlier import earlier_text
+from adaptor.model import TaskState
+from adaptor.scheduling.bag import Tally
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.changes import Changes
+from adaptor.scheduling.state import SiteTerms
+from adaptor.units import counted, format_duration
+
+_FIRST, _AGAIN = 8, 4
+"""What a bag at work shows is kept at the first number of finished tasks, and whenever they are so many times
+as many: bags that are submitted meanwhile begin with it."""
+_COMPARED = 3
+"""Finished tasks whose mean is held against that of earlier bags."""
+
+
+class Earlier:
+    def __init__(self, journal: Journal, terms: Mapping[str, SiteTerms]) -> None:
+        """Forgets what was kept of sites that are no longer to remember. Raises JournalError."""
+        self._journal, self._terms = journal, terms
+        self._shown: dict[int, int] = {}
+        """By bag at work: its finished tasks when they were last kept."""
+        self._compared: set[int] = set()
+        """Bags at work of which it is known whether their kinds have changed."""
+
+        with journal.transaction() as db:
+            forget_sites(db, [name for name, each in terms.items() if not each.remember])
+
+    @property
+    def _sites(self) -> list[str]:
+        return [name for name, terms in self._terms.items() if terms.remember]
+
+    def of(self, spec: BagSpec) -> EarlierBags:
+        """Raises JournalError."""
+        with guarded(self._journal.path):
+            return earlier_bags(self._journal.connection, spec, self._sites)
+
+    def recall(self, broker: Broker, news: Mapping[int, BagSpec] | None = None) -> None:
+        """Tell the bags at work of earlier ones; those without a result yet. Raises JournalError.
+
+        `news`: only those of the kinds of these bags; None: all.
+        """
+        kinds = None if news is None else {kind.key for spec in news.values() for kind in spec.kinds}
+        for bag in broker.state.bags.values():
+            mine = {kind.key for kind in bag.spec.kinds}
+            if mine and (kinds is None or mine & kinds) and not bag.count(TaskState.DONE):
+                broker.state.know_earlier(bag, self.of(bag.spec).tasks)
+
+    def writer(self, changes: Changes, now: float) -> Callable[[sqlite3.Connection], None] | None:
+        """What keeps what bags have shown, to be called in the transaction of the changes; None: nothing."""
+        due, sites = self.due(changes), self._sites
+        if not due or not sites:
+            return None
+
+        def write(db: sqlite3.Connection) -> None:
+            for bag in due:
+                insert_records(db, bag, sites, now)
+
+        return write
+
+    def due(self, changes: Changes) -> list[int]:
+        """The bags of which it is time to keep what they have shown."""
+        return [bag for bag, tally in changes.tallies.items() if self._is_due(bag, tally)]
+
+    def _is_due(self, bag: int, tally: Tally) -> bool:
+        shown = self._shown.get(bag, 0)
+        return (tally.ended and tally.done > 0) or tally.done >= max(_FIRST, _AGAIN * shown)
+
+    def written(self, broker: Broker, changes: Changes) -> None:
+        """Let others learn of what was kept. Raises JournalError."""
+        due = self.due(changes)
+        self._shown = {bag: done for bag, done in self._shown.items() if bag in broker.state.bags}
+        self._shown |= {bag: changes.tallies[bag].done for bag in due}
+        if due:
+            self.recall(broker, {bag: self._journal.bag_spec(bag) for bag in due})
+
+    def changed(self, broker: Broker, changes: Changes) -> Iterator[str]:
+        """Of bags whose first tasks took far longer, or shorter, than earlier ones: a sentence each."""
+        bags = broker.state.bags
+        self._compared &= bags.keys()
+        for id, tally in changes.tallies.items():
+            if tally.done < _COMPARED or id in self._compared or id not in bags:
+                continue
+            self._compared.add(id)
+            mean, known = tally.runtime / tally.done, bags[id].earlier.values()
+            if known and not any(1 <= max(mean / at.mean, at.mean / mean) <= at.factor**2 for at in known):
+                first = f"the first {counted(tally.done, 'task')} of bag {id} took {format_duration(mean)}"
+                yield f"{first} on average, but {earlier_text(next(iter(known)))}: these no longer count"
