@@ -66,6 +66,22 @@ class CraftingSituation(msgspec.Struct, frozen=True, kw_only=True):
 Heuristic = Callable[[CraftingSituation], list[CraftedRequest]]
 
 
+class EarlierTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """What earlier bags of the same kind of task took at this site. Times in seconds."""
+
+    kind: str
+    """The kind's name for people, e.g. `fit.py`."""
+    tasks: int
+    """Finished tasks that the figures come from."""
+    mean: float
+    """Geometric mean of the mean runtimes of the earlier bags, newest weighted most."""
+    factor: float
+    """The factor within which the mean of a new bag is expected (one standard deviation), at least 2."""
+    low: float
+    high: float
+    """The 5 % and 95 % quantiles of the tasks."""
+
+
 class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of the runtimes of some tasks, in seconds."""
 
@@ -82,6 +98,8 @@ class TaskTimes(msgspec.Struct, frozen=True, kw_only=True):
     """The earliest of these starts."""
     told: float | None = None
     """What their user says that a task takes; None: nothing."""
+    earlier: EarlierTasks | None = None
+    """Earlier bags of the same kind; None: none are known."""
 
 
 TaskShape = tuple[TaskSize, int | None]
