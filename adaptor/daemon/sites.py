@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.config.partitions import sites_of
 from adaptor.config.schema import Config, LimitsConfig, SiteConfig
-from adaptor.crafting.learning import WITH_EVEN_ODDS
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
@@ -45,9 +45,6 @@ def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> 
 
 
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
-    """Raises AdaptorError: a site's heuristic needs libraries that are not installed."""
-    if any(site.heuristic == "rollout" for site in config.sites.values()):
-        require_extra("rollout", "numpy", "numba")
     return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
 
 
@@ -129,5 +126,5 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         last=min(float(config.grace_time), LAST_SECONDS),
         latency=latency_of(config),
         donation=config.donation.rules() if config.donation else None,
-        even_odds=config.heuristic in WITH_EVEN_ODDS,
+        even_odds=HEURISTICS[config.heuristic].even_odds,
     )

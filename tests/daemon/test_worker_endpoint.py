@@ -131,7 +131,7 @@ def test_tasks_start_at_even_odds_by_rollout_alone(
     heuristic: Literal["static", "adaptive", "rollout"],
 ) -> None:
     terms = terms_of(SiteConfig(backend="local", heuristic=heuristic), LIMITS)
-    assert terms.even_odds is (heuristic == "rollout")
+    assert terms.traits.even_odds is (heuristic == "rollout")
 
 
 def suspects(site: FakeSite) -> list[int]:

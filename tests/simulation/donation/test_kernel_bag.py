@@ -37,7 +37,7 @@ def learners(draw: st.DrawFn) -> IdleLearner:
     return learner
 
 
-known_terms = instant_terms().filter(lambda terms: not terms.even_odds)
+known_terms = instant_terms().filter(lambda terms: not terms.traits.even_odds)
 
 
 @given(scenes, bags, known_terms, rules, learners(), st.sampled_from(["transparent", "mixed"]))

@@ -1,8 +1,8 @@
-"""Why the rollout heuristic decides as it does, in one sentence with the numbers."""
+"""Why the completion heuristic decides as it does, in one sentence with the numbers."""
 
 from __future__ import annotations
 
-from adaptor.crafting.rollout.world import RequestSet, World
+from adaptor.crafting.completion.search import Choice, Search
 from adaptor.model import PilotState
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
@@ -14,56 +14,56 @@ _NO_DATE = 1e11
 """Seconds beyond which no calendar reaches: what some tasks need never starts."""
 
 
-def completion(world: World, found: RequestSet) -> str:
+def completion(search: Search, found: Choice) -> str:
     """`2 × 1h now + 6 × 3h at 14:10: done about 16:05 (15:20 to 17:30)`."""
-    return f"{_listed(world, found)}: done about {_when(world, found)}"
+    return f"{_listed(search, found)}: done about {_when(search, found)}"
 
 
-def compared(world: World, best: RequestSet, kept: RequestSet) -> str:
+def compared(search: Search, best: Choice, kept: Choice) -> str:
     """Why requests are withdrawn, or one that runs is ended."""
     without = " + ".join(
         f"{pilot.request.p} × {format_duration(pilot.request.tr)}" for pilot in best.withdrawn
     )
     state = "running" if best.withdrawn[0].state is PilotState.RUNNING else "queued"
     return (
-        f"{completion(world, best)}; keeping the {state} {without} would be done about {_when(world, kept)}"
+        f"{completion(search, best)}; keeping the {state} {without} would be done about {_when(search, kept)}"
     )
 
 
-def nothing_better(world: World, kept: RequestSet) -> str:
+def nothing_better(search: Search, kept: Choice) -> str:
     """Why no request is made."""
-    tasks = counted(world.bag.tasks, "task")
-    if not len(kept.members):
+    tasks = counted(search.bag.tasks, "task")
+    if not len(kept.set.members):
         return f"no request that the limits allow could run any of the {tasks}"
-    if min(world.ends(kept.members)) >= _NO_DATE:
+    if min(kept.set.ends) >= _NO_DATE:
         return f"what is queued for the {tasks} never starts, and no further request would either"
-    return f"no further request would end the {tasks} sooner than about {_when(world, kept)}"
+    return f"no further request would end the {tasks} sooner than about {_when(search, kept)}"
 
 
-def _listed(world: World, found: RequestSet) -> str:
-    ends = world.ends(found.members)
+def _listed(search: Search, found: Choice) -> str:
+    ends = found.set.ends
     words = []
     for made in found.made:
-        request = world.request(made, ends)
-        homes = world.bag.homes
-        where = f" in {homes[made.place].name}" if len(homes) > 1 else ""
-        at = f"at {_clock(world, made.start)}" if made.start > 0 else "now"
+        request = search.request(made, ends)
+        homes = search.bag.homes
+        where = f" in {homes[made.home].place.name}" if len(homes) > 1 else ""
+        at = f"at {_clock(search, made.member.start)}" if made.member.start > 0 else "now"
         words.append(f"{request.p} × {format_duration(request.tr)}{where} {at}")
     return " + ".join(words) or "what is there"
 
 
-def _when(world: World, found: RequestSet) -> str:
+def _when(search: Search, found: Choice) -> str:
     """The expected end, and between which ones it may be as the runtime is not known yet."""
-    ends = world.ends(found.members)
-    told = _clock(world, found.cost)
+    ends = found.set.ends
+    told = _clock(search, found.set.cost)
     if max(ends) <= _CERTAIN * min(ends):
         return told
-    return f"{told} ({_clock(world, min(ends))} to {_clock(world, max(ends))})"
+    return f"{told} ({_clock(search, min(ends))} to {_clock(search, max(ends))})"
 
 
-def _clock(world: World, seconds: float) -> str:
+def _clock(search: Search, seconds: float) -> str:
     """The time so many seconds from now; with its date where that is no longer clear."""
     if seconds >= _NO_DATE:
         return "never"
-    at = world.bag.now + seconds
+    at = search.bag.now + seconds
     return format_clock(at) if seconds < _A_DAY else format_instant(at)

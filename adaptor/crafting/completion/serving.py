@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from adaptor.crafting.completion.bag import first_runtime
+from adaptor.crafting.completion.beliefs import may_outlast
 from adaptor.crafting.coverage import has_slot, holds, time_left
-from adaptor.crafting.rollout.beliefs import may_outlast
-from adaptor.crafting.rollout.times import times_for
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.model import PilotState
 
@@ -34,7 +34,7 @@ def _may_be_cut(view: PlanningView, demand: Demand) -> bool:
     ]
     if not demand.running or not ends or demand.whole is not None:
         return False
-    first, possible = times_for(view.rules.limits.max_tr).first, view.rules.longest_task
+    first, possible = first_runtime(view.rules.limits.max_tr), view.rules.longest_task
     return may_outlast(min(ends), demand.times, view.now, demand.running, first, possible)
 
 
