@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -139,7 +139,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def assumed_runtime(self) -> float:
         """Seconds that a task is taken to run before anything is known of it."""
-        return HEURISTICS[self.heuristic].assumed_runtime if self.initial_tr is None else float(self.initial_tr)
+        return (
+            HEURISTICS[self.heuristic].assumed_runtime if self.initial_tr is None else float(self.initial_tr)
+        )
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -144,9 +144,7 @@ def shut_for(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str,
     return {**failed, **queue.closed}
 
 
-def one_by_one(
-    heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]
-) -> Made:
+def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
     """For heuristics that look at no other request, the static one among them.
 
     Each partition proposes the requests that it would get alone. The one with the most throughput is made,
@@ -156,7 +154,9 @@ def one_by_one(
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
         rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
-        proposals = [first for place in places if (first := _proposal(heuristic, place, rest, reasons)) is not None]
+        proposals = [
+            first for place in places if (first := _proposal(heuristic, place, rest, reasons)) is not None
+        ]
         if not proposals:
             break
         best = best_of([each.offer for each in proposals])

@@ -1,4 +1,4 @@
-"""The heuristics by name, and what all others have to know of each. `planner.PLANNERS` has their functions."""
+"""The heuristics by name, and what others have to know of each; `planner.PLANNERS` has their functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     start only that can finish by the estimate (§4.3.1)."""
 
 
-HEURISTICS: dict[HeuristicName, Traits] = {
+HEURISTICS: dict[str, Traits] = {
     "static": Traits(fixed_shape=True),
     "adaptive": Traits(),
     "completion": Traits(assumed_runtime=60.0, replans=True, even_odds=True),

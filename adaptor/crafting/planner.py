@@ -10,14 +10,14 @@ import msgspec
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
-from adaptor.crafting.completion.planning import by_completion
-from adaptor.crafting.completion.serving import nobodys, pilots_by_demand
+from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage
-from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import places_of
 from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer
+from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Decision,
     Demand,
@@ -41,7 +41,7 @@ class Planner(msgspec.Struct, frozen=True):
     """Its requests for tasks that nothing covers yet, as forecasts of ends take them."""
 
 
-PLANNERS: dict[HeuristicName, Planner] = {
+PLANNERS: dict[str, Planner] = {
     "static": Planner(by_free_slots(static, partial(one_by_one, static)), static),
     "adaptive": Planner(by_free_slots(adaptive, spread), adaptive),
     "completion": Planner(by_completion, adaptive),
@@ -89,8 +89,8 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
     """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
-    Those that pilots in the system cover (see `coverage`) are looked at again by heuristics that replan, where
-    no other site shares them.
+    Heuristics that replan look again at those that pilots in the system cover (see `coverage`), where no
+    other site shares them.
     """
     replans = part is None and HEURISTICS[view.heuristic].replans
     cover = part or coverage(view)

@@ -13,7 +13,6 @@ from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
-from adaptor.extras import require_extra
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.scheduling.state import SiteTerms

@@ -26,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.experiments.derose.design import JobType
 from adaptor.experiments.derose.sample import load
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from tests.campaign.rollout_live import interval

@@ -13,11 +13,12 @@ from typing import cast
 
 import numpy as np
 
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from tests.campaign.rollout_live import CPUS, NODES, Scene, interval, scene_of
 

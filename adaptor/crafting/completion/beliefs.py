@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from adaptor.crafting.situation import TaskTimes
@@ -12,6 +14,19 @@ _FEW, _MANY = 8, 64
 """Finished tasks: fewer may not have shown how long the longest is; so many show it whatever still runs."""
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
+_LEAST_FACTOR = 2.0
+"""The factor within which a foretold mean is expected at best: one standard deviation of its logarithm."""
+_UNIFORM = 0.2
+"""The share of the weight that stays equal for all runtimes: the tasks may be others than before."""
+_REACH = 8.0
+"""A foretold mean divided by this is the shortest runtime to think of, where that is shorter than usual."""
+_OUT_OF_REACH = 1e-3
+"""The sum of the weights of the runtimes still possible, below which a foretold one says nothing of them."""
+USUAL = 64_800.0
+"""Seconds, the max_tr of De Rose et al. (2008, §4.4), with which the times below were found."""
+_FIRST, _SETTLED = 60.0, 300.0
+_LEAST_SETTLED = 30.0
+"""Slurm's default bf_interval: before that a request may have no planned start."""
 
 
 class Belief(msgspec.Struct, frozen=True):
@@ -31,9 +46,11 @@ class Belief(msgspec.Struct, frozen=True):
 def beliefs(times: TaskTimes, now: float, running: int, first: float, possible: float) -> list[Belief]:
     """What the runtimes may be: one belief once enough tasks have finished, before that a ladder of them.
 
-    The rungs are `first × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Those
-    that a task has already outlasted are left out. Tasks that still run or were cut count with half of what
-    they may need at most, else the short ones, which finish first, would speak for all.
+    The rungs are `first × 2^k`, all equally likely: nothing speaks for seconds rather than for hours. Where
+    the user says what a task takes, or earlier bags of the kind do, they are closer and most of the weight is
+    near that time. Those that a task has already outlasted are left out. Tasks that still run or were cut
+    count with half of what they may need at most, else the short ones, which finish first, would speak for
+    all.
 
     Args:
         running: tasks that run now.
@@ -45,11 +62,7 @@ def beliefs(times: TaskTimes, now: float, running: int, first: float, possible: 
     age = mean_age(times, now)
     if times.finished and (times.finished >= _MANY or not _mostly_running(times, running, age)):
         return [_learned(times, running, age, outlasted, possible)]
-    if times.told and not times.finished and times.told > outlasted:
-        shares = ((0.5, 0.15), (1.0, 0.7), (2.0, 0.15))
-        told = [Belief(times.told * factor, times.told * factor, weight) for factor, weight in shares]
-        return [each for each in told if outlasted < each.mean <= possible] or [_alike(possible)]
-    return _ladder(max(first, 1.0), outlasted, possible)
+    return _ladder(times, max(first, 1.0), outlasted, possible)
 
 
 def mean_age(times: TaskTimes, now: float) -> float:
@@ -98,15 +111,50 @@ def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possi
     return Belief(min(mean, longest / ALIKE**2), longest, 1.0)
 
 
-def _ladder(first: float, outlasted: float, possible: float) -> list[Belief]:
-    rungs = []
-    rung = first
+def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
+    expected, factor = _foretold(times)
+    rungs, rung, step = list[float](), first, 2.0
+    if expected is not None:
+        step = math.sqrt(2.0)
+        least = min(first, max(1.0, expected / _REACH))
+        rung = expected / step ** max(0, math.floor(math.log(expected / least, step)))
     while rung <= possible:
         if rung > outlasted:
-            rungs.append(_alike(rung))
-        rung *= 2
-    return rungs or [_alike(possible)]
+            rungs.append(rung)
+        rung *= step
+    if not rungs:
+        return [_alike(possible)]
+    if expected is None:
+        return [_alike(rung) for rung in rungs]
+    near = [math.exp(-((math.log(rung / expected) / math.log(factor)) ** 2) / 2) for rung in rungs]
+    total = sum(near)
+    if total < _OUT_OF_REACH:  # the tasks have outlasted it by far
+        return [_alike(rung) for rung in rungs]
+    equal = _UNIFORM / len(rungs)
+    return [
+        Belief(rung, rung, equal + (1 - _UNIFORM) * weight / total)
+        for rung, weight in zip(rungs, near, strict=True)
+    ]
+
+
+def _foretold(times: TaskTimes) -> tuple[float | None, float]:
+    """The mean runtime by the user, or else by earlier bags of the same kind, and within which factor."""
+    if times.told:
+        return times.told, _LEAST_FACTOR
+    if times.earlier is not None:
+        return times.earlier.mean, max(_LEAST_FACTOR, times.earlier.factor)
+    return None, _LEAST_FACTOR
 
 
 def _alike(runtime: float) -> Belief:
     return Belief(runtime, runtime, 1.0)
+
+
+def first_runtime(max_tr: float) -> float:
+    """Seconds, the shortest runtime that is possible before anything is known: shorter where requests are."""
+    return min(1.0, max_tr / USUAL) * _FIRST
+
+
+def settled_after(max_tr: float) -> float:
+    """Seconds after which a request may make room: where requests last an hour the queue moves in minutes."""
+    return max(_LEAST_SETTLED, min(1.0, max_tr / USUAL) * _SETTLED)

@@ -45,8 +45,8 @@ def _listed(search: Search, found: Choice) -> str:
     words = []
     for made in found.made:
         request = search.request(made, ends)
-        homes = search.bag.homes
-        where = f" in {homes[made.home].place.name}" if len(homes) > 1 else ""
+        places = search.bag.places
+        where = f" in {places[made.place].name}" if len(places) > 1 else ""
         at = f"at {_clock(search, made.member.start)}" if made.member.start > 0 else "now"
         words.append(f"{request.p} × {format_duration(request.tr)}{where} {at}")
     return " + ".join(words) or "what is there"

@@ -122,6 +122,6 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
 
 
 def _initial_tr(settings: Settings, heuristic: HeuristicName) -> float:
-    """That of the settings is the paper's, for its heuristics; one that replans thinks of its doublings too."""
+    """That of the settings is the paper's; one that replans thinks of all doublings of a time of its own."""
     traits = HEURISTICS[heuristic]
     return traits.assumed_runtime if traits.replans else settings.initial_tr

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from adaptor.crafting.completion.bag import first_runtime
-from adaptor.crafting.completion.beliefs import may_outlast
+from adaptor.crafting.completion.beliefs import first_runtime, may_outlast
 from adaptor.crafting.coverage import has_slot, holds, time_left
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.model import PilotState

@@ -1,0 +1,93 @@
+"""What the runtimes may be: a ladder before anything is known, one belief afterwards."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from adaptor.crafting.rollout.beliefs import Belief, beliefs, may_outlast
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.crafting.situation import TaskTimes
+
+POSSIBLE = 64_800.0
+
+
+def rungs(times: TaskTimes, now: float = 0.0, running: int = 0) -> list[float]:
+    return [each.mean for each in beliefs(times, now, running, 60.0, POSSIBLE)]
+
+
+def test_before_anything_is_known_all_doublings_of_a_minute_are_thought_of() -> None:
+    assert rungs(TaskTimes()) == [60.0 * 2**k for k in range(11)]
+
+
+def test_what_a_task_has_outlasted_is_no_longer_thought_of() -> None:
+    assert rungs(TaskTimes(mean_start=0.0, first_start=0.0), now=500.0, running=3)[0] == 960.0
+    assert rungs(TaskTimes(not_enough=7000.0))[0] == 7680.0
+
+
+def test_a_user_who_says_how_long_tasks_take_is_mostly_believed() -> None:
+    found = beliefs(TaskTimes(told=600.0), 0.0, 0, 60.0, POSSIBLE)
+    assert max(found, key=lambda each: each.weight).mean == 600.0
+    assert rungs(TaskTimes(told=600.0, not_enough=700.0))[0] == 960.0  # and was wrong
+
+
+def test_alike_tasks_are_known_after_the_first() -> None:
+    known = TaskTimes(finished=4, mean=100.0, longest=100.0)
+    assert beliefs(known, 0.0, 4, 60.0, POSSIBLE) == [Belief(100.0, 100.0, 1.0)]
+
+
+def test_the_short_tasks_that_finish_first_do_not_speak_for_the_others() -> None:
+    first_wave = TaskTimes(finished=2, mean=300.0, longest=310.0, mean_start=0.0, first_start=0.0)
+    assert rungs(first_wave, now=1000.0, running=98)[0] == 1920.0
+    half = TaskTimes(finished=50, mean=600.0, longest=1000.0, mean_start=0.0, first_start=0.0)
+    (learned,) = beliefs(half, 1000.0, 50, 60.0, POSSIBLE)
+    assert learned.mean > 600.0
+    assert learned.longest == pytest.approx(1100.0)
+
+
+@given(
+    finished=st.integers(0, 200),
+    mean=st.floats(1, 60_000),
+    spread=st.floats(1, 4),
+    not_enough=st.floats(0, 70_000),
+    age=st.floats(0, 70_000),
+    running=st.integers(0, 1000),
+    told=st.none() | st.floats(1, 100_000),
+)
+def test_there_is_always_a_belief_that_a_request_can_hold(
+    finished: int, mean: float, spread: float, not_enough: float, age: float, running: int, told: float | None
+) -> None:
+    times = TaskTimes(
+        finished=finished,
+        mean=mean if finished else 0.0,
+        longest=min(POSSIBLE, mean * spread) if finished else 0.0,
+        not_enough=not_enough,
+        mean_start=-age if running else None,
+        first_start=-age if running else None,
+        told=told,
+    )
+    found = beliefs(times, 0.0, running, 60.0, POSSIBLE)
+    assert found
+    for each in found:
+        assert 0 < each.mean <= each.longest * 1.0001 <= POSSIBLE * 1.0001
+        assert each.weight > 0
+
+
+@pytest.mark.parametrize(
+    ("times", "running", "may"),
+    [
+        (TaskTimes(), 100, True),
+        (TaskTimes(finished=1, mean=600.0, longest=600.0), 99, False),
+        (TaskTimes(finished=10, mean=300.0, longest=400.0), 90, True),
+        (TaskTimes(finished=60, mean=300.0, longest=400.0), 40, False),
+        (TaskTimes(finished=60, mean=1500.0, longest=4500.0), 40, True),
+    ],
+    ids=["nothing is known", "alike", "few of many", "most of them", "longer than what is left"],
+)
+def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
+    times: TaskTimes, running: int, may: bool
+) -> None:
+    """All have run for 500 s, of a pilot of which an hour is left."""
+    started = msgspec.structs.replace(times, mean_start=0.0, first_start=0.0)
+    assert may_outlast(3600.0, started, 500.0, running, 60.0, POSSIBLE) is may

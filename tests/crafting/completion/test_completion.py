@@ -1,0 +1,320 @@
+"""Whole decisions: what is asked for, when a place in the queue is given up, and how it is told."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from adaptor.crafting.rollout.bag import Bag, Home
+from adaptor.crafting.rollout.serving import pilots_by_demand
+from adaptor.crafting.rollout.world import World
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.situation import (
+    Demand,
+    Issue,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    TaskTimes,
+    Withdraw,
+    Withhold,
+)
+from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
+from adaptor.resources import TaskSize
+
+RULES = SiteRules(limits=Limits(max_pending_requests=3, max_proc=64, max_tr=36_000), time_resolution=60)
+ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0)
+
+
+def view(
+    *pilots: PilotView,
+    waiting: int = 100,
+    times: TaskTimes = ALIKE,
+    running: tuple[RunningJob, ...] = (),
+    pending: tuple[PendingJob, ...] = (),
+    rules: SiteRules = RULES,
+    runtime: float = 600.0,
+) -> PlanningView:
+    return PlanningView(
+        now=0.0,
+        queue=QueueState(now=0.0, processors=64, running=running, pending=pending),
+        rules=rules,
+        heuristic="rollout",
+        pilots=pilots,
+        demands=(Demand(waiting=waiting, runtime=runtime, shortest=runtime, times=times),),
+    )
+
+
+def queued(id: int, p: int, tr: int, submitted: float = -1000.0) -> PilotView:
+    return PilotView(
+        id=id, job=f"ours{id}", state=PilotState.QUEUED, request=Request(p, tr), submitted=submitted
+    )
+
+
+def test_a_free_machine_is_used_at_once() -> None:
+    issued = [each for each in plan(view()) if isinstance(each, Issue)]
+    assert issued[0].crafted.predicted_start == 0.0
+    assert issued[0].crafted.request.p == 64
+    assert "now: done about" in issued[0].crafted.reason
+
+
+def test_what_is_free_now_is_taken_beside_a_wide_request_later() -> None:
+    half = RunningJob("1", 48, 7200.0)
+    issued = [each.crafted for each in plan(view(running=(half,), waiting=1000)) if isinstance(each, Issue)]
+    assert issued[0].predicted_start == 0.0
+    assert issued[0].request.p == 16
+    assert any(each.predicted_start == 7200.0 and each.request.p >= 48 for each in issued)
+
+
+def test_unknown_tasks_are_tried_with_requests_of_several_lengths() -> None:
+    issued = plan(view(times=TaskTimes(), runtime=60.0, running=(RunningJob("1", 60, 3000.0),)))
+    lengths = {each.crafted.request.tr for each in issued if isinstance(each, Issue)}
+    assert len(lengths) > 1
+    assert all("to" in each.crafted.reason for each in issued if isinstance(each, Issue))
+
+
+def freed() -> PlanningView:
+    """A request that waits for the end of a job, and a machine that has become free for another one."""
+    late = PendingJob("ours7", 64, 6000, planned_start=30_000.0)
+    return view(queued(7, 64, 6000), pending=(late,), rules=one_at_a_time())
+
+
+def one_at_a_time() -> SiteRules:
+    limits = msgspec.structs.replace(RULES.limits, max_pending_requests=1)
+    return msgspec.structs.replace(RULES, limits=limits)
+
+
+def test_a_place_in_the_queue_is_given_up_for_a_much_sooner_completion() -> None:
+    (withdrawn,) = plan(freed())
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.recraft
+    assert "keeping the queued 64 × 1h 40m would be done about" in withdrawn.reason
+
+
+def test_no_place_is_given_up_for_holes_of_which_only_one_is_planned() -> None:
+    """If holes like that of now came again and again, the bag would be done in half the time."""
+    behind = PendingJob("2", 64, 20_000.0, planned_start=1200.0)
+    ours = PendingJob("ours7", 64, 9660.0, planned_start=21_200.0)
+    seen = view(
+        queued(7, 64, 9660),
+        waiting=1000,
+        running=(RunningJob("1", 8, 1200.0),),
+        pending=(behind, ours),
+        rules=one_at_a_time(),
+    )
+    (kept,) = plan(seen)
+    assert isinstance(kept, Withhold)
+
+
+def test_of_several_queued_requests_the_largest_keeps_its_place() -> None:
+    late = [PendingJob(f"ours{id}", 64, tr, start) for id, tr, start in ((7, 6000, 30_000), (8, 900, 36_000))]
+    seen = view(queued(7, 64, 6000), queued(8, 64, 900), pending=tuple(late))
+    limits = msgspec.structs.replace(RULES.limits, max_pending_requests=2)
+    rules = msgspec.structs.replace(RULES, limits=limits)
+    withdrawn = plan(msgspec.structs.replace(seen, rules=rules))
+    assert [each.pilot for each in withdrawn if isinstance(each, Withdraw)] == [8]
+
+
+def test_a_request_that_never_starts_is_told_so() -> None:
+    """What runs before it has no end."""
+    holding = RunningJob("1", 64, float("inf"))
+    seen = view(queued(7, 64, 6000, submitted=-5.0), running=(holding,), rules=one_at_a_time())
+    pending = (PendingJob("ours7", 64, 6000),)
+    assert seen.queue is not None
+    seen = msgspec.structs.replace(seen, queue=msgspec.structs.replace(seen.queue, pending=pending))
+    (withheld,) = plan(seen)
+    assert isinstance(withheld, Withhold)
+    assert withheld.reason == (
+        "what is queued for the 100 tasks never starts, and no further request would either"
+    )
+
+
+def test_a_request_that_was_just_made_keeps_its_place() -> None:
+    fresh = msgspec.structs.replace(freed(), pilots=(queued(7, 64, 6000, submitted=-5.0),))
+    assert isinstance(plan(fresh)[0], Withhold)
+
+
+def test_a_request_holds_a_task_that_was_cut_and_needs_more_than_the_others_took() -> None:
+    """Else its worker leaves at once, and the same request is made again, for ever."""
+    seen = view(waiting=1, runtime=1200.0, running=(RunningJob("1", 64, 3600.0),))
+    (issued,) = [each for each in plan(seen) if isinstance(each, Issue)]
+    assert issued.crafted.request.tr >= 1200 + RULES.pad
+
+
+def outgrown(started: float = -1000.0, tasks: int = 1000) -> PlanningView:
+    """A narrow request that still runs for hours, and a machine that has become free beside it."""
+    ours = PilotView(
+        id=7,
+        job="ours7",
+        state=PilotState.RUNNING,
+        request=Request(2, 36_000),
+        submitted=started,
+        started=started,
+        ends=started + 36_000,
+        processors=2,
+    )
+    running = (RunningJob("ours7", 2, ours.started + 36_000 if ours.started is not None else 0.0),)
+    return view(ours, waiting=tasks, running=running, rules=one_at_a_time())
+
+
+def test_a_running_request_is_ended_for_a_much_sooner_completion() -> None:
+    (ended,) = plan(outgrown())
+    assert isinstance(ended, Withdraw)
+    assert ended.running
+    assert ended.recraft
+    assert "keeping the running 2 × 10h would be done about" in ended.reason
+
+
+@pytest.mark.parametrize("seen", [outgrown(started=-60.0), outgrown(tasks=2)], ids=["young", "nearly done"])
+def test_a_running_request_goes_on_where_its_end_would_bring_little(seen: PlanningView) -> None:
+    assert not any(isinstance(each, Withdraw) for each in plan(seen))
+
+
+def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> None:
+    """One that starts now may not come beside one that waits, as where a queued one is withdrawn."""
+    seen = outgrown()
+    assert seen.queue is not None
+    running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
+    queue = msgspec.structs.replace(seen.queue, running=running)
+    shape = RequestShape.for_demand(RULES, queue, seen.demands[0])
+    bag = Bag(
+        now=0.0,
+        demand=seen.demands[0],
+        rules=RULES,
+        homes=(Home(queue=queue, rules=RULES, shape=shape, allowed=1),),
+        pilots=seen.pilots,
+        allowed=0,
+    )
+    assert len(World(bag).without(seen.pilots).made) == 1
+
+
+def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    assert not any(
+        isinstance(each, Withdraw) for each in plan(msgspec.structs.replace(outgrown(), rules=rules))
+    )
+
+
+def test_a_site_that_forbids_withdrawing_has_its_way() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    assert isinstance(plan(msgspec.structs.replace(freed(), rules=rules))[0], Withhold)
+
+
+def test_a_request_too_short_for_every_waiting_task_is_withdrawn_even_there() -> None:
+    rules = msgspec.structs.replace(one_at_a_time(), may_withdraw=False)
+    short = view(queued(7, 64, 300), pending=(PendingJob("ours7", 64, 300, 10.0),), rules=rules)
+    (withdrawn,) = plan(short)
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.reason == "5m is too short for every waiting task: the shortest needs 10m"
+
+
+def bounded(demand: Demand, **bounds: object) -> Demand:
+    return msgspec.structs.replace(demand, **bounds)
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [({"whole": 3600, "most": 8}, "it is bought host by host"), ({"alone": True}, "the tasks run alone")],
+)
+def test_what_it_does_not_know_is_crafted_by_adaptive_which_says_why(
+    bound: dict[str, object], told: str
+) -> None:
+    seen = view()
+    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], **bound),)))
+    assert isinstance(issued[0], Issue)
+    assert f"by adaptive, since {told}" in issued[0].crafted.reason
+
+
+@pytest.mark.parametrize("most", [1, 7, 20])
+def test_no_more_processors_than_a_bound_leaves(most: int) -> None:
+    """Of a quote, or of `max-running`."""
+    seen = view(running=(RunningJob("1", 48, 7200.0),))
+    demand = bounded(seen.demands[0], most=most, why_most="the quote says so")
+    issued = [
+        each for each in plan(msgspec.structs.replace(seen, demands=(demand,))) if isinstance(each, Issue)
+    ]
+    assert 0 < sum(each.crafted.request.p for each in issued) <= most
+    assert all("; the quote says so" in each.crafted.reason for each in issued)
+
+
+def test_where_nothing_may_be_made_no_place_is_given_up_either() -> None:
+    seen = freed()
+    demand = bounded(seen.demands[0], most=0, why_most="such requests fail")
+    assert plan(msgspec.structs.replace(seen, demands=(demand,))) == [Withhold("such requests fail")]
+
+
+def test_a_place_is_given_up_for_no_more_processors_than_a_bound_leaves() -> None:
+    """Those of the place itself are among them."""
+    seen = freed()
+    demand = bounded(seen.demands[0], most=1, why_most="max-running")
+    (withdrawn,) = plan(msgspec.structs.replace(seen, demands=(demand,)))
+    assert isinstance(withdrawn, Withdraw)
+    assert withdrawn.reason.startswith("64 × ")
+    gone = msgspec.structs.replace(seen, demands=(bounded(demand, most=65),), pilots=())
+    assert sum(each.crafted.request.p for each in plan(gone) if isinstance(each, Issue)) <= 65
+
+
+def test_work_after_a_deadline_is_not_asked_for() -> None:
+    seen = view(waiting=10_000)
+    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], longest=5400),)))
+    lengths = [each.crafted.request.tr for each in issued if isinstance(each, Issue)]
+    assert lengths
+    assert max(lengths) <= 5400
+
+
+def side_by_side(*pilots: PilotView) -> PlanningView:
+    """Many small tasks, and a few that need 16 processors each."""
+    seen = view(*pilots)
+    wide = Demand(
+        task=TaskSize(processors=16), waiting=4, runtime=3600.0, shortest=3600.0,
+        times=TaskTimes(finished=3, mean=3600.0, longest=3600.0),
+    )  # fmt: skip
+    return msgspec.structs.replace(seen, demands=(*seen.demands, wide))
+
+
+def test_tasks_of_several_sizes_get_requests_of_their_own_beside_each_other() -> None:
+    seen = side_by_side()
+    issued = [each for each in plan(seen) if isinstance(each, Issue)]
+    assert {each.demand for each in issued} == set(seen.demands)
+    assert not any("adaptive" in each.crafted.reason for each in issued)
+    free = Profile(0.0, 64)
+    for each in issued:  # they are planned beside each other: all of them fit when they say
+        start, request = each.crafted.predicted_start, each.crafted.request
+        assert start is not None
+        assert free.minimum(start, start + request.tr) >= request.p
+        free.take(start, request.tr, request.p)
+
+
+def test_a_pilot_serves_the_tasks_that_it_was_made_for() -> None:
+    own = queued(7, 64, 36_000)
+    seen = side_by_side(own)
+    small, wide = seen.demands
+    for made_for, other in ((0, 1), (1, 0)):
+        pilot = msgspec.structs.replace(own, shape=seen.demands[made_for].shape)
+        assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(pilot,)), [0, 1]) == {
+            made_for: [pilot],
+            other: [],
+        }
+    of_wide = msgspec.structs.replace(own, shape=wide.shape)
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(of_wide,)), [0]) == {0: [of_wide]}
+    narrow = msgspec.structs.replace(own, request=Request(8, 36_000))
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(narrow,)), [0, 1]) == {0: [narrow], 1: []}
+    stranger = msgspec.structs.replace(own, bag=5)
+    assert pilots_by_demand(msgspec.structs.replace(seen, pilots=(stranger,)), [0, 1]) == {0: [], 1: []}
+    assert small.waiting
+
+
+def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() -> None:
+    strangers = msgspec.structs.replace(queued(7, 64, 36_000), bag=5)
+    seen = view(strangers, pending=(PendingJob("ours7", 64, 36_000, 10.0),))
+    assert Withdraw(7, "no task waits (0 running)") in plan(seen)
+
+
+def test_no_more_requests_than_the_hour_allows() -> None:
+    seen = msgspec.structs.replace(view(times=TaskTimes(), runtime=60.0), submissions_left=1)
+    assert len([each for each in plan(seen) if isinstance(each, Issue)]) == 1
+    (withheld,) = plan(msgspec.structs.replace(seen, submissions_left=0, next_submission=60.0))
+    assert isinstance(withheld, Withhold)
+    assert "max_submissions" in withheld.reason

@@ -1,0 +1,51 @@
+"""Which queued pilots are kept though no task waits for them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from adaptor.crafting.planner import plan
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes, Withdraw
+from adaptor.model import Limits, PilotState, QueueState, Request, RunningJob
+
+LIMITS = Limits(max_pending_requests=3, max_proc=64, max_tr=36_000)
+UNKNOWN = TaskTimes(mean_start=0.0, first_start=0.0)
+ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
+
+
+def all_run(times: TaskTimes = UNKNOWN, heuristic: str = "rollout", answers: bool = True) -> PlanningView:
+    """All tasks run in a pilot that has an hour left, and a longer one is queued."""
+    first = PilotView(
+        id=1, job="1", state=PilotState.RUNNING, request=Request(20, 4100), started=-500.0, ends=3600.0,
+        processors=20,
+    )  # fmt: skip
+    second = PilotView(id=2, job="2", state=PilotState.QUEUED, request=Request(20, 36_000), submitted=-500.0)
+    queue = QueueState(now=500.0, processors=64, running=(RunningJob("1", 20, 3600.0),))
+    return PlanningView(
+        now=500.0,
+        queue=queue if answers else None,
+        rules=SiteRules(limits=LIMITS, time_resolution=60),
+        heuristic=heuristic,
+        pilots=(first, second),
+        demands=(Demand(waiting=0, running=20, runtime=600.0, shortest=600.0, times=times),),
+    )
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["", "the scheduler does not answer"])
+def test_a_request_is_kept_while_tasks_run_that_may_need_it(answers: bool) -> None:
+    assert plan(all_run(answers=answers)) == []
+
+
+@pytest.mark.parametrize("seen", [all_run(ALIKE), all_run(heuristic="adaptive")], ids=["known", "adaptive"])
+def test_a_request_that_no_running_task_will_need_is_withdrawn(seen: PlanningView) -> None:
+    assert plan(seen) == [Withdraw(2, "no task waits (20 running)")]
+
+
+def test_a_request_is_not_kept_for_tasks_of_others() -> None:
+    """The bag of those that run has pilots of its own."""
+    seen = all_run()
+    theirs = msgspec.structs.replace(seen.demands[0], bag=7)
+    first = msgspec.structs.replace(seen.pilots[0], bag=7)
+    nobodys = msgspec.structs.replace(seen, demands=(theirs,), pilots=(first, seen.pilots[1]))
+    assert plan(nobodys) == [Withdraw(2, "no task waits (0 running)")]
