@@ -36,7 +36,7 @@ from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
-from tests.campaign.rollout_live import interval
+from tests.campaign.heuristics_live import interval
 
 Mask = npt.NDArray[np.bool_]
 SEED = 1
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--processors", type=int, required=True)
     parser.add_argument("--samples", type=int, default=20, help="Submission times")
     parser.add_argument("--max-pending", type=int, nargs="+", default=[1, 3, 6])
-    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
+    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
     parser.add_argument("--case", action="append", help="Only cases whose names contain this")
     chosen = parser.parse_args()
     whole = load(chosen.trace, chosen.processors)

@@ -113,15 +113,13 @@ def _learned(times: TaskTimes, running: int, age: float, outlasted: float, possi
 
 def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -> list[Belief]:
     expected, factor = _foretold(times)
-    rungs, rung, step = list[float](), first, 2.0
-    if expected is not None:
-        step = math.sqrt(2.0)
+    if expected is None:
+        rungs = _rungs(first, 2.0, possible)
+    else:
         least = min(first, max(1.0, expected / _REACH))
-        rung = expected / step ** max(0, math.floor(math.log(expected / least, step)))
-    while rung <= possible:
-        if rung > outlasted:
-            rungs.append(rung)
-        rung *= step
+        below = max(0, math.floor(2 * math.log2(expected / least)))
+        rungs = _rungs(expected, math.sqrt(2.0), possible, below)
+    rungs = [rung for rung in rungs if rung > outlasted]
     if not rungs:
         return [_alike(possible)]
     if expected is None:
@@ -135,6 +133,11 @@ def _ladder(times: TaskTimes, first: float, outlasted: float, possible: float) -
         Belief(rung, rung, equal + (1 - _UNIFORM) * weight / total)
         for rung, weight in zip(rungs, near, strict=True)
     ]
+
+
+def _rungs(middle: float, step: float, possible: float, below: int = 0) -> list[float]:
+    above = math.floor(math.log(max(1.0, possible / middle), step) + 1e-9)
+    return [rung for place in range(-below, above + 1) if (rung := middle * step**place) <= possible]
 
 
 def _foretold(times: TaskTimes) -> tuple[float | None, float]:

@@ -61,8 +61,9 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     able = long_enough([place for place in places if place.name not in shut], demand, reasons)
     bag = _bag(view, places, wanted, able)
     if not any(shape.widest for place, shape in zip(bag.places, bag.shapes, strict=True) if place.usable):
-        impossible = "" if shut else nothing_possible(situation_in(places[0], wanted))
-        return Made([], places, impossible or by_partition(reasons))
+        for place in places:
+            reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
+        return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
     useless = [pilot for pilot in bag.pilots if _too_short(pilot, bag)]
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
