@@ -27,7 +27,7 @@ from adaptor.crafting.choosing import (
 )
 from adaptor.crafting.completion.bag import Bag
 from adaptor.crafting.completion.search import Choice, Search, places_for
-from adaptor.crafting.completion.wording import compared, completion, nothing_better
+from adaptor.crafting.completion.wording import compared, completion, done_about, nothing_better
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.refusal import hour_used_up, nothing_possible, too_short
 from adaptor.crafting.shape import RequestShape
@@ -185,7 +185,7 @@ def _proposed(
         )
         found = search.with_these(made.crafted[: wanted.allowed])
         if found.set.worth < kept.set.worth:
-            why = completion(search, found)
+            why = done_about(search, found)
             return [msgspec.structs.replace(each, reason=f"{each.reason}; {why}") for each in made.crafted]
     return []
 
