@@ -10,7 +10,7 @@ from adaptor.crafting.situation import TaskTimes
 
 ALIKE = 1.02
 """Runtimes within this factor are alike."""
-_FEW, _MANY = 8, 64
+_FEW, MANY = 8, 64
 """Finished tasks: fewer may not have shown how long the longest is; so many show it whatever still runs."""
 _SHARE = 1 / 3
 """Of the started tasks, those that must have finished before their runtimes speak for the others."""
@@ -60,7 +60,7 @@ def beliefs(times: TaskTimes, now: float, running: int, first: float, possible: 
     oldest = 0.0 if times.first_start is None else now - times.first_start
     outlasted = max(oldest, times.not_enough)
     age = mean_age(times, now)
-    if times.finished and (times.finished >= _MANY or not _mostly_running(times, running, age)):
+    if times.finished and (times.finished >= MANY or not _mostly_running(times, running, age)):
         return [_learned(times, running, age, outlasted, possible)]
     return _ladder(times, max(first, 1.0), outlasted, possible)
 
@@ -70,30 +70,12 @@ def mean_age(times: TaskTimes, now: float) -> float:
     return 0.0 if times.mean_start is None else now - times.mean_start
 
 
-def may_outlast(
-    seconds: float, times: TaskTimes, now: float, running: int, first: float, possible: float
-) -> bool:
-    """Whether a task that runs may need more than so many seconds yet.
-
-    As long as few have finished, nothing speaks against it, unless these and those that run are alike.
-
-    Args:
-        seconds: from now on.
-        running, first, possible: as for `beliefs`.
-    """
-    found, age = beliefs(times, now, running, first, possible), mean_age(times, now)
-    if times.finished and age <= times.longest and all(each.alike for each in found):
-        return False
-    few = times.finished < _MANY and _few_beside(times, running)
-    return few or max(each.longest for each in found) - age > seconds
-
-
 def _mostly_running(times: TaskTimes, running: int, age: float) -> bool:
     """Whether most of the tasks that were started have outlasted those that have finished."""
-    return _few_beside(times, running if age > times.longest * ALIKE else 0)
+    return few_beside(times, running if age > times.longest * ALIKE else 0)
 
 
-def _few_beside(times: TaskTimes, others: int) -> bool:
+def few_beside(times: TaskTimes, others: int) -> bool:
     """Whether too few have finished to speak for so many others."""
     return times.finished < _SHARE * (times.finished + others)
 

@@ -21,16 +21,14 @@ from adaptor.crafting.choosing import (
     craft_in,
     long_enough,
     one_by_one,
-    rules_for,
     shut_for,
     situation_in,
 )
-from adaptor.crafting.completion.bag import Bag
+from adaptor.crafting.completion.beliefs import settled_after
 from adaptor.crafting.completion.search import Choice, Search, places_for
 from adaptor.crafting.completion.wording import compared, completion, done_about, nothing_better
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.refusal import hour_used_up, nothing_possible, too_short
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
@@ -59,69 +57,38 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     shut = shut_for(view, queue, demand) if len(places) > 1 else {}
     reasons = dict(shut)
     able = long_enough([place for place in places if place.name not in shut], demand, reasons)
-    bag = _bag(view, places, wanted, able)
-    if not any(shape.widest for place, shape in zip(bag.places, bag.shapes, strict=True) if place.usable):
+    if not able:
+        return Made([], places, by_partition(reasons))
+    search = Search(view, places, wanted, able)
+    if not any(
+        shape.widest for place, shape in zip(search.places, search.shapes, strict=True) if place.usable
+    ):
         for place in places:
             reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
         return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
-    useless = [pilot for pilot in bag.pilots if _too_short(pilot, bag)]
+    useless = [pilot for pilot in wanted.pilots if _too_short(pilot, search)]
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
-    search = Search(bag)
     kept = search.kept()
-    if better := _better(kept, search):
+    may_withdraw = view.rules.may_withdraw and not wanted.part and demand.whole is None
+    if may_withdraw and (better := _better(kept, search)):
         return Made([], places, "", better)
     crafted = _proposed(search, kept, places, wanted, shut) or _crafted(search, kept)
-    for request in crafted[: bag.allowed]:
+    for request in crafted[: wanted.allowed]:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
     reason = (
         hour_used_up(view, demand.waiting) if view.submissions_left == 0 else nothing_better(search, kept)
     )
-    return Made(crafted[: bag.allowed], places, reason)
-
-
-def _bag(view: PlanningView, places: list[Place], wanted: Wanted, able: set[str]) -> Bag:
-    demand = wanted.demand
-    # The bound on processors is one of all requests together, and a withdrawn one widens it.
-    bounds = partial(rules_for, demand=msgspec.structs.replace(demand, most=None))
-    open_places = [
-        msgspec.structs.replace(
-            place,
-            rules=bounds(place.rules),
-            usable=place.name in able,
-            allowed=place.allowed if place.name else wanted.allowed,
-        )
-        for place in places
-    ]
-    shapes = [RequestShape.for_demand(place.rules, place.queue, demand) for place in open_places]
-    tasks = demand.waiting
-    if wanted.part:  # what the pilots here can hold, and what no pilot at any site covers
-        held = [
-            shapes[0].slots(each.request.p) * max(1, shapes[0].rounds(each.request.tr))
-            for each in wanted.pilots
-        ]
-        tasks = min(tasks, wanted.remaining + sum(held))
-    return Bag(
-        now=view.now,
-        demand=demand,
-        tasks=tasks + demand.running,
-        places=open_places,
-        shapes=shapes,
-        pilots=wanted.pilots,
-        allowed=wanted.allowed,
-        one_at_a_time=wanted.limit == 1,
-        may_withdraw=view.rules.may_withdraw and not wanted.part and demand.whole is None,
-    )
+    return Made(crafted[: wanted.allowed], places, reason)
 
 
 def _better(kept: Choice, search: Search) -> list[Withdraw]:
     """Without which requests the bag is done much sooner; empty: without none."""
-    bag = search.bag
-    if not kept.set.members or min(kept.set.ends) > FORESEEN * bag.max_tr:
+    if not kept.set.members or min(kept.set.ends) > FORESEEN * search.max_tr:
         return []
-    best = _instead_of(kept, search, _queued_sets(bag), WORTH_WITHDRAWING) or _instead_of(
-        kept, search, _running_ones(bag), WORTH_ENDING
+    best = _instead_of(kept, search, _queued_sets(search), WORTH_WITHDRAWING) or _instead_of(
+        kept, search, _running_ones(search), WORTH_ENDING
     )
     if best is None:
         return []
@@ -146,29 +113,38 @@ def _instead_of(
     return best
 
 
-def _queued_sets(bag: Bag) -> list[tuple[PilotView, ...]]:
+def _queued_sets(search: Search) -> list[tuple[PilotView, ...]]:
     """What may be withdrawn: each request alone, and all.
 
     Of several the largest keeps its place: long waits end far sooner than planned.
     """
-    waiting = [pilot for pilot in bag.pilots if pilot.state is PilotState.QUEUED]
-    queued = [pilot for pilot in waiting if bag.may_give_up(pilot)]
-    if not bag.one_at_a_time and waiting:
+    waiting = [pilot for pilot in search.pilots if pilot.state is PilotState.QUEUED]
+    queued = [pilot for pilot in waiting if _settled(pilot, search)]
+    if not search.one_at_a_time and waiting:
         largest = max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id))
         queued = [pilot for pilot in queued if pilot is not largest]
     single: list[tuple[PilotView, ...]] = [(pilot,) for pilot in queued[-WEIGHED:]]
     return [*single, tuple(queued)] if len(queued) > 1 else single
 
 
-def _running_ones(bag: Bag) -> list[tuple[PilotView, ...]]:
+def _running_ones(search: Search) -> list[tuple[PilotView, ...]]:
     """What may be ended, one at a time."""
-    running = [pilot for pilot in bag.pilots if pilot.state is PilotState.RUNNING and bag.may_give_up(pilot)]
+    running = [
+        pilot for pilot in search.pilots if pilot.state is PilotState.RUNNING and _settled(pilot, search)
+    ]
     return [(pilot,) for pilot in running[-WEIGHED:]]
 
 
-def _too_short(pilot: PilotView, bag: Bag) -> bool:
+def _settled(pilot: PilotView, search: Search) -> bool:
+    """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
+    of what was queued just before."""
+    since = pilot.started if pilot.state is PilotState.RUNNING else pilot.submitted
+    return pilot.job is not None and (since is None or search.now - since >= settled_after(search.max_tr))
+
+
+def _too_short(pilot: PilotView, search: Search) -> bool:
     """Whether no waiting task can run in a queued pilot."""
-    return pilot.state is PilotState.QUEUED and pilot.request.tr < min(bag.demand.shortest, bag.max_tr)
+    return pilot.state is PilotState.QUEUED and pilot.request.tr < min(search.demand.shortest, search.max_tr)
 
 
 def _proposed(
@@ -192,22 +168,22 @@ def _proposed(
 
 def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
     """The requests of a choice that are to be made, in the order of their starts."""
-    bag, ends, reason = search.bag, found.set.ends, completion(search, found)
-    if bag.demand.most is not None:
-        reason += f"; {bag.demand.why_most}"
+    ends, reason = found.set.ends, completion(search, found)
+    if search.demand.most is not None:
+        reason += f"; {search.demand.why_most}"
     requests = [search.request(made, ends) for made in found.made]
     holds = [
-        made.member.slots * max(1, bag.shapes[made.place].rounds(request.tr))
+        made.member.slots * max(1, search.shapes[made.place].rounds(request.tr))
         for made, request in zip(found.made, requests, strict=True)
     ]
-    share = min(1.0, bag.demand.waiting / max(1, sum(holds)))
+    share = min(1.0, search.demand.waiting / max(1, sum(holds)))
     return [
         CraftedRequest(
             request,
-            bag.now + made.member.start,
+            search.now + made.member.start,
             max(1, int(share * most)),
             reason,
-            bag.places[made.place].name,
+            search.places[made.place].name,
         )
         for made, request, most in zip(found.made, requests, holds, strict=True)
     ]

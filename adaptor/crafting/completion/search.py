@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.completion.bag import Bag
+from adaptor.crafting.choosing import Wanted, rules_for
 from adaptor.crafting.completion.beliefs import Belief, beliefs, first_runtime, mean_age
 from adaptor.crafting.completion.progress import FINE, Member, Progress, RequestSet
+from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import TINY
-from adaptor.crafting.situation import PilotView
+from adaptor.crafting.shape import TINY, RequestShape
+from adaptor.crafting.situation import PilotView, PlanningView
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.units import round_up
 
@@ -50,7 +52,7 @@ class Made(NamedTuple):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests that serve the bag."""
+    """Requests that serve the self."""
 
     withdrawn: tuple[PilotView, ...] = ()
     """Those that it does without."""
@@ -60,26 +62,55 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Search:
-    """The queues, planned once for a decision."""
+    """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
 
-    def __init__(self, bag: Bag) -> None:
-        self.bag = bag
-        longest = max(place.rules.longest_task for place in bag.places if place.usable)
-        first, demand = first_runtime(bag.max_tr), bag.demand
-        self.believed = beliefs(demand.times, bag.now, demand.running, first, longest)
-        pad, pace = bag.places[0].rules.pad, PACE_ALONE if bag.one_at_a_time else PACE
+    def __init__(
+        self, view: PlanningView, places: Sequence[Place], wanted: Wanted, usable: Container[str]
+    ) -> None:
+        """
+        Args:
+            usable: the partitions where requests may be made now, one at least.
+        """
+        self.now, self.demand, self.pilots = view.now, wanted.demand, wanted.pilots
+        self.allowed = wanted.allowed
+        self.places = [_bounded(place, wanted, usable=place.name in usable) for place in places]
+        self.shapes = [RequestShape.for_demand(each.rules, each.queue, self.demand) for each in self.places]
+        open_rules = [place.rules for place in self.places if place.usable]
+        self.max_tr = max(rules.limits.max_tr for rules in open_rules)
+        self.tasks = self.demand.running + _waiting(wanted, self.shapes[0])
+        self.one_at_a_time = wanted.limit == 1
+        self.believed = beliefs(
+            self.demand.times,
+            view.now,
+            self.demand.running,
+            first_runtime(self.max_tr),
+            max(rules.longest_task for rules in open_rules),
+        )
+        pad, pace = view.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
         weight = sum(belief.weight for belief in self.believed)
         self._by_belief = [
-            Progress(belief, belief.weight / weight, bag.tasks, pad, pace) for belief in self.believed
+            Progress(belief, belief.weight / weight, self.tasks, pad, pace) for belief in self.believed
         ]
-        self._free = [place.free or Availability(place.queue) for place in bag.places]
+        self._free = [place.free or Availability(place.queue) for place in places]
         self._profiles = [
-            free.profile(shape.chunk) for free, shape in zip(self._free, bag.shapes, strict=True)
+            free.profile(shape.chunk) for free, shape in zip(self._free, self.shapes, strict=True)
         ]
-        self._least = pad + max(demand.shortest, min(belief.longest for belief in self.believed))
+        self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
         offers = [offer.member for offer in self._offers(self._profiles, math.inf)]
         for progress in self._by_belief:
             progress.foresee(offers)
+
+    @property
+    def possible(self) -> bool:
+        """Whether a request can hold a task in any of the usable places."""
+        return any(
+            place.usable and shape.widest for place, shape in zip(self.places, self.shapes, strict=True)
+        )
+
+    def place_of(self, partition: str) -> int:
+        """The number of the place with this name; the first one where it gets no request now."""
+        names = [place.name for place in self.places]
+        return names.index(partition) if partition in names else 0
 
     def kept(self) -> Choice:
         """All that is there, and the best of what may be made beside it."""
@@ -93,37 +124,37 @@ class Search:
         """All that is there, and these requests, which start when it is said, else when they fit."""
         profiles, made = [profile.copy() for profile in self._profiles], []
         for crafted in requests:
-            number, request = self.bag.place_of(crafted.partition), crafted.request
+            number, request = self.place_of(crafted.partition), crafted.request
             start = crafted.predicted_start
             if start is None:
                 start = profiles[number].earliest_start(request.p, request.tr)
             if start < math.inf:
-                start = max(self.bag.now, start)
+                start = max(self.now, start)
                 self._take(profiles, number, start, request.tr, request.p)
-                member = Member(start - self.bag.now, float(request.tr), self._slots(number, request.p))
+                member = Member(start - self.now, float(request.tr), self._slots(number, request.p))
                 made.append(Made(number, member, request.p))
         members = [*self._there(()), *(each.member for each in made)]
         return Choice(set=RequestSet(self._by_belief, members), made=made)
 
     def request(self, made: Made, ends: Sequence[float]) -> Request:
         """As long as the bag may need it by the belief that needs most."""
-        rules, start = self.bag.places[made.place].rules, made.member.start
+        rules, start = self.places[made.place].rules, made.member.start
         needed = max(_needed(belief, end - start) for belief, end in zip(self.believed, ends, strict=True))
-        needed = max(needed, self.bag.demand.shortest) + rules.pad  # of tasks that were cut more is known
+        needed = max(needed, self.demand.shortest) + rules.pad  # of tasks that were cut more is known
         needed = max(1.0, needed * (1.0 if start > 0 else SPARE), rules.least_tr)
         tr = min(made.member.length, round_up(needed - TINY, rules.time_resolution))
         return Request(made.processors, int(tr))
 
     def _best(self, withdrawn: tuple[PilotView, ...], profiles: Sequence[Profile]) -> Choice:
         """One by one the request that shortens the completion most."""
-        bag, made = self.bag, list[Made]()
+        made = list[Made]()
         found = RequestSet(self._by_belief, self._there(withdrawn))
-        gone = [bag.place_of(pilot.partition) for pilot in withdrawn]
-        left = [place.allowed + gone.count(number) for number, place in enumerate(bag.places)]
-        most = math.inf if bag.demand.most is None else bag.demand.most
+        gone = [self.place_of(pilot.partition) for pilot in withdrawn]
+        left = [place.allowed + gone.count(number) for number, place in enumerate(self.places)]
+        most = math.inf if self.demand.most is None else self.demand.most
         most += sum(pilot.request.p for pilot in withdrawn)
         profiles = [profile.copy() for profile in profiles]
-        for _ in range(min(AT_ONCE, bag.allowed + len(withdrawn))):
+        for _ in range(min(AT_ONCE, self.allowed + len(withdrawn))):
             offers = [offer for offer in self._offers(profiles, most) if left[offer.place] > 0]
             number = found.best_addition([offer.member for offer in offers], BETTER)
             if number is None:
@@ -142,10 +173,10 @@ class Search:
         Those that another one of the place beats are left out: it starts no later, lasts as long and has as
         many slots.
         """
-        bag, found = self.bag, list[Made]()
+        found = list[Made]()
         for number, profile in enumerate(profiles):
-            place, shape = bag.places[number], bag.shapes[number]
-            tasks = 1 if bag.demand.alone else bag.tasks
+            place, shape = self.places[number], self.shapes[number]
+            tasks = 1 if self.demand.alone else self.tasks
             widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
             least = min(self._least, place.rules.limits.max_tr)
             unbeaten: list[tuple[float, int]] = []
@@ -155,30 +186,30 @@ class Search:
                     continue
                 unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
                 unbeaten.append((length, p))
-                start = max(0.0, slot.start - bag.now)
+                start = max(0.0, slot.start - self.now)
                 found.append(Made(number, Member(start, float(length), self._slots(number, p)), p))
         return found
 
     def _slots(self, place: int, processors: int) -> int:
-        slots = self.bag.shapes[place].slots(processors)
-        return min(1, slots) if self.bag.demand.alone else slots
+        slots = self.shapes[place].slots(processors)
+        return min(1, slots) if self.demand.alone else slots
 
     def _placed(self, made: Made, profiles: Sequence[Profile]) -> Made:
         """The request at the time when it fits: where one node comes free as another one is taken, the sum of
         both is no hole. Takes its processors."""
-        start, length = self.bag.now + made.member.start, made.member.length
-        length += self.bag.places[made.place].rules.slot_margin
+        start, length = self.now + made.member.start, made.member.length
+        length += self.places[made.place].rules.slot_margin
         fits = profiles[made.place].earliest_start(made.processors, length, start)
         if fits < math.inf:
             self._take(profiles, made.place, fits, length, made.processors)
-        return made._replace(member=made.member._replace(start=fits - self.bag.now))
+        return made._replace(member=made.member._replace(start=fits - self.now))
 
     def _take(
         self, profiles: Sequence[Profile], number: int, start: float, length: float, processors: int
     ) -> None:
         """Of its place, and of those that share nodes with it: which nodes it gets is not known."""
-        for place, profile in zip(self.bag.places, profiles, strict=True):
-            if place.shares_with(self.bag.places[number]):
+        for place, profile in zip(self.places, profiles, strict=True):
+            if place.shares_with(self.places[number]):
                 there = min(processors, profile.minimum(start, start + length))
                 if there > 0:
                     profile.take(start, length, there)
@@ -186,10 +217,10 @@ class Search:
     def _left_by(self, withdrawn: tuple[PilotView, ...]) -> list[Profile]:
         """What is free without these requests. The other jobs are taken to keep their planned starts; on
         nodes all that wait are planned anew."""
-        now, gone, left = self.bag.now, {job_of(pilot) for pilot in withdrawn}, []
-        for number, place in enumerate(self.bag.places):
+        now, gone, left = self.now, {job_of(pilot) for pilot in withdrawn}, []
+        for number, place in enumerate(self.places):
             if place.queue.nodes:
-                left.append(self._free[number].without(gone).profile(self.bag.shapes[number].chunk))
+                left.append(self._free[number].without(gone).profile(self.shapes[number].chunk))
                 continue
             profile = self._profiles[number].copy()
             for pilot in withdrawn:
@@ -204,16 +235,40 @@ class Search:
 
     def _there(self, withdrawn: Sequence[PilotView]) -> list[Member]:
         gone = {pilot.id for pilot in withdrawn}
-        return [self._member(pilot) for pilot in self.bag.pilots if pilot.id not in gone]
+        return [self._member(pilot) for pilot in self.pilots if pilot.id not in gone]
 
     def _member(self, pilot: PilotView) -> Member:
-        bag, slots = self.bag, self.bag.slots(pilot)
+        processors = pilot.processors if pilot.state is PilotState.RUNNING else None
+        place = self.place_of(pilot.partition)
+        slots = slots_in(
+            pilot,
+            pilot.request.p if processors is None else processors,  # on the workers that are still connected
+            self.demand,
+            self.shapes[place].unit,
+        )
         if pilot.state is PilotState.RUNNING:
-            age = max(1.0, mean_age(bag.demand.times, bag.now))
-            return Member(0.0, max(0.0, (pilot.ends or bag.now) - bag.now), slots, age)
-        start = self._free[bag.place_of(pilot.partition)].starts.get(job_of(pilot), bag.now)
-        slots = min(1, slots) if bag.demand.alone else slots
-        return Member(SOONER * max(0.0, start - bag.now), float(pilot.request.tr), slots)
+            age = max(1.0, mean_age(self.demand.times, self.now))
+            return Member(0.0, max(0.0, (pilot.ends or self.now) - self.now), slots, age)
+        start = self._free[place].starts.get(job_of(pilot), self.now)
+        slots = min(1, slots) if self.demand.alone else slots
+        return Member(SOONER * max(0.0, start - self.now), float(pilot.request.tr), slots)
+
+
+def _bounded(place: Place, wanted: Wanted, *, usable: bool) -> Place:
+    """A place with the bounds of the demand, but for that on processors: it is one of all requests together,
+    and one that is withdrawn widens it."""
+    rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
+    allowed = place.allowed if place.name else wanted.allowed
+    return msgspec.structs.replace(place, rules=rules, usable=usable, allowed=allowed)
+
+
+def _waiting(wanted: Wanted, shape: RequestShape) -> int:
+    """Waiting tasks that are to be completed here: where other sites share them, those that no pilot covers
+    and as many as the pilots here can hold."""
+    if not wanted.part:
+        return wanted.demand.waiting
+    held = [shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr)) for pilot in wanted.pilots]
+    return min(wanted.demand.waiting, wanted.remaining + sum(held))
 
 
 def _needed(belief: Belief, until: float) -> float:

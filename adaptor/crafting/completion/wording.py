@@ -16,7 +16,7 @@ _NO_DATE = 1e11
 
 def completion(search: Search, found: Choice) -> str:
     """`2 × 1h now + 6 × 3h at 14:10: done about 16:05 (15:20 to 17:30)`."""
-    words, places = [], search.bag.places
+    words, places = [], search.places
     for made in found.made:
         request = search.request(made, found.set.ends)
         where = f" in {places[made.place].name}" if len(places) > 1 else ""
@@ -42,7 +42,7 @@ def compared(search: Search, best: Choice, kept: Choice) -> str:
 
 def nothing_better(search: Search, kept: Choice) -> str:
     """Why no request is made."""
-    tasks = counted(search.bag.tasks, "task")
+    tasks = counted(search.tasks, "task")
     if not kept.set.members:
         return f"no request that the limits allow could run any of the {tasks}"
     if min(kept.set.ends) >= _NO_DATE:
@@ -61,5 +61,5 @@ def _clock(search: Search, seconds: float) -> str:
     """The time so many seconds from now; with its date where that is no longer clear."""
     if seconds >= _NO_DATE:
         return "never"
-    at = search.bag.now + seconds
+    at = search.now + seconds
     return format_clock(at) if seconds < _A_DAY else format_instant(at)

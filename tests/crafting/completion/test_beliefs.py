@@ -12,9 +12,9 @@ from adaptor.crafting.completion.beliefs import (
     Belief,
     beliefs,
     first_runtime,
-    may_outlast,
     settled_after,
 )
+from adaptor.crafting.serving import may_outlast
 from adaptor.crafting.situation import EarlierTasks, TaskTimes
 
 POSSIBLE = 64_800.0

@@ -5,13 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.crafting.completion.bag import Bag
+from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.completion.search import Search
 from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.serving import pilots_by_demand
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import (
     Demand,
     Issue,
@@ -179,19 +178,10 @@ def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> N
     assert seen.queue is not None
     running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
     queue = msgspec.structs.replace(seen.queue, running=running)
-    rules = one_at_a_time()
-    bag = Bag(
-        now=0.0,
-        demand=seen.demands[0],
-        tasks=1000,
-        places=[Place(name="", queue=queue, rules=rules, allowed=1)],
-        shapes=[RequestShape.for_demand(rules, queue, seen.demands[0])],
-        pilots=seen.pilots,
-        allowed=0,
-        one_at_a_time=True,
-        may_withdraw=True,
-    )
-    assert len(Search(bag).without(seen.pilots).made) == 1
+    rules, demand = one_at_a_time(), seen.demands[0]
+    wanted = Wanted(demand=demand, remaining=1000, allowed=0, limit=1, pilots=seen.pilots)
+    places = [Place(name="", queue=queue, rules=rules, allowed=1)]
+    assert len(Search(seen, places, wanted, {""}).without(seen.pilots).made) == 1
 
 
 def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
