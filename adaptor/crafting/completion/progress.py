@@ -130,8 +130,12 @@ class Progress:
 class RequestSet:
     """Requests together."""
 
-    def __init__(self, by_belief: Sequence[Progress], members: Sequence[Member]) -> None:
-        self._by_belief = by_belief
+    def __init__(
+        self, by_belief: Sequence[Progress], members: Sequence[Member], *, alone: bool = False
+    ) -> None:
+        """`alone`: only one request is allowed at a time, so that what follows it is all that counts where it
+        holds no task by a belief."""
+        self._by_belief, self._alone = by_belief, alone
         self.members = list(members)
         self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
         self._known: list[dict[float, float]] = [{} for _ in by_belief]
@@ -152,7 +156,7 @@ class RequestSet:
 
     def joined(self, member: Member) -> RequestSet:
         """The set with one more."""
-        return RequestSet(self._by_belief, [*self.members, member])
+        return RequestSet(self._by_belief, [*self.members, member], alone=self._alone)
 
     def at_pace(self, pace: float) -> float:
         """What the set is worth if the requests that follow have this speed."""
@@ -161,7 +165,9 @@ class RequestSet:
     def best_addition(self, members: Sequence[Member], least: float) -> int | None:
         """Which one of these shortens the completion most; None: none by more than `least` places.
 
-        Only where one is sooner than the best so far by some belief, it is compared by all.
+        One that holds no task by a belief counts for nothing there, unless it would be the only one: else the
+        first chosen would be short ones, and no request would be there for long tasks. Only where one is sooner
+        than the best so far by some belief, it is compared by all.
         """
         best, marks = None, self._places
         for number, member in enumerate(members):
@@ -176,15 +182,17 @@ class RequestSet:
         for which, progress in enumerate(self._by_belief):
             curve, mark = progress.curve(member), marks[which]
             before = INSTANTS[mark - 1]
-            if curve.begin < before and self._done(which, curve, before) >= progress.tasks:
+            counts = self._alone or curve.most > 0
+            if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])
             elif mark < self._places[which]:
-                others.append((which, curve))
-        for which, curve in others:
+                others.append((which, curve, counts))
+        for which, curve, counts in others:
             if gain <= least:
                 return None
-            found[which] = self._first(which, curve, marks[which], self._places[which])
+            latest = self._places[which]
+            found[which] = self._first(which, curve, marks[which], latest) if counts else latest
             gain -= self._by_belief[which].weight * (found[which] - marks[which])
         return found if gain > least else None
 

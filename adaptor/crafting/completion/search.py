@@ -148,7 +148,7 @@ class Search:
     def _best(self, withdrawn: tuple[PilotView, ...], profiles: Sequence[Profile]) -> Choice:
         """One by one the request that shortens the completion most."""
         made = list[Made]()
-        found = RequestSet(self._by_belief, self._there(withdrawn))
+        found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
         gone = [self.place_of(pilot.partition) for pilot in withdrawn]
         left = [place.allowed + gone.count(number) for number, place in enumerate(self.places)]
         most = math.inf if self.demand.most is None else self.demand.most
