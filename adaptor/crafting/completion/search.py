@@ -29,6 +29,10 @@ by its length, and forecasts may fail."""
 SOONER = 0.7
 """The wait of a queued request, in parts of the planned one: jobs end before their limits
 (0.53 to 0.80 on five traces of the Parallel Workloads Archive)."""
+BESIDE, WIDE = 4, 0.25
+"""Requests that start now, of this part of the widest at least, which are chosen beside those allowed, where
+these are several: they are made in the place of those that would start last, which can still be made when they
+end. None where a running one is to be ended: its tasks begin anew only for what may be made in its place."""
 AT_ONCE = 12
 """Requests chosen in one decision at most; the next one goes on."""
 
@@ -154,18 +158,30 @@ class Search:
         most = math.inf if self.demand.most is None else self.demand.most
         most += sum(pilot.request.p for pilot in withdrawn)
         profiles = [profile.copy() for profile in profiles]
-        for _ in range(min(AT_ONCE, self.allowed + len(withdrawn))):
+        allowed = min(AT_ONCE, self.allowed + len(withdrawn))
+        ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
+        beside = 0 if self.one_at_a_time or ended or not allowed else BESIDE
+        while allowed or beside:
             offers = [offer for offer in self._offers(profiles, most) if left[offer.place] > 0]
+            if not allowed:
+                offers = [offer for offer in offers if not offer.member.start and self._wide(offer)]
             number = found.best_addition([offer.member for offer in offers], BETTER)
             if number is None:
                 break
             best = self._placed(offers[number], profiles)
-            left[best.place] -= 1
+            if beside and not best.member.start:
+                beside -= 1
+            else:
+                allowed -= 1
+                left[best.place] -= 1
             if best.member.start < math.inf:
                 found, most = found.joined(best.member), most - best.processors
                 made.append(best)
         made.sort(key=lambda each: each.member)
         return Choice(withdrawn=withdrawn, set=found, made=made)
+
+    def _wide(self, offer: Made) -> bool:
+        return offer.processors >= WIDE * self.shapes[offer.place].widest
 
     def _offers(self, profiles: Sequence[Profile], most: float) -> list[Made]:
         """The requests that fit, each the widest and longest of its hole.
