@@ -11,7 +11,6 @@ PURPOSES = {
     "plots": "drawing pictures",
     "quotes": "choosing between sites",
     "replay": "replay",
-    "rollout": "the heuristic rollout",
     "web": "the live page",
 }
 """By extra: what needs it. `tests/test_extras.py` holds the names to pyproject.toml."""

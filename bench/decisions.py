@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.planner import HEURISTICS
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import Demand, SiteRules, TaskGroup
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory

@@ -2,7 +2,7 @@
 
 The nodes have 32 processors and 128 GB, every tenth 4 GPUs. Running jobs hold parts of one to eight nodes. Of
 the waiting jobs the scheduler has planned the first hundred, on nodes that it names; the others are planned
-here. `adaptive`, `rollout`: a whole planning step. `arrays`: twenty jobs in a row ask for the same;
+here. `adaptive`, `completion`: a whole planning step. `arrays`: twenty jobs in a row ask for the same;
 `different`: no two do. Alone: `python -m bench.nodes`.
 """
 
@@ -79,14 +79,14 @@ def _view(queue: QueueState, heuristic: str) -> PlanningView:
 def rows() -> Iterator[Row]:
     """First the compiled loops are loaded."""
     node_schedule(crowded_nodes(10, 1), compiled=True)
-    plan(_view(crowded_nodes(10, 1), "rollout"))
+    plan(_view(crowded_nodes(10, 1), "completion"))
     for pending, target in ((900, 0.050), (9900, 0.400)):
         for kind, alike in (("arrays", 20), ("different", 1)):
             queue = crowded_nodes(pending, alike)
             steps: dict[str, tuple[Callable[[], object], float | None]] = {
                 "availability": (lambda queue=queue: availability(queue, UNIT), target),  # type: ignore[misc]
                 "adaptive": (lambda queue=queue: plan(_view(queue, "adaptive")), None),  # type: ignore[misc]
-                "rollout": (lambda queue=queue: plan(_view(queue, "rollout")), None),  # type: ignore[misc]
+                "completion": (lambda queue=queue: plan(_view(queue, "completion")), None),  # type: ignore[misc]
             }
             for name, (step, most) in steps.items():
                 what = f"{name}, {pending + PLANNED:,} jobs, {kind}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -21,7 +21,7 @@ from adaptor.config.ranges import (
     PositiveShare,
 )
 from adaptor.config.ssh import SshConfig
-from adaptor.defaults import ASSUMED_RUNTIME
+from adaptor.crafting.heuristics import DEFAULT, HEURISTICS, HeuristicName
 from adaptor.units import Duration, HourlyRate
 
 
@@ -93,12 +93,12 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     withdraw: bool = True
     """Whether queued requests may be withdrawn, and running ones ended, in order to make better ones; those
     that nothing needs any more are withdrawn in any case."""
-    heuristic: Literal["static", "adaptive", "rollout"] = "adaptive"
+    heuristic: HeuristicName = DEFAULT
     """How requests are crafted: `static` is Algorithm 1 of De Rose et al. (2008), `adaptive` Algorithm 2;
-    `rollout` compares sets of requests by when they complete the bag."""
+    `completion` compares sets of requests by when they complete the bag."""
     initial_tr: PositiveDuration | None = None
-    """The runtime assumed of a task before any has finished; None: one hour (De Rose §4.4), or one minute for
-    `rollout`, which thinks of all its doublings too."""
+    """The runtime assumed of a task before any has finished; None: one minute, and all of its doublings
+    too, for `completion`, else one hour (De Rose §4.4)."""
     growth_factor: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 2
     """The factor of tr after a task exceeded it (De Rose §4.3.1: an integer)."""
     pad: Duration = Duration(30)
@@ -141,7 +141,9 @@ class SiteConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def assumed_runtime(self) -> float:
         """Seconds that a task is taken to run before anything is known of it."""
-        return ASSUMED_RUNTIME[self.heuristic] if self.initial_tr is None else float(self.initial_tr)
+        return (
+            HEURISTICS[self.heuristic].assumed_runtime if self.initial_tr is None else float(self.initial_tr)
+        )
 
 
 class DaemonConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

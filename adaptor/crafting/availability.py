@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 
 import msgspec
 
@@ -42,6 +43,12 @@ class Availability:
         self.nodes = node_schedule(_plannable(queue)) if nodes is None and queue.nodes else nodes
         """The plan of the nodes; None: they are not known."""
         self._profiles: dict[Need | None, Profile] = {}
+        self._schedule: Schedule | None = None
+
+    @property
+    def starts(self) -> dict[str, float]:
+        """By id: the planned start of each pending job (epoch seconds); `math.inf`: it never starts."""
+        return self._planned().starts if self.nodes is None else self.nodes.starts
 
     def profile(self, unit: Need | None = None) -> Profile:
         """The availability profile from the queue's `now` on, in processors. Copy it before you change it.
@@ -61,9 +68,21 @@ class Availability:
             return Availability(queue)
         return Availability(queue, holding(self.nodes, job.parts, start, start + job.tr))
 
+    def without(self, gone: Set[str]) -> Availability:
+        """What is left free if these jobs leave; all that wait are planned anew."""
+        stay = [job for job in self._queue.pending if job.id not in gone]
+        pending = tuple(msgspec.structs.replace(job, planned_start=None) for job in stay)
+        running = tuple(job for job in self._queue.running if job.id not in gone)
+        return Availability(msgspec.structs.replace(self._queue, running=running, pending=pending))
+
+    def _planned(self) -> Schedule:
+        if self._schedule is None:
+            self._schedule = schedule(self._queue)
+        return self._schedule
+
     def _profile(self, unit: Need | None) -> Profile:
         if self.nodes is None:
-            return schedule(self._queue).profile
+            return self._planned().profile
         return slot_profile(self.nodes, unit or Need(chunks=1, processors=1), self._queue.now)
 
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.refusal import none_left, nothing_possible
 from adaptor.crafting.shape import RequestShape
-from adaptor.crafting.situation import CraftingSituation, Demand, Heuristic, PlanningView, SiteRules
+from adaptor.crafting.situation import (
+    CraftingSituation,
+    Demand,
+    Heuristic,
+    PilotView,
+    PlanningView,
+    SiteRules,
+    Withdraw,
+)
 from adaptor.model import CraftedRequest, QueueState
 from adaptor.units import format_duration
 
@@ -28,7 +36,10 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The most requests to craft."""
     limit: int
     """Requests that the site allows in the system."""
-    heuristic: Heuristic
+    pilots: tuple[PilotView, ...] = ()
+    """Those in the system that serve the demand."""
+    part: str = ""
+    """Why the site gets these tasks, where several sites share them; empty: it is the only one."""
 
 
 class Made(msgspec.Struct, frozen=True):
@@ -39,6 +50,8 @@ class Made(msgspec.Struct, frozen=True):
     """With these requests in their queues."""
     reason: str = ""
     """Why nothing was."""
+    withdrawn: Sequence[Withdraw] = ()
+    """What is withdrawn in order to make better requests."""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -70,11 +83,32 @@ Called with those whose requests last long enough; it adds why a partition offer
 """
 
 
-def craft_in(places: list[Place], wanted: Wanted) -> Made:
+Plan = Callable[[PlanningView, list[Place], Wanted], Made]
+"""How a heuristic plans for a demand."""
+
+
+def by_free_slots(heuristic: Heuristic, among: Craft) -> Plan:
+    """The plan of a heuristic that crafts requests for the tasks which no pilot covers.
+
+    Args:
+        heuristic: for a site without partitions, or with one.
+        among: for a site with several.
+    """
+
+    def plan(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+        assert view.queue is not None
+        if len(view.rules.limits.partitions) > 1:
+            return craft_among(places, wanted, shut_for(view, view.queue, wanted.demand), among)
+        return craft_in(places, wanted, heuristic)
+
+    return plan
+
+
+def craft_in(places: list[Place], wanted: Wanted, heuristic: Heuristic) -> Made:
     """The requests for tasks at a site without partitions, or with one."""
     (place,) = places
     situation = situation_in(place, wanted)
-    found = [msgspec.structs.replace(each, partition=place.name) for each in wanted.heuristic(situation)]
+    found = [msgspec.structs.replace(each, partition=place.name) for each in heuristic(situation)]
     crafted = within(found, wanted.demand)
     reason = "" if crafted else nothing_possible(situation)
     return Made(crafted, with_crafted(places, place, crafted, wanted.demand), reason)
@@ -110,7 +144,7 @@ def shut_for(view: PlanningView, queue: QueueState, demand: Demand) -> dict[str,
     return {**failed, **queue.closed}
 
 
-def one_by_one(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
+def one_by_one(heuristic: Heuristic, places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> Made:
     """For heuristics that look at no other request, the static one among them.
 
     Each partition proposes the requests that it would get alone. The one with the most throughput is made,
@@ -120,7 +154,9 @@ def one_by_one(places: list[Place], wanted: Wanted, reasons: dict[str, str]) -> 
     crafted: list[CraftedRequest] = []
     while len(crafted) < wanted.allowed and wanted.remaining > 0:
         rest = msgspec.structs.replace(wanted, allowed=wanted.allowed - len(crafted))
-        proposals = [first for place in places if (first := _proposal(place, rest, reasons)) is not None]
+        proposals = [
+            first for place in places if (first := _proposal(heuristic, place, rest, reasons)) is not None
+        ]
         if not proposals:
             break
         best = best_of([each.offer for each in proposals])
@@ -165,12 +201,14 @@ def open_situation(place: Place, wanted: Wanted, reasons: dict[str, str]) -> Cra
     return situation_in(place, wanted)
 
 
-def _proposal(place: Place, wanted: Wanted, reasons: dict[str, str]) -> _Proposal | None:
+def _proposal(
+    heuristic: Heuristic, place: Place, wanted: Wanted, reasons: dict[str, str]
+) -> _Proposal | None:
     """The first request that the heuristic crafts in a partition; None: none, for the reason kept."""
     situation = open_situation(place, wanted, reasons)
     if situation is None:
         return None
-    found = wanted.heuristic(situation)
+    found = heuristic(situation)
     if not found:
         reasons[place.name] = nothing_possible(situation)
         return None

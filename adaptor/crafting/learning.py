@@ -14,9 +14,6 @@ NEARLY = 0.95
 MOST = 0.75
 """The same share where the pilot was planned for the longest time: its start may take more than the pad."""
 
-WITH_EVEN_ODDS = frozenset({"rollout"})
-"""The heuristics whose tasks start at even odds (see `RuntimeLearner.even`); those of the paper start only
-what can finish by the estimate (§4.3.1)."""
 ENOUGH = 8
 """Finished tasks whose mean speaks for the others."""
 CUT_AT_EVEN_ODDS = 1.1

@@ -29,6 +29,13 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     usable: bool = True
     """False: it gets none of the requests that are crafted now, and still sees those of the others."""
 
+    def shares_with(self, other: Place) -> bool:
+        """Whether what runs here may take processors there."""
+        if not self.queue.nodes or not other.queue.nodes:
+            return True  # they are not known
+        ours = {node.name for node in self.queue.nodes if node.ours}
+        return any(node.name in ours for node in other.queue.nodes if node.ours)
+
 
 def rules_in(rules: SiteRules, partition: str) -> SiteRules:
     """The rules for requests in a partition; those of the site where it has only one."""

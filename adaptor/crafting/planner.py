@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import msgspec
 
 from adaptor.crafting.adaptive import adaptive
-from adaptor.crafting.choosing import Craft, Wanted, craft_among, craft_in, one_by_one, shut_for
+from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
+from adaptor.crafting.completion.rule import by_completion
 from adaptor.crafting.coverage import coverage
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
 from adaptor.crafting.needless import withdrawals
 from adaptor.crafting.places import places_of
 from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer
 from adaptor.crafting.reshaping import reshaped
+from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
     Decision,
     Demand,
@@ -30,11 +34,20 @@ from adaptor.crafting.static import static
 from adaptor.crafting.turns import turns
 from adaptor.model import QueueState
 
-HEURISTICS: dict[str, Heuristic] = {"static": static, "adaptive": adaptive, "rollout": adaptive}
-"""The heuristics by their names in a site's configuration; what rollout cannot do yet, adaptive does."""
 
-AMONG: dict[str, Craft] = {"static": one_by_one, "adaptive": spread, "rollout": spread}
-"""How each goes about several partitions."""
+class Planner(msgspec.Struct, frozen=True):
+    """How a heuristic makes requests."""
+
+    plan: Plan
+    proposal: Heuristic
+    """Its requests for tasks that nothing covers yet, as forecasts of ends take them."""
+
+
+PLANNERS: dict[str, Planner] = {
+    "static": Planner(by_free_slots(static, partial(one_by_one, static)), static),
+    "adaptive": Planner(by_free_slots(adaptive, spread), adaptive),
+    "completion": Planner(by_completion, adaptive),
+}
 
 
 def plan(view: PlanningView, part: SitePart | None = None) -> list[Decision]:
@@ -80,50 +93,38 @@ def within_rules(view: PlanningView, wanted: Iterable[Decision]) -> list[Decisio
 
 
 def _planned(view: PlanningView, part: SitePart | None) -> list[Decision]:
-    """By rollout where it is wanted and knows the demand, else by one of the paper's heuristics."""
-    if view.heuristic != "rollout":
-        return _by_coverage(view, part)
-    from adaptor.crafting.rollout.step import by_rollout, why_not_by_rollout  # numpy and numba
+    """Withdrawals first, then the requests for the waiting tasks, in order of urgency.
 
-    why_not = "several sites share the tasks" if part is not None else why_not_by_rollout(view)
-    if not why_not:
-        return by_rollout(view)
-    return [_told(each, why_not) for each in _by_coverage(view, part)]
-
-
-def _waits(view: PlanningView) -> bool:
-    return any(demand.waiting for demand in view.demands)
-
-
-def _told(decision: Decision, why_not: str) -> Decision:
-    """What `adaptive` decides in the place of rollout, and why it does."""
-    if not isinstance(decision, Issue):
-        return decision
-    reason = f"{decision.crafted.reason}; by adaptive, since {why_not}"
-    return Issue(msgspec.structs.replace(decision.crafted, reason=reason), decision.demand)
-
-
-def _by_coverage(view: PlanningView, part: SitePart | None) -> list[Decision]:
-    """Withdrawals first, then the requests that one heuristic crafts, in order of urgency.
-
-    They are for the waiting tasks that no pilot in the system covers (see `coverage`).
+    Heuristics that replan look again at those that pilots in the system cover (see `coverage`), where no
+    other site shares them.
     """
+    replans = part is None and HEURISTICS[view.heuristic].replans
     cover = part or coverage(view)
-    decisions: list[Decision] = [*withdrawals(view, cover.needless)]
+    needless = nobodys(view, cover.needless) if replans else cover.needless
+    decisions: list[Decision] = [*withdrawals(view, needless)]
     if part is not None:
         decisions += [Withdraw(pilot, reason) for pilot, reason in part.late.items()]
-    if not _waits(view):
+    if not any(demand.waiting for demand in view.demands):
         return decisions
     if view.queue is None:
         return [*decisions, Withhold(no_answer(view))]
     uncovered = cover.uncovered if part else _with_paced(cover.uncovered, view.demands)
-    if not any(uncovered):
-        return [*decisions, Withhold(part.reason if part else everything_covered(view))]
+    served = [
+        index for index, tasks in enumerate(uncovered) if tasks or (replans and view.demands[index].waiting)
+    ]
+    refused = "" if replans else _refused(view, sum(uncovered), part)
+    if refused:
+        return [*decisions, Withhold(refused)]
+    return [*decisions, *_requests(view, view.queue, uncovered, served, part.reason if part else "")]
+
+
+def _refused(view: PlanningView, uncovered: int, part: SitePart | None) -> str:
+    """Why no request is made for so many tasks that no pilot covers; empty: one may be."""
+    if not uncovered:
+        return part.reason if part else everything_covered(view)
     if not view.places_left:
-        return [*decisions, Withhold(limit_reached(view, sum(uncovered)))]
-    if view.requests_left <= 0:
-        return [*decisions, Withhold(hour_used_up(view, sum(uncovered)))]
-    return [*decisions, *_requests(view, view.queue, uncovered, view.requests_left)]
+        return limit_reached(view, uncovered)
+    return hour_used_up(view, uncovered) if view.requests_left <= 0 else ""
 
 
 def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int]:
@@ -134,30 +135,32 @@ def _with_paced(uncovered: Sequence[int], demands: Sequence[Demand]) -> list[int
     ]
 
 
-def _requests(view: PlanningView, queue: QueueState, uncovered: list[int], allowed: int) -> list[Decision]:
-    """Craft requests for each demand in turn (see `turns`).
+def _requests(
+    view: PlanningView, queue: QueueState, uncovered: Sequence[int], served: Sequence[int], part: str
+) -> list[Decision]:
+    """Plan for each demand in turn (see `turns`).
 
-    The queue of each demand contains the requests crafted before it, in whatever partition.
+    The queue of each demand contains the requests crafted before it, in whatever partition, and each gives up
+    pilots of its own only.
     """
     decisions: list[Decision] = []
-    heuristic = HEURISTICS[view.heuristic]
-    places = places_of(view, queue)
-    for index, peers in turns(view.demands, uncovered, [i for i, tasks in enumerate(uncovered) if tasks]):
+    planner, places = PLANNERS[view.heuristic], places_of(view, queue)
+    serving = pilots_by_demand(view, served)
+    allowed = view.requests_left
+    for index, peers in turns(view.demands, uncovered, served):
+        demand = view.demands[index]
         wanted = Wanted(
-            demand=view.demands[index],
+            demand=demand,
             remaining=uncovered[index],
             allowed=math.ceil(allowed / peers),
             limit=view.rules.limits.max_pending_requests,
-            heuristic=heuristic,
+            pilots=tuple(serving[index]),
+            part=part,
         )
-        if len(view.rules.limits.partitions) > 1:
-            made = craft_among(places, wanted, shut_for(view, queue, wanted.demand), AMONG[view.heuristic])
-        else:
-            made = craft_in(places, wanted)
-        if made.crafted:
-            decisions += [Issue(each, wanted.demand) for each in made.crafted]
-        else:
-            decisions.append(Withhold(wanted.demand.why_most or made.reason))
+        made = planner.plan(view, places, wanted)
+        decisions += [*made.withdrawn, *(Issue(crafted, demand) for crafted in made.crafted)]
+        if not made.crafted and not made.withdrawn:
+            decisions.append(Withhold(demand.why_most or made.reason))
         allowed -= len(made.crafted)
         places = made.places
     return decisions

@@ -199,7 +199,7 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """None while the scheduler does not answer: the step then issues no request."""
     rules: SiteRules
     heuristic: str
-    """A key of `adaptor.crafting.planner.HEURISTICS`."""
+    """A key of `adaptor.crafting.heuristics.HEURISTICS`."""
     pilots: tuple[PilotView, ...] = ()
     """The pilots in the system."""
     demands: tuple[Demand, ...] = ()

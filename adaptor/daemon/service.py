@@ -41,7 +41,6 @@ from adaptor.daemon.transports import set_up_remote_folder, set_up_spool
 from adaptor.daemon.upkeep.keeping import Keeper
 from adaptor.daemon.upkeep.meters import Meters, journal_view
 from adaptor.daemon.upkeep.notifying import Notifier
-from adaptor.daemon.upkeep.warming import warm_up
 from adaptor.daemon.worker_endpoint import WorkerEndpoint
 from adaptor.errors import JournalError
 from adaptor.journal.journal import Journal
@@ -167,7 +166,6 @@ class Service:
             asyncio.create_task(self._stopped()),
         ]
         beside = [asyncio.create_task(read_history(state)) for state in self.sites.values()]
-        beside.append(asyncio.create_task(warm_up(each.heuristic for each in self.config.sites.values())))
         if on_ready is not None:
             on_ready()
         try:

@@ -9,12 +9,11 @@ import msgspec
 
 from adaptor.config.partitions import sites_of
 from adaptor.config.schema import Config, LimitsConfig, SiteConfig
-from adaptor.crafting.learning import WITH_EVEN_ODDS
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
 from adaptor.daemon.remote.machines import make_machine, python_of
 from adaptor.daemon.spool.setup import latency_of
 from adaptor.decisions.site_memory import DonationSettings, SiteSettings
-from adaptor.extras import require_extra
 from adaptor.model import Limits
 from adaptor.protocol.messages import LAST_SECONDS
 from adaptor.scheduling.state import SiteTerms
@@ -47,9 +46,6 @@ def _scheduler(name: str, config: SiteConfig, state: Path, machine: Machine) -> 
 
 
 def make_backends(config: Config, state: Path, machines: Mapping[str, Machine]) -> dict[str, Backend]:
-    """Raises AdaptorError: a site's heuristic needs libraries that are not installed."""
-    if any(site.heuristic == "rollout" for site in config.sites.values()):
-        require_extra("rollout", "numpy", "numba")
     return {name: make_backend(name, site, state, machines[name]) for name, site in config.sites.items()}
 
 
@@ -132,7 +128,7 @@ def terms_of(config: SiteConfig, limits: Limits) -> SiteTerms:
         latency=latency_of(config),
         donation=config.donation.rules() if config.donation else None,
         remember=config.remember,
-        even_odds=config.heuristic in WITH_EVEN_ODDS,
+        even_odds=HEURISTICS[config.heuristic].even_odds,
     )
 
 

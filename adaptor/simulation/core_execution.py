@@ -133,5 +133,5 @@ def site_terms(terms: GridTerms, donation: DonationRules | None = None) -> SiteT
         latency=workers.latency,
         reserve=workers.reserve,
         donation=donation,
-        even_odds=terms.even_odds,
+        even_odds=terms.traits.even_odds,
     )

@@ -113,7 +113,7 @@ class _Driver:
         self._submitted = cluster.now
         self._runtimes = runtimes
         self._width = min(terms.rules.limits.max_proc, cluster.processors)
-        self._asks_for_all = terms.static_maximum and terms.heuristic == "static"
+        self._asks_for_all = terms.static_maximum and terms.traits.fixed_shape
         self._planner = planner
         self._execution = make(runtimes, terms, cluster)
         self._pilots: dict[int, _Pilot] = {}
@@ -156,7 +156,7 @@ class _Driver:
 
     def _next_look(self) -> int:
         """When to look at the queue again though nothing has happened to a pilot."""
-        if self._terms.heuristic != "rollout":
+        if not self._terms.traits.replans:
             return NEVER
         age = self._looked - self._submitted
         return self._looked + max(60, age // 32)
@@ -248,7 +248,7 @@ class _Driver:
     def _can_act(self) -> bool:
         """Whether there is a request to take back or one more allowed: the planner has no other means."""
         queued = any(not pilot.running for pilot in self._pilots.values())
-        may_end = self._terms.heuristic == "rollout" and self._terms.rules.may_withdraw
+        may_end = self._terms.traits.replans and self._terms.rules.may_withdraw
         return queued or may_end or len(self._pilots) < self._terms.rules.limits.max_pending_requests
 
     def _issue(self, decision: Issue) -> None:
@@ -272,7 +272,7 @@ class _Driver:
         return Request(p, crafted.request.tr)
 
     def _queue(self) -> QueueState:
-        if self._terms.heuristic == "rollout" and isinstance(self._cluster, Simulation):
+        if self._terms.traits.replans and isinstance(self._cluster, Simulation):
             return queue_state(self._cluster)
         return queue_for(self._cluster, self._terms)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.learning import WITH_EVEN_ODDS
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import SiteRules
 from adaptor.resources import TaskSize
 from adaptor.simulation.errors import ReplayError
 from adaptor.simulation.kernels import Array
-
-HeuristicName = Literal["static", "adaptive", "rollout"]
 
 
 class WorkerTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,9 +64,8 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
         return self.workers.compiled and self.task == TaskSize()
 
     @property
-    def even_odds(self) -> bool:
-        """See `SiteTerms.even_odds`."""
-        return self.heuristic in WITH_EVEN_ODDS
+    def traits(self) -> Traits:
+        return HEURISTICS[self.heuristic]
 
     @property
     def possible(self) -> float:

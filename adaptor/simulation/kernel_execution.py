@@ -39,7 +39,7 @@ class KernelExecution:
             initial=terms.initial_tr,
             factor=terms.growth_factor,
             longest=terms.possible,
-            even_odds=terms.even_odds,
+            even_odds=terms.traits.even_odds,
         )
         self._runtimes = runtimes
         self._scalars = np.zeros(k.SCALARS, np.int64)

@@ -1,6 +1,6 @@
 """How much sooner a bag could be done by whoever knew the future: what is left to gain for a heuristic.
 
-At each of rollout's decisions in a replay, every other one is tried, with all that follows by rollout:
+At each of completion's decisions in a replay, every other one is tried, with all that follows by completion:
 nothing, each free slot as a request, each queued request withdrawn, what the paper's heuristics propose. The
 best by what really happened is kept. So this planner knows the run times of the tasks and of all local jobs,
 and which ones are still to come; nobody does. It improves each decision once, so it is no bound on what is
@@ -8,7 +8,7 @@ possible.
 
     python -m tests.campaign.foresight --traces ../shared/traces --trace sdsc-sp2
 
-prints for each kind of bag the ratio of adaptive's turnaround to rollout's, and to that with foresight.
+prints for each kind of bag the ratio of adaptive's turnaround to completion's, and to that with foresight.
 """
 
 from __future__ import annotations
@@ -149,15 +149,15 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 def turnarounds(cells: Sequence[Cell], piece: Piece) -> list[tuple[int, int, int]]:
-    """By cell: of adaptive, of rollout, and of rollout with foresight."""
+    """By cell: of adaptive, of completion, and of completion with foresight."""
     base = cluster_at(piece.workload, jobs_of(piece), piece.settings, piece.sample)
     found = []
     for cell in cells:
         runtimes = cell.kind.runtimes(piece.settings.seed, piece.sample)
         by_adaptive = terms_of(piece.workload, piece.settings, cell.pending, "adaptive")
-        by_rollout = terms_of(piece.workload, piece.settings, cell.pending, "rollout")
+        by_completion = terms_of(piece.workload, piece.settings, cell.pending, "completion")
         adaptive = run_grid_job(base.fork(), runtimes, by_adaptive).turnaround
-        found.append((adaptive, *with_foresight(base, runtimes, by_rollout)))
+        found.append((adaptive, *with_foresight(base, runtimes, by_completion)))
     return found
 
 
@@ -182,14 +182,14 @@ def main() -> None:
     workloads = [each for each in WORKLOADS if each.key == chosen.trace]
     wanted = pieces(workloads, chosen.traces, Settings(), chosen.samples)
     samples = list(in_processes(partial(turnarounds, cells), wanted, chosen.processes))
-    print(f"adaptive's turnaround over rollout's, and with foresight; {chosen.samples} submission times")
+    print(f"adaptive's turnaround over completion's, and with foresight; {chosen.samples} submission times")
     ratios = []
     for place, cell in enumerate(cells):
-        adaptive, rollout, foreseen = (
+        adaptive, completion, foreseen = (
             sum(column) for column in zip(*(each[place] for each in samples), strict=True)
         )
-        ratios.append((adaptive / rollout, adaptive / foreseen))
-        print(f"{cell.name}: {adaptive / rollout:.2f}, {adaptive / foreseen:.2f}")
+        ratios.append((adaptive / completion, adaptive / foreseen))
+        print(f"{cell.name}: {adaptive / completion:.2f}, {adaptive / foreseen:.2f}")
     told = [math.exp(statistics.fmean(map(math.log, column))) for column in zip(*ratios, strict=True)]
     print("geometric mean: {:.2f}, {:.2f}".format(*told))
 

@@ -26,16 +26,17 @@ import numpy as np
 import numpy.typing as npt
 
 from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.experiments.derose.design import JobType
 from adaptor.experiments.derose.sample import load
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
-from tests.campaign.rollout_live import interval
+from tests.campaign.heuristics_live import interval
 
 Mask = npt.NDArray[np.bool_]
 SEED = 1
@@ -180,7 +181,7 @@ def main() -> None:
     parser.add_argument("--processors", type=int, required=True)
     parser.add_argument("--samples", type=int, default=20, help="Submission times")
     parser.add_argument("--max-pending", type=int, nargs="+", default=[1, 3, 6])
-    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
+    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
     parser.add_argument("--case", action="append", help="Only cases whose names contain this")
     chosen = parser.parse_args()
     whole = load(chosen.trace, chosen.processors)

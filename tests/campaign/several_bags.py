@@ -32,7 +32,7 @@ from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
-from tests.campaign.rollout_live import interval
+from tests.campaign.heuristics_live import interval
 
 SITE = "site"
 _GIVEN_UP = 30 * 86400
@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--trace", type=Path, required=True, help="SWF, also compressed")
     parser.add_argument("--queues", type=int, default=20, help="Instants of the trace")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
+    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
     parser.add_argument("--scene", action="append", choices=list(SCENES), help="default: all")
     chosen = parser.parse_args()
     processors, queues = queues_of(chosen.trace, chosen.queues, chosen.seed)

@@ -14,7 +14,7 @@ from tests.simulation.trace_strategies import jobs_from
 
 TERMS = GridTerms(
     rules=SiteRules(limits=Limits(max_pending_requests=1, max_proc=8, max_tr=36_000)),
-    heuristic="rollout",
+    heuristic="completion",
     workers=INSTANT_WORKERS,
     initial_tr=60.0,
 )
@@ -28,7 +28,7 @@ def with_job(processors: int, limit: int, run: int) -> Simulation:
 
 
 def test_who_knows_that_a_job_ends_soon_waits_for_its_processors() -> None:
-    """By its limit it runs for ten hours, so that rollout takes the two that are free."""
+    """By its limit it runs for ten hours, so that completion takes the two that are free."""
     base = with_job(processors=6, limit=36_000, run=100)
     plain, foreseen = with_foresight(base, np.full(8, 3000, np.int64), TERMS)
     assert foreseen == pytest.approx(3100, abs=100)
@@ -44,5 +44,7 @@ def test_on_a_free_machine_there_is_nothing_to_foresee() -> None:
 
 def test_when_all_is_done_nothing_else_is_tried() -> None:
     queue = QueueState(now=0.0, processors=8, running=(), pending=())
-    view = PlanningView(now=0.0, queue=queue, rules=TERMS.rules, heuristic="rollout", pilots=(), demands=())
+    view = PlanningView(
+        now=0.0, queue=queue, rules=TERMS.rules, heuristic="completion", pilots=(), demands=()
+    )
     assert not list(alternatives(view, []))

@@ -38,7 +38,7 @@ from .planner_views import views
 HOUR = 3600
 SHORT = Limits(max_pending_requests=4, max_proc=16, max_tr=2 * HOUR)
 LONG = Limits(max_pending_requests=4, max_proc=16, max_tr=48 * HOUR)
-HEURISTICS = ["static", "adaptive", "rollout"]
+HEURISTICS = ["static", "adaptive", "completion"]
 
 
 def nodes(*names: str) -> tuple[Node, ...]:
@@ -107,7 +107,7 @@ def test_short_tasks_go_where_the_hole_is_and_long_ones_where_they_may_last(heur
     assert all(each.request.tr >= 5 * HOUR for each in long)
 
 
-@pytest.mark.parametrize("heuristic", ["adaptive", "rollout"])
+@pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
 def test_tasks_of_one_bag_go_to_both_when_one_has_no_room_for_all(heuristic: str) -> None:
     made = issued(site(HOLES, tasks(64, HOUR - 60.0), heuristic=heuristic))
     assert made[0].partition == "short"
@@ -133,7 +133,7 @@ def test_the_reason_names_the_partition_and_what_the_other_offers(heuristic: str
 
 
 def test_a_set_of_requests_names_the_partition_of_each() -> None:
-    first, *_ = issued(site(HOLES, tasks(64, HOUR - 60.0), heuristic="rollout"))
+    first, *_ = issued(site(HOLES, tasks(64, HOUR - 60.0), heuristic="completion"))
     assert "in short now + " in first.reason
     assert "in long at 03:00:00" in first.reason
 
@@ -153,7 +153,7 @@ def test_partitions_without_a_common_node_work_side_by_side(heuristic: str) -> N
     assert done == {"p": 32, "q": 32}
 
 
-@pytest.mark.parametrize("heuristic", ["adaptive", "rollout"])
+@pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
 def test_a_request_takes_the_nodes_that_partitions_share(heuristic: str) -> None:
     """Two names for the same 8 processors hold no more tasks than the 8 do."""
     same = queue(nodes=nodes("a", "b"), processors=8)
@@ -170,7 +170,7 @@ def test_of_partly_shared_nodes_only_those_are_taken_that_the_request_gets() -> 
     assert sum(each.request.p for each in now) == 12, "8 of p, and c of q"
 
 
-@pytest.mark.parametrize("heuristic", ["adaptive", "rollout"])
+@pytest.mark.parametrize("heuristic", ["adaptive", "completion"])
 def test_a_request_that_is_being_submitted_takes_shared_nodes_too(heuristic: str) -> None:
     same = queue(nodes=nodes("a", "b"), processors=8)
     pilot = PilotView(
@@ -214,7 +214,7 @@ def test_where_no_partition_can_run_them_it_says_why_of_each(heuristic: str) -> 
     assert "long: " in said
 
 
-@given(views(heuristics=("static", "adaptive", "rollout")))
+@given(views(heuristics=("static", "adaptive", "completion")))
 def test_one_partition_is_as_none(view: PlanningView) -> None:
     if view.queue is None:
         return

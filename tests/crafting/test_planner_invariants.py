@@ -43,7 +43,7 @@ def test_limits_and_reasons_hold(view: PlanningView) -> None:
 
 
 @examples(150)
-@given(views(heuristics=("rollout",)))
+@given(views(heuristics=("completion",)))
 def test_limits_and_reasons_hold_for_sets_of_requests(view: PlanningView) -> None:
     check(view)
     for _ in range(2 * view.rules.limits.max_pending_requests + 2):

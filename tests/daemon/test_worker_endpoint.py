@@ -126,12 +126,12 @@ def test_a_worker_does_not_think_that_the_daemon_is_silent_before_an_answer_can_
     assert msgspec.structs.asdict(terms)["latency"] == LATENCY
 
 
-@pytest.mark.parametrize("heuristic", ["static", "adaptive", "rollout"])
-def test_tasks_start_at_even_odds_by_rollout_alone(
-    heuristic: Literal["static", "adaptive", "rollout"],
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
+def test_tasks_start_at_even_odds_by_completion_alone(
+    heuristic: Literal["static", "adaptive", "completion"],
 ) -> None:
     terms = terms_of(SiteConfig(backend="local", heuristic=heuristic), LIMITS)
-    assert terms.even_odds is (heuristic == "rollout")
+    assert terms.even_odds is (heuristic == "completion")
 
 
 def suspects(site: FakeSite) -> list[int]:

@@ -36,7 +36,7 @@ def local_jobs(slurm: ThrowawaySlurm) -> None:
 TASKS = 150
 
 
-@pytest.mark.parametrize("heuristic", ["static", "adaptive", "rollout"])
+@pytest.mark.parametrize("heuristic", ["static", "adaptive", "completion"])
 def test_all_tasks_end_within_the_limits(slurm: ThrowawaySlurm, lab: Lab, heuristic: str) -> None:
     lab.configure(SITE.format(heuristic=heuristic))
     draw = random.Random(2008)

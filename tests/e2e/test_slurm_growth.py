@@ -17,6 +17,7 @@ def test_tr_grows_by_the_factor_until_the_tasks_finish(slurm: ThrowawaySlurm, la
             backend: slurm
             partition: batch
             limits: {max_pending_requests: 1, max_proc: 4, max_tr: 10m}
+            heuristic: adaptive
             initial_tr: 30s
             growth_factor: 2
             pad: 30s

@@ -30,7 +30,7 @@ def terms(draw: st.DrawFn) -> GridTerms:
     )
     return GridTerms(
         rules=SiteRules(limits=limits, pad=float(pad)),
-        heuristic=draw(st.sampled_from(["static", "adaptive", "rollout"])),
+        heuristic=draw(st.sampled_from(["static", "adaptive", "completion"])),
         workers=workers,
         initial_tr=float(draw(st.integers(1, 30))),
         growth_factor=draw(st.integers(2, 3)),

@@ -136,11 +136,11 @@ def test_pilots_come_and_go_as_they_like(runtimes, terms, drawn, steps):
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, steps)
 
 
-def by_rollout(max_proc: int, *, pad: int = 0, workers: WorkerTerms = INSTANT_WORKERS) -> GridTerms:
+def by_completion(max_proc: int, *, pad: int = 0, workers: WorkerTerms = INSTANT_WORKERS) -> GridTerms:
     limits = Limits(max_pending_requests=1, max_proc=max_proc, max_tr=MAX_TR)
     return GridTerms(
         rules=SiteRules(limits=limits, pad=float(pad)),
-        heuristic="rollout",
+        heuristic="completion",
         workers=workers,
         initial_tr=1.0,
         growth_factor=2,
@@ -149,14 +149,14 @@ def by_rollout(max_proc: int, *, pad: int = 0, workers: WorkerTerms = INSTANT_WO
 
 def test_a_slot_that_stood_idle_gets_a_task_when_less_time_is_known_to_do():
     runtimes = [1, 1, 10, 15, 16, 20, 4, 11, 7, 5, 2, 2, 2, 1, 1, 1, 1]
-    terms = by_rollout(4, pad=1)
+    terms = by_completion(4, pad=1)
     by_kernel = outcome(KernelExecution, empty_cluster(), runtimes, terms)
     assert by_kernel == outcome(CoreExecution, empty_cluster(), runtimes, terms)
     assert by_kernel["turnaround"] == 27  # tasks of 2 s start in two idle slots as the eighth ends at 22
 
 
 def test_a_task_of_a_pilot_that_was_taken_starts_at_even_odds():
-    runtimes, terms = [30, 30, 1, 1, 1, 1, 1, 1, 1], by_rollout(2)
+    runtimes, terms = [30, 30, 1, 1, 1, 1, 1, 1, 1], by_completion(2)
     drawn = [Pilot(0, 1, 1, None), Pilot(6, 2, 30, None), Pilot(31, 1, 14, None), Pilot(34, 1, 16, 1)]
     by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])
@@ -165,7 +165,7 @@ def test_a_task_of_a_pilot_that_was_taken_starts_at_even_odds():
 
 def test_a_pilot_that_ends_in_the_same_second_is_heeded_before_idle_slots_get_tasks():
     workers = msgspec.structs.replace(INSTANT_WORKERS, last=1, idle_timeout=3)
-    runtimes, terms = [30, 30, 1, 1, 1, 1, 2, 36, 30], by_rollout(2, pad=1, workers=workers)
+    runtimes, terms = [30, 30, 1, 1, 1, 1, 2, 36, 30], by_completion(2, pad=1, workers=workers)
     drawn = [Pilot(0, 1, 1, None), Pilot(0, 2, 17, None), Pilot(0, 2, 35, None), Pilot(33, 1, 32, None)]
     by_kernel = life(KernelExecution, runtimes, terms, drawn, [])
     assert by_kernel == life(CoreExecution, runtimes, terms, drawn, [])

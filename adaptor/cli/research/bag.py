@@ -54,7 +54,7 @@ _TITLES = (
 @click.option("--cpus", type=PROCESSORS, default=1, show_default=True, metavar="N", help="Of each task.")
 @click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Of each task, such as 4G.")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
-@click.option("--heuristic", metavar="LIST", help="static, adaptive or several.  [default: the site's]")
+@click.option("--heuristic", metavar="LIST", help="Such as static,adaptive.  [default: the site's]")
 @scheduler_option
 @processors_option
 @nodes_option

@@ -16,9 +16,10 @@ from adaptor.units import parse_duration
 
 if TYPE_CHECKING:
     from adaptor.cli.research.bag_cluster import BagCluster
+    from adaptor.crafting.heuristics import HeuristicName
     from adaptor.resources import TaskSize
     from adaptor.scheduling.state import SiteTerms
-    from adaptor.simulation.grid_job import GridTerms, HeuristicName, WorkerTerms
+    from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 
 
 def terms_of_bag(
@@ -77,7 +78,7 @@ def _workers(terms: SiteTerms, config: SiteConfig) -> WorkerTerms:
 
 
 def _heuristics(text: str) -> list[HeuristicName]:
-    from adaptor.simulation.grid_job import HeuristicName
+    from adaptor.crafting.heuristics import HeuristicName
 
     known: tuple[HeuristicName, ...] = get_args(HeuristicName)
     wanted = [part.strip() for part in text.split(",")]

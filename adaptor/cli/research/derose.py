@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
     """The names in the order of `HEURISTICS`, each once."""
-    from adaptor.crafting.planner import HEURISTICS
+    from adaptor.crafting.heuristics import HEURISTICS
 
     wanted = value.replace(",", " ").split()
     known = ", ".join(HEURISTICS)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.capacity import Capacity
 from adaptor.crafting.multisite.lateness import lateness
 from adaptor.crafting.multisite.waits import WaitLearner
@@ -51,7 +52,7 @@ class SiteStatus(msgspec.Struct, frozen=True, kw_only=True):
     def capacity(self, demand: Demand, requests: int, now: float) -> Capacity:
         """What the site could do for a demand if it may make `requests` now."""
         shape = self.shape(demand)
-        whole = self.view.heuristic == "static"
+        whole = HEURISTICS[self.view.heuristic].fixed_shape
         return Capacity(
             self.free.profile(shape.chunk) if self.free else Profile(now, 0),
             shape,

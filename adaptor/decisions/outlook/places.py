@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from adaptor.crafting.availability import PlannedQueue, Schedule
 from adaptor.crafting.futures.drawn_queue import drawn, fitting
-from adaptor.crafting.planner import HEURISTICS
+from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import CraftingSituation
 from adaptor.crafting.unit import unit_of
@@ -173,7 +173,7 @@ class Site:
             runtime=asking.runtime,
             task=self._known.task,
         )
-        return [each.request for each in HEURISTICS[self._known.heuristic](situation)]
+        return [each.request for each in PLANNERS[self._known.heuristic].proposal(situation)]
 
     def _free(self, asking: Asking) -> tuple[tuple[float, int], ...]:
         """What the others and the pilots in the system leave free from then on."""

@@ -48,7 +48,7 @@ def _on_one(each: Comparison, subject: str) -> str:
 
 
 def _sooner(subject: str, over: str, found: Interval, of: str) -> str:
-    """`rollout finishes bags 1.7 times sooner than adaptive (geometric mean of 54 cells, 1.5 to 1.9)`."""
+    """`completion finishes bags 1.7 times sooner than adaptive (geometric mean of 54 cells, 1.5 to 1.9)`."""
     value, low, high = found.value, found.low, found.high
     how = "finishes bags {:.2f} times sooner than"
     if value < 1:

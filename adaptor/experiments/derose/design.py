@@ -10,8 +10,8 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.simulation.errors import ReplayError
-from adaptor.simulation.grid_job import HeuristicName
 from adaptor.simulation.kernels import Array
 
 Heterogeneity = Literal[1, 2, 4]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import msgspec
 
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
-from adaptor.defaults import ASSUMED_RUNTIME
 from adaptor.experiments.derose.design import JobType, Settings, Workload, submission
 from adaptor.experiments.derose.local_waits import LocalWaits
 from adaptor.experiments.derose.planning_time import TimedPlanner
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import MakeExecution, run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.traces.normalise import normalise
 from adaptor.simulation.traces.swf_read import read_trace
@@ -118,7 +118,13 @@ def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: He
         rules=SiteRules(limits=limits, may_reshape=True),
         heuristic=heuristic,
         workers=INSTANT_WORKERS,
-        initial_tr=ASSUMED_RUNTIME[heuristic] if heuristic == "rollout" else settings.initial_tr,
+        initial_tr=_initial_tr(settings, heuristic),
         growth_factor=settings.growth_factor,
         static_maximum=settings.static_maximum,
     )
+
+
+def _initial_tr(settings: Settings, heuristic: HeuristicName) -> float:
+    """That of the settings is the paper's; one that replans thinks of all doublings of a time of its own."""
+    traits = HEURISTICS[heuristic]
+    return traits.assumed_runtime if traits.replans else settings.initial_tr

@@ -51,7 +51,7 @@ class _Run:
     def __init__(self, piece: Piece) -> None:
         self._piece = piece
         rules = SiteRules(limits=limits_for(piece.processors), pad=30.0, time_resolution=60)
-        settings = SiteSettings(name=SITE, rules=rules, poll=_POLL, idle_timeout=60.0)
+        settings = SiteSettings(name=SITE, rules=rules, heuristic="adaptive", poll=_POLL, idle_timeout=60.0)
         place = ScenePlace(settings=settings, jobs=piece.queue.jobs, processors=piece.processors, startup=15)
         self._site = SimulatedSite(place)
         terms = SiteTerms(initial_tr=3600.0, growth_factor=2, longest=rules.longest_task)

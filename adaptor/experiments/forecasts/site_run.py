@@ -50,6 +50,7 @@ class PaidSite(msgspec.Struct, frozen=True, kw_only=True):
         settings = SiteSettings(
             name=SITE,
             rules=SiteRules(limits=self.limits, pad=self.pad),
+            heuristic="adaptive",
             poll=self.poll,
             idle_timeout=self.idle_timeout,
         )

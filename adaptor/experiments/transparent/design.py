@@ -9,11 +9,12 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.donation.situation import DonationRules
 from adaptor.experiments.derose.design import WORKLOADS, JobType, Workload, trace_files
 from adaptor.model import Limits
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 
 Strategy = Literal["transparent", "all-idle", "static", "adaptive", "mixed"]

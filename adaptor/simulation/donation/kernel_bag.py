@@ -25,7 +25,7 @@ def follows_core(terms: GridTerms, rules: DonationRules) -> bool:
     Times are whole seconds in them, and so must be what estimates are made from.
     """
     whole_seconds = terms.initial_tr.is_integer() and terms.possible.is_integer()
-    return in_numbers(rules) and whole_seconds and not terms.even_odds
+    return in_numbers(rules) and whole_seconds and not terms.traits.even_odds
 
 
 class KernelBag:

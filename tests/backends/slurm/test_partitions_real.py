@@ -83,7 +83,7 @@ def tasks(count: int, runtime: float, bag: int) -> Demand:
 
 
 @pytest.mark.parametrize(
-    ("heuristic", "told_of_express"), [("adaptive", "in express ("), ("rollout", "in express now")]
+    ("heuristic", "told_of_express"), [("adaptive", "in express ("), ("completion", "in express now")]
 )
 def test_each_request_goes_to_the_partition_that_has_its_hole(
     partitions: ThrowawaySlurm,

@@ -35,14 +35,14 @@ def outcomes(
 THREE = {
     "static": {100: [400, 400], 10_000: [300, 100]},
     "adaptive": {100: [200, 200], 10_000: [400, 400]},
-    "rollout": {100: [100, 100], 10_000: [200, 200]},
+    "other": {100: [100, 100], 10_000: [200, 200]},
 }
 
 
 def test_ratios_are_of_means_and_each_heuristic_is_compared_with_each_other() -> None:
     found = compare(SP2, outcomes(THREE), seed=1)
     assert len(found.ratios) == 6
-    ratio = found.ratio("rollout", "static")
+    ratio = found.ratio("other", "static")
     assert ratio is not None
     assert ratio.geometric.value == pytest.approx(2.0)
     assert ratio.arithmetic.value == 2.5
@@ -52,11 +52,11 @@ def test_ratios_are_of_means_and_each_heuristic_is_compared_with_each_other() ->
     other = found.ratio("adaptive", "static")
     assert other is not None
     assert other.slower == 1
-    assert found.ratio("rollout", "rollout") is None
+    assert found.ratio("other", "other") is None
 
 
 def test_what_a_heuristic_costs() -> None:
-    profile = compare(SP2, outcomes(THREE, {"rollout": 160}), seed=1).profiles["rollout"]
+    profile = compare(SP2, outcomes(THREE, {"other": 160}), seed=1).profiles["other"]
     assert profile.distance.value == pytest.approx(np.sqrt(1 * 2))
     assert profile.waste.value == 0.5
     assert profile.local_wait.value == pytest.approx(30 / 80)
@@ -67,42 +67,42 @@ def test_what_a_heuristic_costs() -> None:
 def test_on_several_traces_each_cell_counts_alike_and_chance_is_that_of_each() -> None:
     slow = {name: {100: each[100]} for name, each in THREE.items()}
     two = [compare(SP2, outcomes(THREE), seed=1), compare(BLUE, outcomes(slow), seed=1)]
-    found = on_all(two, "rollout", "static")
+    found = on_all(two, "other", "static")
     assert found is not None
     assert found.value == pytest.approx((4 * 1 * 4) ** (1 / 3))
     assert found.low < found.value < found.high
-    assert on_all(two, "rollout", "other") is None
+    assert on_all(two, "other", "other") is None
 
 
 def test_the_page_begins_with_one_sentence_on_the_new_heuristic() -> None:
     one = compare(SP2, outcomes(THREE), seed=1)
     first, second, third, last = sentences([one])
     assert first == (
-        "rollout finishes bags 2.00 times sooner than adaptive (geometric mean of 2 cells, 2.00 to 2.00)."
+        "other finishes bags 2.00 times sooner than adaptive (geometric mean of 2 cells, 2.00 to 2.00)."
     )
-    assert second.startswith("rollout finishes bags 2.00 times sooner than static (geometric mean of 2 cells")
-    assert third == "rollout meets 8 of its 9 goals."
-    assert last.startswith("SDSC SP2: rollout finishes bags 2.00 times sooner than adaptive")
+    assert second.startswith("other finishes bags 2.00 times sooner than static (geometric mean of 2 cells")
+    assert third == "other meets 8 of its 9 goals."
+    assert last.startswith("SDSC SP2: other finishes bags 2.00 times sooner than adaptive")
     *_, on_sp2, on_blue = sentences([one, compare(BLUE, outcomes(THREE), seed=1)])
-    assert on_sp2.startswith("SDSC SP2: rollout finishes bags 2.00 times sooner than adaptive (2.00 to 2.00)")
+    assert on_sp2.startswith("SDSC SP2: other finishes bags 2.00 times sooner than adaptive (2.00 to 2.00)")
     assert "the worst cell 1.00 [0.50, 1.50] (100 × 10,000 s, 1x, limit 1)." in on_blue
 
 
 def test_a_slower_heuristic_takes_longer_and_one_sample_says_nothing_of_chance() -> None:
-    slow = {"adaptive": {100: [100]}, "rollout": {100: [125]}}
+    slow = {"adaptive": {100: [100]}, "other": {100: [125]}}
     told, *_ = sentences([compare(SP2, outcomes(slow), seed=1)])
-    assert told == "rollout takes 1.25 times as long for a bag as adaptive (geometric mean of 1 cell)."
+    assert told == "other takes 1.25 times as long for a bag as adaptive (geometric mean of 1 cell)."
 
 
 def verdicts(
     workload: Workload, turnarounds: dict[str, dict[int, list[int]]], **held: int
 ) -> dict[str, bool]:
-    found = goals([compare(workload, outcomes(turnarounds, held), seed=1)], "rollout")
+    found = goals([compare(workload, outcomes(turnarounds, held), seed=1)], "other")
     return {goal.text.strip(): goal.met for goal in found}
 
 
 def test_goals_are_met_or_missed() -> None:
-    assert verdicts(SP2, THREE, rollout=90) == {
+    assert verdicts(SP2, THREE, other=90) == {
         "times sooner than adaptive, geometric mean ≥ 1.7": True,
         "where tasks run 100 s in the mean ≥ 2.0": True,
         "where tasks run 10,000 s in the mean ≥ 1.2": True,
@@ -113,10 +113,10 @@ def test_goals_are_met_or_missed() -> None:
         "added wait of local jobs, at most adaptive's": True,
         "distance to the lower bound, at most the trace's goal": True,
     }
-    assert not verdicts(SP2, THREE, rollout=110)["waste, at most adaptive's"]
-    (waste,) = (goal for goal in goals([compare(SP2, outcomes(THREE), 1)], "rollout") if "waste" in goal.text)
+    assert not verdicts(SP2, THREE, other=110)["waste, at most adaptive's"]
+    (waste,) = (goal for goal in goals([compare(SP2, outcomes(THREE), 1)], "other") if "waste" in goal.text)
     assert str(waste.verdicts[0]) == "20.0% [20.0%, 20.0%] (adaptive 20.0%): met"
-    slow = {**THREE, "rollout": {100: [100, 100], 10_000: [220, 220]}}
+    slow = {**THREE, "other": {100: [100, 100], 10_000: [220, 220]}}
     assert not verdicts(SP2, slow)["worst cell against static ≥ 0.97"]
 
 

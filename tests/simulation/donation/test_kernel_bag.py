@@ -37,7 +37,7 @@ def learners(draw: st.DrawFn) -> IdleLearner:
     return learner
 
 
-known_terms = instant_terms().filter(lambda terms: not terms.even_odds)
+known_terms = instant_terms().filter(lambda terms: not terms.traits.even_odds)
 
 
 @given(scenes, bags, known_terms, rules, learners(), st.sampled_from(["transparent", "mixed"]))
@@ -140,7 +140,7 @@ def test_the_kernels_refuse_rules_that_they_do_not_know(more):
         KernelBag(place, np.array([1]), terms_of(), DonationRules(**more), "mixed")
 
 
-@pytest.mark.parametrize("more", [{"initial_tr": 10.5}, {"initial_tr": 0.5}, {"heuristic": "rollout"}])
+@pytest.mark.parametrize("more", [{"initial_tr": 10.5}, {"initial_tr": 0.5}, {"heuristic": "completion"}])
 def test_the_kernels_refuse_parts_of_seconds_and_even_odds(more):
     place = Processors(Simulation(jobs_from([]), PROCESSORS, "conservative"), IdleLearner())
     terms = terms_of(**more)

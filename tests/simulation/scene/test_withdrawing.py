@@ -26,7 +26,7 @@ PENDING = 2
 """Of the scenes' limits."""
 
 
-@pytest.fixture(params=["adaptive", "rollout"])
+@pytest.fixture(params=["adaptive", "completion"])
 def heuristic(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -99,7 +99,7 @@ def ended_running(played: Played) -> list[int]:
 
 
 def test_tasks_of_pilots_that_are_ended_as_they_run_are_done_once() -> None:
-    scenes = [simulate(busy(seed, heuristic="rollout")) for seed in range(6)]
+    scenes = [simulate(busy(seed, heuristic="completion")) for seed in range(6)]
     assert sum(len(ended_running(played)) for played in scenes) >= 6
     for played in scenes:
         check(played, 30)
@@ -125,7 +125,7 @@ def test_a_site_that_forbids_it_sees_no_request_withdrawn_for_a_better_one(heuri
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rollout_by_itself_is_decided_alike(seed: int, tmp_path: Path) -> None:
+def test_completion_by_itself_is_decided_alike(seed: int, tmp_path: Path) -> None:
     with patch("adaptor.decisions.decide.plan", plan):
-        played = assert_same(busy(seed, heuristic="rollout"), tmp_path / "state")
+        played = assert_same(busy(seed, heuristic="completion"), tmp_path / "state")
     check(played, 30)

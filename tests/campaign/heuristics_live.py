@@ -5,7 +5,7 @@ the bag comes, and some more that come later; then a bag of tasks, once with eac
 alternates. Local jobs and tasks only sleep, so that several clusters run side by side. Each bag has a daemon
 of its own, which has learned nothing.
 
-    python -m tests.campaign.rollout_live --repetitions 30
+    python -m tests.campaign.heuristics_live --repetitions 30
 
 prints each repetition, then the ratio of the turnarounds with the 95 % interval of a paired bootstrap.
 """
@@ -101,7 +101,7 @@ def repetition(number: int, seed: int, heuristics: tuple[str, str]) -> tuple[Sce
     """One scene with both, on a cluster of its own, which is that of this process."""
     scene = scene_of(seed * 1000 + number)
     found: dict[str, Outcome] = {}
-    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="rollout-live-") as folder:
+    with ThrowawaySlurm(OPTIONS) as slurm, tempfile.TemporaryDirectory(prefix="heuristics-live-") as folder:
         os.environ.update(slurm.env)
         for heuristic in heuristics if number % 2 == 0 else heuristics[::-1]:
             place = Path(folder) / heuristic
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=30)
     parser.add_argument("--clusters", type=int, default=4, help="Side by side")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "rollout"], metavar=("BASE", "NEW"))
+    parser.add_argument("--heuristics", nargs=2, default=["adaptive", "completion"], metavar=("BASE", "NEW"))
     parser.add_argument("--json", type=Path, help="Also write the outcomes there")
     chosen = parser.parse_args()
     base, new = chosen.heuristics

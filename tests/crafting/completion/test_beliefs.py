@@ -7,8 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.rollout.beliefs import Belief, beliefs, may_outlast
-from adaptor.crafting.situation import TaskTimes
+from adaptor.crafting.completion.beliefs import (
+    USUAL,
+    Belief,
+    beliefs,
+    first_runtime,
+    settled_after,
+)
+from adaptor.crafting.serving import may_outlast
+from adaptor.crafting.situation import EarlierTasks, TaskTimes
 
 POSSIBLE = 64_800.0
 
@@ -29,7 +36,7 @@ def test_what_a_task_has_outlasted_is_no_longer_thought_of() -> None:
 def test_a_user_who_says_how_long_tasks_take_is_mostly_believed() -> None:
     found = beliefs(TaskTimes(told=600.0), 0.0, 0, 60.0, POSSIBLE)
     assert max(found, key=lambda each: each.weight).mean == 600.0
-    assert rungs(TaskTimes(told=600.0, not_enough=700.0))[0] == 960.0  # and was wrong
+    assert rungs(TaskTimes(told=600.0, not_enough=700.0))[0] > 700.0  # and was wrong
 
 
 def test_alike_tasks_are_known_after_the_first() -> None:
@@ -91,3 +98,41 @@ def test_whether_tasks_may_outlast_what_is_left_of_their_pilot(
     """All have run for 500 s, of a pilot of which an hour is left."""
     started = msgspec.structs.replace(times, mean_start=0.0, first_start=0.0)
     assert may_outlast(3600.0, started, 500.0, running, 60.0, POSSIBLE) is may
+
+
+def earlier(mean: float, factor: float = 2.0) -> TaskTimes:
+    kind = EarlierTasks(kind="fit.py", tasks=12, mean=mean, factor=factor, low=mean / 2, high=mean * 2)
+    return TaskTimes(earlier=kind)
+
+
+def test_earlier_bags_of_the_kind_weigh_the_runtimes() -> None:
+    found = beliefs(earlier(1800.0), 0.0, 0, 60.0, POSSIBLE)
+    total = sum(each.weight for each in found)
+    near = sum(each.weight for each in found if 890.0 <= each.mean <= 3610.0)
+    assert 0.6 < near / total < 0.9
+    assert max(found, key=lambda each: each.weight).mean == pytest.approx(1800.0)
+    assert min(each.weight for each in found) >= 0.2 / len(found)  # they may be others today
+    wide = beliefs(earlier(1800.0, factor=8.0), 0.0, 0, 60.0, POSSIBLE)
+    assert sum(each.weight for each in wide if 890.0 <= each.mean <= 3610.0) < near
+
+
+def test_shorter_tasks_than_usual_are_thought_of_where_earlier_ones_were() -> None:
+    assert min(each.mean for each in beliefs(earlier(10.0), 0.0, 0, 60.0, POSSIBLE)) < 5.0
+
+
+def test_tasks_that_outlast_the_earlier_ones_by_far_may_be_anything() -> None:
+    times = msgspec.structs.replace(earlier(10.0), not_enough=3600.0)
+    weights = [each.weight for each in beliefs(times, 0.0, 0, 60.0, POSSIBLE)]
+    assert max(weights) == min(weights)
+
+
+def test_what_the_user_says_counts_more_than_earlier_bags() -> None:
+    found = beliefs(msgspec.structs.replace(earlier(1800.0), told=60.0), 0.0, 0, 60.0, POSSIBLE)
+    assert max(found, key=lambda each: each.weight).mean == 60.0
+
+
+def test_where_requests_are_short_all_is_sooner() -> None:
+    assert (first_runtime(USUAL), settled_after(USUAL)) == (60.0, 300.0)
+    assert (first_runtime(10 * USUAL), settled_after(10 * USUAL)) == (60.0, 300.0)
+    assert (first_runtime(USUAL / 6), settled_after(USUAL / 6)) == (10.0, 50.0)
+    assert settled_after(60.0) == 30.0

@@ -1,11 +1,11 @@
-"""What rollout gains does not depend on whether the queue of a site moves in minutes or in hours."""
+"""What completion gains does not depend on whether the queue of a site moves in minutes or in hours."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.campaign.rollout_live import interval
-from tests.campaign.rollout_scenes import ratios
+from tests.campaign.heuristic_scenes import ratios
+from tests.campaign.heuristics_live import interval
 
 
 @pytest.mark.parametrize("stretch", [1.0, 30.0])

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
 from adaptor.crafting.planner import plan
-from adaptor.crafting.rollout.kernel import NEVER
-from adaptor.crafting.rollout.planning import planned
 from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskTimes, Withdraw
 from adaptor.crafting.unit import chunk_of
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
-from tests.crafting.nodes.node_queues import needs, node_queues
+from tests.crafting.nodes.node_queues import node_queues
 from tests.examples import examples
 
 FOUR = tuple(Node(name=f"n{number}", processors=4) for number in range(4))
@@ -29,7 +27,7 @@ def view(
         now=queue.now,
         queue=queue,
         rules=msgspec.structs.replace(RULES, limits=limits),
-        heuristic="rollout",
+        heuristic="completion",
         pilots=pilots,
         demands=(
             Demand(
@@ -94,12 +92,3 @@ def test_what_is_asked_for_fits_when_it_is_to_start(queue: QueueState, processor
         assert start is not None
         assert free.earliest_start(request.p, request.tr, start) == start
         free.take(start, request.tr, request.p)
-
-
-@examples(150)
-@given(node_queues(), needs(least=1))
-def test_the_plan_is_that_of_the_other_heuristics(queue: QueueState, unit: Need) -> None:
-    found = planned(queue, unit)
-    assert found.free().steps() == availability(queue, unit).steps()
-    assert [(time + queue.now, int(free)) for time, free in found.profile.T.tolist()] == found.free().steps()
-    assert all(start >= NEVER or start >= 0 for start in found.starts.values())

@@ -14,7 +14,7 @@ UNKNOWN = TaskTimes(mean_start=0.0, first_start=0.0)
 ALIKE = TaskTimes(finished=10, mean=600.0, longest=600.0, mean_start=0.0, first_start=0.0)
 
 
-def all_run(times: TaskTimes = UNKNOWN, heuristic: str = "rollout", answers: bool = True) -> PlanningView:
+def all_run(times: TaskTimes = UNKNOWN, heuristic: str = "completion", answers: bool = True) -> PlanningView:
     """All tasks run in a pilot that has an hour left, and a longer one is queued."""
     first = PilotView(
         id=1, job="1", state=PilotState.RUNNING, request=Request(20, 4100), started=-500.0, ends=3600.0,

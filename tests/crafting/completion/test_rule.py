@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from adaptor.crafting.choosing import Wanted
+from adaptor.crafting.completion.search import Search
+from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.rollout.bag import Bag, Home
-from adaptor.crafting.rollout.serving import pilots_by_demand
-from adaptor.crafting.rollout.world import World
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.serving import pilots_by_demand
 from adaptor.crafting.situation import (
     Demand,
     Issue,
@@ -41,7 +41,7 @@ def view(
         now=0.0,
         queue=QueueState(now=0.0, processors=64, running=running, pending=pending),
         rules=rules,
-        heuristic="rollout",
+        heuristic="completion",
         pilots=pilots,
         demands=(Demand(waiting=waiting, runtime=runtime, shortest=runtime, times=times),),
     )
@@ -178,16 +178,10 @@ def test_a_running_request_is_ended_for_no_more_requests_than_may_be_made() -> N
     assert seen.queue is not None
     running = (*seen.queue.running, RunningJob("1", 32, 7200.0))
     queue = msgspec.structs.replace(seen.queue, running=running)
-    shape = RequestShape.for_demand(RULES, queue, seen.demands[0])
-    bag = Bag(
-        now=0.0,
-        demand=seen.demands[0],
-        rules=RULES,
-        homes=(Home(queue=queue, rules=RULES, shape=shape, allowed=1),),
-        pilots=seen.pilots,
-        allowed=0,
-    )
-    assert len(World(bag).without(seen.pilots).made) == 1
+    rules, demand = one_at_a_time(), seen.demands[0]
+    wanted = Wanted(demand=demand, remaining=1000, allowed=0, limit=1, pilots=seen.pilots)
+    places = [Place(name="", queue=queue, rules=rules, allowed=1)]
+    assert len(Search(seen, places, wanted, {""}).without(seen.pilots).made) == 1
 
 
 def test_a_running_request_goes_on_where_the_site_forbids_withdrawing() -> None:
@@ -214,17 +208,23 @@ def bounded(demand: Demand, **bounds: object) -> Demand:
     return msgspec.structs.replace(demand, **bounds)
 
 
-@pytest.mark.parametrize(
-    ("bound", "told"),
-    [({"whole": 3600, "most": 8}, "it is bought host by host"), ({"alone": True}, "the tasks run alone")],
-)
-def test_what_it_does_not_know_is_crafted_by_adaptive_which_says_why(
-    bound: dict[str, object], told: str
-) -> None:
+def test_hosts_are_bought_for_as_long_as_the_aims_say() -> None:
     seen = view()
-    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], **bound),)))
-    assert isinstance(issued[0], Issue)
-    assert f"by adaptive, since {told}" in issued[0].crafted.reason
+    bought = bounded(seen.demands[0], whole=7200, most=8, why_most="8 hosts keep the deadline")
+    issued = plan(msgspec.structs.replace(seen, demands=(bought,)))
+    assert issued
+    for each in issued:
+        assert isinstance(each, Issue)
+        assert each.crafted.request.tr >= 7200
+        assert "; 8 hosts keep the deadline" in each.crafted.reason
+    assert sum(each.crafted.request.p for each in issued if isinstance(each, Issue)) <= 8
+
+
+def test_tasks_that_run_alone_get_a_request_each() -> None:
+    """A wide one would stand empty but for one slot."""
+    seen = view(waiting=5)
+    issued = plan(msgspec.structs.replace(seen, demands=(bounded(seen.demands[0], alone=True),)))
+    assert [each.crafted.request.p for each in issued if isinstance(each, Issue)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("most", [1, 7, 20])

@@ -1,6 +1,6 @@
-"""The scenes of `rollout_live` in the simulator, also stretched to hours: does a heuristic keep its pace?
+"""The scenes of `heuristics_live` in the simulator, also stretched to hours: does a heuristic keep its pace?
 
-    python -m tests.campaign.rollout_scenes --scenes 150
+    python -m tests.campaign.heuristic_scenes --scenes 150
 
 prints by policy and stretch the ratio of the turnarounds, with the 95 % interval of a bootstrap over scenes.
 """
@@ -13,13 +13,14 @@ from typing import cast
 
 import numpy as np
 
+from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
-from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
-from tests.campaign.rollout_live import CPUS, NODES, Scene, interval, scene_of
+from tests.campaign.heuristics_live import CPUS, NODES, Scene, interval, scene_of
 
 INITIAL_TR = 60.0
 """Seconds, as in the live scenes; adaptive's is stretched with them, as its usual hour is meant for hours."""
@@ -60,7 +61,7 @@ def _terms(name: str, stretch: float) -> GridTerms:
 
 
 def ratios(
-    scenes: int, policy: Policy, stretch: float, pair: tuple[str, str] = ("adaptive", "rollout")
+    scenes: int, policy: Policy, stretch: float, pair: tuple[str, str] = ("adaptive", "completion")
 ) -> Sequence[float]:
     return [ratio(scene_of(1000 + number), policy, stretch, pair) for number in range(scenes)]
 
@@ -75,7 +76,7 @@ def main() -> None:
             found = ratios(chosen.scenes, cast(Policy, policy), stretch)
             mean, low, high = interval(found)
             print(
-                f"{policy}, times × {stretch:g}: rollout completes bags {mean:.2f} [{low:.2f}, {high:.2f}]"
+                f"{policy}, times × {stretch:g}: completion completes bags {mean:.2f} [{low:.2f}, {high:.2f}]"
                 f" times as fast as adaptive (worst {min(found):.2f}, best {max(found):.2f})",
                 flush=True,
             )

@@ -1,0 +1,225 @@
+"""When requests complete a bag, by each belief of the runtimes. Pure; times are seconds from now on."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from adaptor.crafting.completion.beliefs import Belief
+from adaptor.crafting.shape import TINY
+
+LAST = 0.3
+"""Tasks that a slot finishes after it has started its last one: that one, if it takes no longer than most,
+beside what was left of the one before (for runtimes spread evenly from 0.25 to 1.75 of their mean)."""
+FINE = 1.005
+INSTANTS = [FINE**place for place in range(6_000)]
+"""Completions are places in this grid, from 1 to 10^13 s: a mean of places is a geometric mean of times."""
+NEVER = len(INSTANTS) - 1
+_FIRST, _RATIO = 30.0, 1.4
+_COARSE = [_FIRST * _RATIO**place for place in range(48)]
+_LOG_FIRST, _LOG_RATIO = math.log(_FIRST), math.log(_RATIO)
+
+
+class Member(NamedTuple):
+    """A request that runs, waits or may be made."""
+
+    start: float
+    """0: it runs, or starts now."""
+    length: float
+    """Seconds that are left of it."""
+    slots: int
+    age: float = 0.0
+    """Mean seconds for which its present tasks have run; 0: it has none yet."""
+
+
+class Curve(NamedTuple):
+    """A member by one belief: a slot finishes a task every `mean` seconds from `begin` on, up to `most`."""
+
+    begin: float
+    end: float
+    slots: int
+    most: float
+
+
+class Progress:
+    """What members finish by one belief."""
+
+    def __init__(self, belief: Belief, weight: float, tasks: int, pad: float, pace: float) -> None:
+        """
+        Args:
+            weight: of the belief; those of all make 1.
+            tasks: of the bag, those that run included.
+            pad: seconds of a request without tasks.
+            pace: the speed of requests made later, in parts of that of the same requests made now.
+        """
+        self.weight, self.tasks = weight, float(tasks)
+        self._mean, self._alike, self._longest = belief.mean, belief.alike, belief.longest
+        self._pad, self._pace = pad, pace
+        self._later: list[float] = []
+        self._speed = 0.0
+        self._curves: dict[Member, Curve] = {}
+
+    def curve(self, member: Member) -> Curve:
+        """Where all tasks are alike they end together; else a slot finishes one every `mean` seconds, and
+        starts others until no more than that is left (`learning.RuntimeLearner.even`)."""
+        found = self._curves.get(member)
+        if found is None:
+            found = self._curves[member] = self._curve(*member)
+        return found
+
+    def _curve(self, start: float, length: float, slots: int, age: float) -> Curve:
+        mean, longest = self._mean, self._longest
+        begin, end = start, start + length
+        if not age:
+            begin += self._pad
+            length -= self._pad
+        if self._alike:
+            return Curve(begin - age, end, slots, (length + age + TINY) // mean)
+        most = (length - mean) / mean + LAST
+        if age:
+            first = 1.0 + (length - longest) / mean if length > longest else length / longest
+            return Curve(begin, end, slots, max(first, most))
+        return Curve(begin + mean / 2, end, slots, max(1.0, most) if length >= longest else 0.0)
+
+    def foresee(self, offers: Sequence[Member]) -> None:
+        """Keep what follows a request when it ends: the most tasks that one of these offers after the other
+        finishes up to each time of a coarse grid, if the holes of now come again."""
+        curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
+        best = 0.0
+        for at in _COARSE:
+            for curve in curves:
+                if curve.begin >= at:
+                    break
+                best = max(best, self.done(curve, at))
+            self._later.append(best)
+            self._speed = best / at
+            if best >= self.tasks:
+                return
+
+    def done(self, curve: Curve, at: float, pace: float | None = None) -> float:
+        """Tasks that a member, and the requests made when it ends, have finished at a time.
+
+        Args:
+            pace: of these requests, where it is another.
+        """
+        begin, end, slots, most = curve
+        if at >= end:
+            return slots * most + self._after((pace or self._pace) * (at - end))
+        if at <= begin:
+            return 0.0
+        done = (at - begin + TINY) / self._mean
+        if self._alike:
+            done = done // 1
+        return slots * (done if done < most else most)
+
+    def _after(self, seconds: float) -> float:
+        """Tasks that follow within so many seconds; beyond the table the speed stays."""
+        if seconds < _FIRST:
+            return 0.0
+        place = int((math.log(seconds) - _LOG_FIRST) / _LOG_RATIO)
+        later = self._later
+        if place + 1 >= len(later):
+            return self._speed * seconds
+        low, before = _COARSE[place], later[place]
+        return before + (later[place + 1] - before) * (seconds / low - 1) / (_RATIO - 1)
+
+
+class RequestSet:
+    """Requests together."""
+
+    def __init__(
+        self, by_belief: Sequence[Progress], members: Sequence[Member], *, alone: bool = False
+    ) -> None:
+        """`alone`: only one request is allowed at a time, so that what follows it is all that counts where it
+        holds no task by a belief."""
+        self._by_belief, self._alone = by_belief, alone
+        self.members = list(members)
+        self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
+        self._known: list[dict[float, float]] = [{} for _ in by_belief]
+        self._places = self._completions()
+        self.worth = self._mean(self._places)
+        """The expected completion as a place in the grid: its geometric mean, so that no belief outweighs
+        the others."""
+
+    @property
+    def cost(self) -> float:
+        """The expected completion in seconds."""
+        return math.exp(self.worth * math.log(FINE))
+
+    @property
+    def ends(self) -> list[float]:
+        """By belief: seconds until the bag is done."""
+        return [INSTANTS[place] for place in self._places]
+
+    def joined(self, member: Member) -> RequestSet:
+        """The set with one more."""
+        return RequestSet(self._by_belief, [*self.members, member], alone=self._alone)
+
+    def at_pace(self, pace: float) -> float:
+        """What the set is worth if the requests that follow have this speed."""
+        return self._mean(self._completions(pace))
+
+    def best_addition(self, members: Sequence[Member], least: float) -> int | None:
+        """Which one of these shortens the completion most; None: none by more than `least` places.
+
+        One that holds no task by a belief counts for nothing there, unless it would be the only one: else the
+        first chosen would be short ones, and no request would be there for long tasks. Only where one is sooner
+        than the best so far by some belief, it is compared by all.
+        """
+        best, marks = None, self._places
+        for number, member in enumerate(members):
+            found = self._better(member, marks, least if best is None else 0.0)
+            if found is not None:
+                best, marks = number, found
+        return best
+
+    def _better(self, member: Member, marks: Sequence[int], least: float) -> list[int] | None:
+        """The completions with one more; None: they are not sooner than `marks` by more than `least`."""
+        found, gain, others = list(marks), 0.0, []
+        for which, progress in enumerate(self._by_belief):
+            curve, mark = progress.curve(member), marks[which]
+            before = INSTANTS[mark - 1]
+            counts = self._alone or curve.most > 0
+            if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
+                found[which] = self._first(which, curve, 0, mark - 1)
+                gain += progress.weight * (mark - found[which])
+            elif mark < self._places[which]:
+                others.append((which, curve, counts))
+        for which, curve, counts in others:
+            if gain <= least:
+                return None
+            latest = self._places[which]
+            found[which] = self._first(which, curve, marks[which], latest) if counts else latest
+            gain -= self._by_belief[which].weight * (found[which] - marks[which])
+        return found if gain > least else None
+
+    def _first(self, which: int, curve: Curve, low: int, high: int) -> int:
+        """The first place at which all tasks are done by one belief with one curve more."""
+        tasks = self._by_belief[which].tasks
+        return bisect_left(INSTANTS, tasks, low, high, key=lambda at: self._done(which, curve, at))
+
+    def _done(self, which: int, curve: Curve, at: float) -> float:
+        """Tasks that are done at a time by one belief with one curve more."""
+        progress, known = self._by_belief[which], self._known[which]
+        there = known.get(at)
+        if there is None:
+            there = known[at] = sum([progress.done(other, at) for other in self._curves[which]])
+        return there + progress.done(curve, at)
+
+    def _completions(self, pace: float | None = None) -> list[int]:
+        """By belief: the place of the first instant at which all tasks are done."""
+        found = []
+        for progress, curves in zip(self._by_belief, self._curves, strict=True):
+            finished = partial(_finished, progress, curves, pace)
+            found.append(bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=finished))
+        return found
+
+    def _mean(self, places: Sequence[int]) -> float:
+        return sum(progress.weight * place for progress, place in zip(self._by_belief, places, strict=True))
+
+
+def _finished(progress: Progress, curves: Sequence[Curve], pace: float | None, at: float) -> float:
+    return sum([progress.done(curve, at, pace) for curve in curves])

@@ -1,0 +1,189 @@
+"""The completion heuristic: of several sets of requests, that which completes a bag first. Pure.
+
+The sets are what is there with the best requests beside it, the same without some of the requests, and what
+`adaptive` and `static` would ask for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from adaptor.crafting.adaptive import adaptive
+from adaptor.crafting.choosing import (
+    Made,
+    Wanted,
+    by_partition,
+    craft_among,
+    craft_in,
+    long_enough,
+    one_by_one,
+    shut_for,
+    situation_in,
+)
+from adaptor.crafting.completion.beliefs import settled_after
+from adaptor.crafting.completion.search import Choice, Search, places_for
+from adaptor.crafting.completion.wording import compared, completion, done_about, nothing_better
+from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.refusal import hour_used_up, nothing_possible, too_short
+from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
+from adaptor.crafting.spreading import spread
+from adaptor.crafting.static import static
+from adaptor.model import CraftedRequest, PilotState
+
+WORTH_WITHDRAWING = places_for(0.9)
+"""A queued request gives up its place for a completion that is sooner by this factor at least."""
+WORTH_ENDING = places_for(0.6)
+"""A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
+factor at least."""
+SLOW = 0.3
+"""Nor may the completion be later if what follows has this speed only."""
+FORESEEN = 10.0
+"""Requests of the longest time, one after the other: a bag that takes longer by all that is thought of its
+tasks gives no place up, since which request is better depends on holes that nobody sees yet."""
+WEIGHED = 8
+"""Queued requests, and running ones, that are weighed one by one at most: the newest."""
+
+
+def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
+    """The requests that complete the tasks of a demand first, or what is withdrawn for them."""
+    demand, queue = wanted.demand, view.queue
+    assert queue is not None
+    if demand.most == 0:
+        return Made([], places, demand.why_most)
+    shut = shut_for(view, queue, demand) if len(places) > 1 else {}
+    reasons = dict(shut)
+    able = long_enough([place for place in places if place.name not in shut], demand, reasons)
+    if not able:
+        return Made([], places, by_partition(reasons))
+    search = Search(view, places, wanted, able)
+    if not any(
+        shape.widest for place, shape in zip(search.places, search.shapes, strict=True) if place.usable
+    ):
+        for place in places:
+            reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
+        return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
+    useless = [pilot for pilot in wanted.pilots if _too_short(pilot, search)]
+    if useless:
+        return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
+    kept = search.kept()
+    may_withdraw = view.rules.may_withdraw and not wanted.part and demand.whole is None
+    if may_withdraw and (better := _better(kept, search)):
+        return Made([], places, "", better)
+    crafted = _proposed(search, kept, places, wanted, shut) or _crafted(search, kept)
+    for request in crafted[: wanted.allowed]:
+        home = next(place for place in places if place.name == request.partition)
+        places = with_crafted(places, home, [request], demand)
+    reason = (
+        hour_used_up(view, demand.waiting) if view.submissions_left == 0 else nothing_better(search, kept)
+    )
+    return Made(crafted[: wanted.allowed], places, reason)
+
+
+def _better(kept: Choice, search: Search) -> list[Withdraw]:
+    """Without which requests the bag is done much sooner; empty: without none."""
+    if not kept.set.members or min(kept.set.ends) > FORESEEN * search.max_tr:
+        return []
+    best = _instead_of(kept, search, _queued_sets(search), WORTH_WITHDRAWING) or _instead_of(
+        kept, search, _running_ones(search), WORTH_ENDING
+    )
+    if best is None:
+        return []
+    why = compared(search, best, kept)
+    return [
+        Withdraw(pilot.id, why, recraft=True, running=pilot.state is PilotState.RUNNING)
+        for pilot in best.withdrawn
+    ]
+
+
+def _instead_of(
+    kept: Choice, search: Search, sets: list[tuple[PilotView, ...]], worth: float
+) -> Choice | None:
+    """The best choice without one of these sets of requests; None: none is sooner by `worth`."""
+    best, least, slow = None, kept.set.worth - worth, math.inf
+    for withdrawn in sets:
+        found = search.without(withdrawn)
+        if found.set.worth < least:
+            slow = min(slow, kept.set.at_pace(SLOW))
+            if found.set.at_pace(SLOW) <= slow:
+                best, least = found, found.set.worth
+    return best
+
+
+def _queued_sets(search: Search) -> list[tuple[PilotView, ...]]:
+    """What may be withdrawn: each request alone, and all.
+
+    Of several the largest keeps its place: long waits end far sooner than planned.
+    """
+    waiting = [pilot for pilot in search.pilots if pilot.state is PilotState.QUEUED]
+    queued = [pilot for pilot in waiting if _settled(pilot, search)]
+    if not search.one_at_a_time and waiting:
+        largest = max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id))
+        queued = [pilot for pilot in queued if pilot is not largest]
+    single: list[tuple[PilotView, ...]] = [(pilot,) for pilot in queued[-WEIGHED:]]
+    return [*single, tuple(queued)] if len(queued) > 1 else single
+
+
+def _running_ones(search: Search) -> list[tuple[PilotView, ...]]:
+    """What may be ended, one at a time."""
+    running = [
+        pilot for pilot in search.pilots if pilot.state is PilotState.RUNNING and _settled(pilot, search)
+    ]
+    return [(pilot,) for pilot in running[-WEIGHED:]]
+
+
+def _settled(pilot: PilotView, search: Search) -> bool:
+    """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
+    of what was queued just before."""
+    since = pilot.started if pilot.state is PilotState.RUNNING else pilot.submitted
+    return pilot.job is not None and (since is None or search.now - since >= settled_after(search.max_tr))
+
+
+def _too_short(pilot: PilotView, search: Search) -> bool:
+    """Whether no waiting task can run in a queued pilot."""
+    return pilot.state is PilotState.QUEUED and pilot.request.tr < min(search.demand.shortest, search.max_tr)
+
+
+def _proposed(
+    search: Search, kept: Choice, places: list[Place], wanted: Wanted, shut: Mapping[str, str]
+) -> list[CraftedRequest]:
+    """What a heuristic of the paper would ask for, if that completes the bag sooner; empty: it does not."""
+    if not wanted.remaining or not wanted.allowed:
+        return []
+    for heuristic, among in ((adaptive, spread), (static, partial(one_by_one, static))):
+        made = (
+            craft_among(places, wanted, shut, among)
+            if len(places) > 1
+            else craft_in(places, wanted, heuristic)
+        )
+        found = search.with_these(made.crafted[: wanted.allowed])
+        if found.set.worth < kept.set.worth:
+            why = done_about(search, found)
+            return [msgspec.structs.replace(each, reason=f"{each.reason}; {why}") for each in made.crafted]
+    return []
+
+
+def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:
+    """The requests of a choice that are to be made, in the order of their starts."""
+    ends, reason = found.set.ends, completion(search, found)
+    if search.demand.most is not None:
+        reason += f"; {search.demand.why_most}"
+    requests = [search.request(made, ends) for made in found.made]
+    holds = [
+        made.member.slots * max(1, search.shapes[made.place].rounds(request.tr))
+        for made, request in zip(found.made, requests, strict=True)
+    ]
+    share = min(1.0, search.demand.waiting / max(1, sum(holds)))
+    return [
+        CraftedRequest(
+            request,
+            search.now + made.member.start,
+            max(1, int(share * most)),
+            reason,
+            search.places[made.place].name,
+        )
+        for made, request, most in zip(found.made, requests, holds, strict=True)
+    ]

@@ -1,0 +1,297 @@
+"""Which requests complete a bag first, beside those that are there or instead of some of them. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from adaptor.crafting.availability import Availability
+from adaptor.crafting.choosing import Wanted, rules_for
+from adaptor.crafting.completion.beliefs import Belief, beliefs, first_runtime, mean_age
+from adaptor.crafting.completion.progress import FINE, Member, Progress, RequestSet
+from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.places import Place
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.shape import TINY, RequestShape
+from adaptor.crafting.situation import PilotView, PlanningView
+from adaptor.model import CraftedRequest, PilotState, Request
+from adaptor.units import round_up
+
+PACE, PACE_ALONE = 0.55, 1.0
+"""The speed of requests made later, in parts of that of the same requests made now, since the holes of now
+are then taken; alone: where only one request is allowed at a time. Found on SDSC SP2."""
+SPARE = 2.0
+"""A request that starts now asks for so many times the time that it needs by the forecast: it loses nothing
+by its length, and forecasts may fail."""
+SOONER = 0.7
+"""The wait of a queued request, in parts of the planned one: jobs end before their limits
+(0.53 to 0.80 on five traces of the Parallel Workloads Archive)."""
+BESIDE, WIDE = 4, 0.25
+"""Requests that start now, of this part of the widest at least, which are chosen beside those allowed, where
+these are several: they are made in the place of those that would start last, which can still be made when they
+end. None where a running one is to be ended: its tasks begin anew only for what may be made in its place."""
+AT_ONCE = 12
+"""Requests chosen in one decision at most; the next one goes on."""
+
+
+def places_for(factor: float) -> float:
+    """By how many places in the grid a completion moves that comes sooner by a factor below 1."""
+    return -math.log(factor) / math.log(FINE)
+
+
+BETTER = places_for(0.998)
+"""A request must shorten the completion by this factor to be made."""
+
+
+class Made(NamedTuple):
+    """A request that is to be made."""
+
+    place: int
+    """The number of its place."""
+    member: Member
+    processors: int
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests that serve the self."""
+
+    withdrawn: tuple[PilotView, ...] = ()
+    """Those that it does without."""
+    set: RequestSet
+    made: list[Made]
+    """Those to be made, by start."""
+
+
+class Search:
+    """A bag, and the queues around it, planned once for a decision. Times are seconds from now on."""
+
+    def __init__(
+        self, view: PlanningView, places: Sequence[Place], wanted: Wanted, usable: Container[str]
+    ) -> None:
+        """
+        Args:
+            usable: the partitions where requests may be made now, one at least.
+        """
+        self.now, self.demand, self.pilots = view.now, wanted.demand, wanted.pilots
+        self.allowed = wanted.allowed
+        self.places = [_bounded(place, wanted, usable=place.name in usable) for place in places]
+        self.shapes = [RequestShape.for_demand(each.rules, each.queue, self.demand) for each in self.places]
+        open_rules = [place.rules for place in self.places if place.usable]
+        self.max_tr = max(rules.limits.max_tr for rules in open_rules)
+        self.tasks = self.demand.running + _waiting(wanted, self.shapes[0])
+        self.one_at_a_time = wanted.limit == 1
+        self.believed = beliefs(
+            self.demand.times,
+            view.now,
+            self.demand.running,
+            first_runtime(self.max_tr),
+            max(rules.longest_task for rules in open_rules),
+        )
+        pad, pace = view.rules.pad, PACE_ALONE if self.one_at_a_time else PACE
+        weight = sum(belief.weight for belief in self.believed)
+        self._by_belief = [
+            Progress(belief, belief.weight / weight, self.tasks, pad, pace) for belief in self.believed
+        ]
+        self._free = [place.free or Availability(place.queue) for place in places]
+        self._profiles = [
+            free.profile(shape.chunk) for free, shape in zip(self._free, self.shapes, strict=True)
+        ]
+        self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
+        offers = [offer.member for offer in self._offers(self._profiles, math.inf)]
+        for progress in self._by_belief:
+            progress.foresee(offers)
+
+    @property
+    def possible(self) -> bool:
+        """Whether a request can hold a task in any of the usable places."""
+        return any(
+            place.usable and shape.widest for place, shape in zip(self.places, self.shapes, strict=True)
+        )
+
+    def place_of(self, partition: str) -> int:
+        """The number of the place with this name; the first one where it gets no request now."""
+        names = [place.name for place in self.places]
+        return names.index(partition) if partition in names else 0
+
+    def kept(self) -> Choice:
+        """All that is there, and the best of what may be made beside it."""
+        return self._best((), self._profiles)
+
+    def without(self, withdrawn: tuple[PilotView, ...]) -> Choice:
+        """The best if these are withdrawn."""
+        return self._best(withdrawn, self._left_by(withdrawn))
+
+    def with_these(self, requests: Sequence[CraftedRequest]) -> Choice:
+        """All that is there, and these requests, which start when it is said, else when they fit."""
+        profiles, made = [profile.copy() for profile in self._profiles], []
+        for crafted in requests:
+            number, request = self.place_of(crafted.partition), crafted.request
+            start = crafted.predicted_start
+            if start is None:
+                start = profiles[number].earliest_start(request.p, request.tr)
+            if start < math.inf:
+                start = max(self.now, start)
+                self._take(profiles, number, start, request.tr, request.p)
+                member = Member(start - self.now, float(request.tr), self._slots(number, request.p))
+                made.append(Made(number, member, request.p))
+        members = [*self._there(()), *(each.member for each in made)]
+        return Choice(set=RequestSet(self._by_belief, members), made=made)
+
+    def request(self, made: Made, ends: Sequence[float]) -> Request:
+        """As long as the bag may need it by the belief that needs most."""
+        rules, start = self.places[made.place].rules, made.member.start
+        needed = max(_needed(belief, end - start) for belief, end in zip(self.believed, ends, strict=True))
+        needed = max(needed, self.demand.shortest) + rules.pad  # of tasks that were cut more is known
+        needed = max(1.0, needed * (1.0 if start > 0 else SPARE), rules.least_tr)
+        tr = min(made.member.length, round_up(needed - TINY, rules.time_resolution))
+        return Request(made.processors, int(tr))
+
+    def _best(self, withdrawn: tuple[PilotView, ...], profiles: Sequence[Profile]) -> Choice:
+        """One by one the request that shortens the completion most."""
+        made = list[Made]()
+        found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
+        gone = [self.place_of(pilot.partition) for pilot in withdrawn]
+        left = [place.allowed + gone.count(number) for number, place in enumerate(self.places)]
+        most = math.inf if self.demand.most is None else self.demand.most
+        most += sum(pilot.request.p for pilot in withdrawn)
+        profiles = [profile.copy() for profile in profiles]
+        allowed = min(AT_ONCE, self.allowed + len(withdrawn))
+        ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
+        beside = 0 if self.one_at_a_time or ended or not allowed else BESIDE
+        while allowed or beside:
+            offers = [offer for offer in self._offers(profiles, most) if left[offer.place] > 0]
+            if not allowed:
+                offers = [offer for offer in offers if not offer.member.start and self._wide(offer)]
+            number = found.best_addition([offer.member for offer in offers], BETTER)
+            if number is None:
+                break
+            best = self._placed(offers[number], profiles)
+            if beside and not best.member.start:
+                beside -= 1
+            else:
+                allowed -= 1
+                left[best.place] -= 1
+            if best.member.start < math.inf:
+                found, most = found.joined(best.member), most - best.processors
+                made.append(best)
+        made.sort(key=lambda each: each.member)
+        return Choice(withdrawn=withdrawn, set=found, made=made)
+
+    def _wide(self, offer: Made) -> bool:
+        return offer.processors >= WIDE * self.shapes[offer.place].widest
+
+    def _offers(self, profiles: Sequence[Profile], most: float) -> list[Made]:
+        """The requests that fit, each the widest and longest of its hole.
+
+        Those that another one of the place beats are left out: it starts no later, lasts as long and has as
+        many slots.
+        """
+        found = list[Made]()
+        for number, profile in enumerate(profiles):
+            place, shape = self.places[number], self.shapes[number]
+            tasks = 1 if self.demand.alone else self.tasks
+            widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
+            least = min(self._least, place.rules.limits.max_tr)
+            unbeaten: list[tuple[float, int]] = []
+            for slot in profile.free_slots() if widest else ():
+                p, length = shape.fit(int(min(slot.processors, widest))), shape.longest_tr(slot.duration)
+                if not p or length < least or any(long >= length and wide >= p for long, wide in unbeaten):
+                    continue
+                unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
+                unbeaten.append((length, p))
+                start = max(0.0, slot.start - self.now)
+                found.append(Made(number, Member(start, float(length), self._slots(number, p)), p))
+        return found
+
+    def _slots(self, place: int, processors: int) -> int:
+        slots = self.shapes[place].slots(processors)
+        return min(1, slots) if self.demand.alone else slots
+
+    def _placed(self, made: Made, profiles: Sequence[Profile]) -> Made:
+        """The request at the time when it fits: where one node comes free as another one is taken, the sum of
+        both is no hole. Takes its processors."""
+        start, length = self.now + made.member.start, made.member.length
+        length += self.places[made.place].rules.slot_margin
+        fits = profiles[made.place].earliest_start(made.processors, length, start)
+        if fits < math.inf:
+            self._take(profiles, made.place, fits, length, made.processors)
+        return made._replace(member=made.member._replace(start=fits - self.now))
+
+    def _take(
+        self, profiles: Sequence[Profile], number: int, start: float, length: float, processors: int
+    ) -> None:
+        """Of its place, and of those that share nodes with it: which nodes it gets is not known."""
+        for place, profile in zip(self.places, profiles, strict=True):
+            if place.shares_with(self.places[number]):
+                there = min(processors, profile.minimum(start, start + length))
+                if there > 0:
+                    profile.take(start, length, there)
+
+    def _left_by(self, withdrawn: tuple[PilotView, ...]) -> list[Profile]:
+        """What is free without these requests. The other jobs are taken to keep their planned starts; on
+        nodes all that wait are planned anew."""
+        now, gone, left = self.now, {job_of(pilot) for pilot in withdrawn}, []
+        for number, place in enumerate(self.places):
+            if place.queue.nodes:
+                left.append(self._free[number].without(gone).profile(self.shapes[number].chunk))
+                continue
+            profile = self._profiles[number].copy()
+            for pilot in withdrawn:
+                start, end = now, pilot.ends or now
+                if pilot.state is not PilotState.RUNNING:
+                    start = self._free[number].starts.get(job_of(pilot), math.inf)
+                    end = start + pilot.request.tr
+                if start < end:
+                    profile.give(start, end - start, pilot.request.p)
+            left.append(profile)
+        return left
+
+    def _there(self, withdrawn: Sequence[PilotView]) -> list[Member]:
+        gone = {pilot.id for pilot in withdrawn}
+        return [self._member(pilot) for pilot in self.pilots if pilot.id not in gone]
+
+    def _member(self, pilot: PilotView) -> Member:
+        processors = pilot.processors if pilot.state is PilotState.RUNNING else None
+        place = self.place_of(pilot.partition)
+        slots = slots_in(
+            pilot,
+            pilot.request.p if processors is None else processors,  # on the workers that are still connected
+            self.demand,
+            self.shapes[place].unit,
+        )
+        if pilot.state is PilotState.RUNNING:
+            age = max(1.0, mean_age(self.demand.times, self.now))
+            return Member(0.0, max(0.0, (pilot.ends or self.now) - self.now), slots, age)
+        start = self._free[place].starts.get(job_of(pilot), self.now)
+        slots = min(1, slots) if self.demand.alone else slots
+        return Member(SOONER * max(0.0, start - self.now), float(pilot.request.tr), slots)
+
+
+def _bounded(place: Place, wanted: Wanted, *, usable: bool) -> Place:
+    """A place with the bounds of the demand, but for that on processors: it is one of all requests together,
+    and one that is withdrawn widens it."""
+    rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
+    allowed = place.allowed if place.name else wanted.allowed
+    return msgspec.structs.replace(place, rules=rules, usable=usable, allowed=allowed)
+
+
+def _waiting(wanted: Wanted, shape: RequestShape) -> int:
+    """Waiting tasks that are to be completed here: where other sites share them, those that no pilot covers
+    and as many as the pilots here can hold."""
+    if not wanted.part:
+        return wanted.demand.waiting
+    held = [shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr)) for pilot in wanted.pilots]
+    return min(wanted.demand.waiting, wanted.remaining + sum(held))
+
+
+def _needed(belief: Belief, until: float) -> float:
+    """Seconds of a request that may be of use; a task that is started is to be finished."""
+    return max(until + (0.0 if belief.alike else belief.longest), belief.longest)
+
+
+def job_of(pilot: PilotView) -> str:
+    """The name of its request in the queue; the scheduler may not show it yet (see `places_of`)."""
+    return f"pilot {pilot.id}" if pilot.job is None else pilot.job

@@ -1,1 +1,0 @@
-"""The rollout heuristic: sets of requests, compared by when they complete the bag."""
