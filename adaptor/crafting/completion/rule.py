@@ -138,7 +138,7 @@ def _running_ones(search: Search) -> list[tuple[PilotView, ...]]:
 def _settled(pilot: PilotView, search: Search) -> bool:
     """Whether a pilot may make room: what runs has shown what it brings, and local jobs have taken the place
     of what was queued just before."""
-    since = pilot.started if pilot.state is PilotState.RUNNING else pilot.submitted
+    since = pilot.started if pilot.state is PilotState.RUNNING else pilot.reshaped or pilot.submitted
     return pilot.job is not None and (since is None or search.now - since >= settled_after(search.max_tr))
 
 
