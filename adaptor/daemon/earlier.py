@@ -1,4 +1,4 @@
-"""What earlier bags of the same kinds say of the bags at work, and what ended bags leave for later ones."""
+"""What earlier bags of the same kinds say of the bags at work, and what these leave for later ones."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from adaptor.units import counted, format_duration
 _FIRST, _AGAIN = 8, 4
 """What a bag at work shows is kept at the first number of finished tasks, and whenever they are so many times
 as many: bags that are submitted meanwhile begin with it."""
+_SHORTEST = 1e-3
+"""Seconds, of a mean."""
 _COMPARED = 3
 """Finished tasks whose mean is held against that of earlier bags."""
 
@@ -32,7 +34,6 @@ class Earlier:
         """By bag at work: its finished tasks when they were last kept."""
         self._compared: set[int] = set()
         """Bags at work of which it is known whether their kinds have changed."""
-
         with journal.transaction() as db:
             forget_sites(db, [name for name, each in terms.items() if not each.remember])
 
@@ -92,7 +93,7 @@ class Earlier:
             if tally.done < _COMPARED or id in self._compared or id not in bags:
                 continue
             self._compared.add(id)
-            mean, known = tally.runtime / tally.done, bags[id].earlier.values()
-            if known and not any(1 <= max(mean / at.mean, at.mean / mean) <= at.factor**2 for at in known):
+            mean, known = max(_SHORTEST, tally.runtime / tally.done), bags[id].earlier.values()
+            if known and all(max(mean / at.mean, at.mean / mean) > at.factor**2 for at in known):
                 first = f"the first {counted(tally.done, 'task')} of bag {id} took {format_duration(mean)}"
                 yield f"{first} on average, but {earlier_text(next(iter(known)))}: these no longer count"

@@ -1,4 +1,4 @@
-"""What ended bags have shown of the kinds of their tasks: written when a bag ends, read when one begins."""
+"""What bags have shown of the kinds of their tasks: read when another one begins."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class EarlierBags(msgspec.Struct, frozen=True, kw_only=True):
     def texts(self, given: BagSpec, settled: BagSpec) -> list[str]:
         """In words, for the user. `given`: the bag before it was settled."""
         told = list(dict.fromkeys(earlier_text(earlier) for earlier in self.tasks.values()))
-        if given.memory == AUTO and not isinstance(settled.memory, int):
-            told.append("mem=auto: no earlier task of its kind was measured, so no memory is asked for")
-        elif given.memory == AUTO and isinstance(settled.memory, int):
+        if given.memory == AUTO and isinstance(settled.memory, int):
             told.append(f"mem=auto: {format_size(settled.memory)} for each task, as earlier ones needed")
+        elif given.memory == AUTO:
+            told.append("mem=auto: no earlier task of its kind was measured, so no memory is asked for")
         return told
 
 
@@ -77,7 +77,7 @@ def records_of(
     found: dict[str, dict[str, list[KindRecord]]] = {}
     for key in keys:
         at = found[key] = defaultdict(list)
-        rows = db.execute("SELECT site, record FROM kind WHERE key = ? ORDER BY ended DESC, bag DESC", (key,))
+        rows = db.execute("SELECT site, record FROM kind WHERE key = ? ORDER BY at DESC, bag DESC", (key,))
         for site, packed in rows:
             if site in sites and len(at[site]) < KEPT:
                 at[site].append(_unpack(packed))
@@ -89,14 +89,14 @@ def insert_records(db: sqlite3.Connection, bag: int, sites: Collection[str], now
     forget_records(db, bag)
     for (key, site), record in _records(db, bag, sites).items():
         row = (key, site, bag, now, msgspec.msgpack.encode(record))
-        db.execute("INSERT INTO kind (key, site, bag, ended, record) VALUES (?, ?, ?, ?, ?)", row)
+        db.execute("INSERT INTO kind (key, site, bag, at, record) VALUES (?, ?, ?, ?, ?)", row)
         db.execute(
             "DELETE FROM kind WHERE key = ?1 AND site = ?2 AND bag IN (SELECT bag FROM kind"
-            " WHERE key = ?1 AND site = ?2 ORDER BY ended DESC, bag DESC LIMIT -1 OFFSET ?3)",
+            " WHERE key = ?1 AND site = ?2 ORDER BY at DESC, bag DESC LIMIT -1 OFFSET ?3)",
             (key, site, KEPT),
         )
     db.execute(
-        "DELETE FROM kind WHERE ended < (SELECT ended FROM kind ORDER BY ended DESC LIMIT 1 OFFSET ?)",
+        "DELETE FROM kind WHERE at < (SELECT at FROM kind ORDER BY at DESC LIMIT 1 OFFSET ?)",
         (MOST_RECORDS,),
     )
 

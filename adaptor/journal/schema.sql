@@ -74,16 +74,16 @@ CREATE TABLE task (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX task_by_id ON task (bag, id) WHERE id IS NOT NULL;
 CREATE INDEX task_by_event ON task (bag, event) WHERE event IS NOT NULL;
-CREATE TABLE kind (                         -- what ended bags have shown of the kinds of their tasks, by site
+CREATE TABLE kind (                         -- what bags have shown of the kinds of their tasks, by site
     key         TEXT NOT NULL,              -- of the kind: a digest
     site        TEXT NOT NULL,
     bag         INTEGER NOT NULL,
-    ended       REAL NOT NULL,
+    at          REAL NOT NULL,              -- when it was written: at the end of the bag, or before
     record      BLOB NOT NULL,              -- msgpack KindRecord
     PRIMARY KEY (key, site, bag)
 ) WITHOUT ROWID;
 CREATE INDEX kind_by_bag ON kind (bag);
-CREATE INDEX kind_by_end ON kind (ended);
+CREATE INDEX kind_by_time ON kind (at);
 CREATE TABLE pilot (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     site            TEXT NOT NULL,

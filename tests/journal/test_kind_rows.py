@@ -87,7 +87,7 @@ def test_of_all_kinds_the_newest_stay(journal: Journal, monkeypatch: pytest.Monk
     with journal.transaction() as db:
         for number in range(30):
             insert_records(db, bag(db, [f"./fit{number}"]), ["here"], float(number))
-        assert db.execute("SELECT COUNT(*), MIN(ended) FROM kind").fetchone() == (11, 19.0)
+        assert db.execute("SELECT COUNT(*), MIN(at) FROM kind").fetchone() == (11, 19.0)
 
 
 def test_a_large_bag_is_looked_at_in_a_sample(journal: Journal) -> None:
@@ -101,7 +101,7 @@ def test_in_a_journal_with_ten_thousand_bags_a_kind_is_found_fast(journal: Journ
     packed = msgspec.msgpack.encode(record_of(10, [1.0, 2.0, 3.0], [1 << 20]))
     with journal.transaction() as db:
         db.executemany(
-            "INSERT INTO kind (key, site, bag, ended, record) VALUES (?, 'here', ?, ?, ?)",
+            "INSERT INTO kind (key, site, bag, at, record) VALUES (?, 'here', ?, ?, ?)",
             [(f"{number % 2000:024x}", number, float(number), packed) for number in range(10_000)],
         )
         wanted = bag(db, ["./fit 1"])

@@ -119,9 +119,8 @@ def test_what_was_done_is_still_there(old: Path, number: int) -> None:
         assert budgets == ({} if number == 1 else {2: 50_000_000})
 
 
-def test_bags_of_formats_without_forecasts_have_none_and_count_as_nothing(old: Path, number: int) -> None:
-    if number >= 9:
-        pytest.skip("all bags have forecasts since format 9")
+@pytest.mark.parametrize("number", [each for each in EARLIER if each < 9], indirect=True)
+def test_bags_of_formats_without_forecasts_have_none_and_count_as_nothing(old: Path) -> None:
     told = answer_offline(old, control.GetBags("all", record=True), NOW)
     assert isinstance(told, control.Bags)
     assert told.record == ForecastRecordView(bags=0, cost=None, end=None, not_counted={})

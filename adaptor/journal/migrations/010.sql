@@ -1,12 +1,12 @@
--- Kinds of task: what bags that end from now on show of them.
+-- Kinds of task: what bags show of them from now on.
 
 CREATE TABLE kind (
     key         TEXT NOT NULL,
     site        TEXT NOT NULL,
     bag         INTEGER NOT NULL,
-    ended       REAL NOT NULL,
+    at          REAL NOT NULL,
     record      BLOB NOT NULL,
     PRIMARY KEY (key, site, bag)
 ) WITHOUT ROWID;
 CREATE INDEX kind_by_bag ON kind (bag);
-CREATE INDEX kind_by_end ON kind (ended);
+CREATE INDEX kind_by_time ON kind (at);
