@@ -39,7 +39,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     pilots: tuple[PilotView, ...] = ()
     """Those in the system that serve the demand."""
     part: str = ""
-    """Why the site gets these tasks, where several sites share them; empty: it is the only one."""
+    """Why the site gets these tasks, where several sites share them; empty: they do not."""
 
 
 class Made(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 
@@ -30,4 +30,3 @@ HEURISTICS: dict[str, Traits] = {
     "adaptive": Traits(),
     "completion": Traits(assumed_runtime=60.0, replans=True, even_odds=True),
 }
-assert tuple(HEURISTICS) == get_args(HeuristicName)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,10 +163,11 @@ sites:
     assert (sites["two"].partition, sites["two"].pad) == ("long", 60)
 
 
-def test_what_is_left_out_has_the_papers_defaults() -> None:
+def test_what_is_left_out_has_its_default() -> None:
     hpc = parse_config(site(""), "c.yaml").sites["hpc"]
-    assert hpc.heuristic == "adaptive"
-    assert hpc.assumed_runtime == 3600.0
+    assert hpc.heuristic == "completion"
+    assert hpc.assumed_runtime == 60.0
+    assert msgspec.structs.replace(hpc, heuristic="adaptive").assumed_runtime == 3600.0, "the paper's hour"
     assert hpc.growth_factor == 2
     assert hpc.limits.max_proc is None
 

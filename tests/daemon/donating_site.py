@@ -67,7 +67,11 @@ class DonatingSite(FakeSite):
 
     def __init__(self, directory: Path, donation: DonationConfig = PREEMPTIBLE, **config: object) -> None:
         self.config = SiteConfig(
-            backend="slurm", initial_tr=Duration(60), pad=Duration(10), donation=donation
+            backend="slurm",
+            heuristic="adaptive",
+            initial_tr=Duration(60),
+            pad=Duration(10),
+            donation=donation,
         )
         self.config = msgspec.structs.replace(self.config, **config)
         super().__init__(directory)

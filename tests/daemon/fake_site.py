@@ -146,7 +146,7 @@ class FakeSite:
         self.state = self._state()
 
     def _state(self) -> Site:
-        config = SiteConfig(backend="local", initial_tr=Duration(60))
+        config = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60))
         core = Core(self.directory, self.journal, FakeServer(), {"here": terms_of(config, LIMITS)})  # type: ignore[arg-type]
         state = Site("here", config, self.backend, LIMITS, core)
         state.load_pilots()

@@ -37,7 +37,7 @@ class FakeSites:
     ) -> None:
         directory.mkdir(mode=0o700)
         (directory / "pilots").mkdir(mode=0o700)
-        config = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(0))
+        config = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60), pad=Duration(0))
         self.journal = Journal(directory)
         self.backends = {name: FakeBackend() for name in names}
         terms = dict.fromkeys(names, terms_of(config, LIMITS))

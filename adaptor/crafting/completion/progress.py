@@ -165,9 +165,9 @@ class RequestSet:
     def best_addition(self, members: Sequence[Member], least: float) -> int | None:
         """Which one of these shortens the completion most; None: none by more than `least` places.
 
-        One that holds no task by a belief counts for nothing there, unless it would be the only one: else the
-        first chosen would be short ones, and no request would be there for long tasks. Only where one is sooner
-        than the best so far by some belief, it is compared by all.
+        One that holds no task by a belief counts for nothing there, unless it would be the only one: else
+        short ones would be chosen first, and none for long tasks. Only where one is sooner than the best so
+        far by some belief, it is compared by all.
         """
         best, marks = None, self._places
         for number, member in enumerate(members):

@@ -16,6 +16,7 @@ from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import (
     Made,
     Wanted,
+    by_free_slots,
     by_partition,
     craft_among,
     craft_in,
@@ -48,8 +49,17 @@ WEIGHED = 8
 """Queued requests, and running ones, that are weighed one by one at most: the newest."""
 
 
+_SHARED = by_free_slots(adaptive, spread)
+
+
 def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Made:
-    """The requests that complete the tasks of a demand first, or what is withdrawn for them."""
+    """The requests that complete the tasks of a demand first, or what is withdrawn for them.
+
+    Where several sites share the tasks, `adaptive` makes the requests for the part of this one: the division
+    among the sites counts on requests that are as long as the estimated runtime says.
+    """
+    if wanted.part:
+        return _SHARED(view, places, wanted)
     demand, queue = wanted.demand, view.queue
     assert queue is not None
     if demand.most == 0:
@@ -70,7 +80,7 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     if useless:
         return Made([], places, "", [Withdraw(pilot.id, too_short(pilot, [demand])) for pilot in useless])
     kept = search.kept()
-    may_withdraw = view.rules.may_withdraw and not wanted.part and demand.whole is None
+    may_withdraw = view.rules.may_withdraw and demand.whole is None
     if may_withdraw and (better := _better(kept, search)):
         return Made([], places, "", better)
     crafted = _proposed(search, kept, places, wanted, shut) or _crafted(search, kept)

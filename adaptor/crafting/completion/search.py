@@ -31,8 +31,8 @@ SOONER = 0.7
 (0.53 to 0.80 on five traces of the Parallel Workloads Archive)."""
 BESIDE, WIDE = 4, 0.25
 """Requests that start now, of this part of the widest at least, which are chosen beside those allowed, where
-these are several: they are made in the place of those that would start last, which can still be made when they
-end. None where a running one is to be ended: its tasks begin anew only for what may be made in its place."""
+these are several: they are made in the place of those that would start last, which can still be made when
+they end. None where a running one is to be ended: its tasks begin anew only for what may replace it."""
 AT_ONCE = 12
 """Requests chosen in one decision at most; the next one goes on."""
 
@@ -62,7 +62,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Those that it does without."""
     set: RequestSet
     made: list[Made]
-    """Those to be made, by start."""
+    """Those to be made, by start, and of those that start together the widest first."""
 
 
 class Search:
@@ -81,7 +81,7 @@ class Search:
         self.shapes = [RequestShape.for_demand(each.rules, each.queue, self.demand) for each in self.places]
         open_rules = [place.rules for place in self.places if place.usable]
         self.max_tr = max(rules.limits.max_tr for rules in open_rules)
-        self.tasks = self.demand.running + _waiting(wanted, self.shapes[0])
+        self.tasks = self.demand.running + self.demand.waiting
         self.one_at_a_time = wanted.limit == 1
         self.believed = beliefs(
             self.demand.times,
@@ -177,7 +177,7 @@ class Search:
             if best.member.start < math.inf:
                 found, most = found.joined(best.member), most - best.processors
                 made.append(best)
-        made.sort(key=lambda each: each.member)
+        made.sort(key=lambda each: (each.member.start, -each.member.slots, each.member.length))
         return Choice(withdrawn=withdrawn, set=found, made=made)
 
     def _wide(self, offer: Made) -> bool:
@@ -276,15 +276,6 @@ def _bounded(place: Place, wanted: Wanted, *, usable: bool) -> Place:
     rules = rules_for(place.rules, msgspec.structs.replace(wanted.demand, most=None))
     allowed = place.allowed if place.name else wanted.allowed
     return msgspec.structs.replace(place, rules=rules, usable=usable, allowed=allowed)
-
-
-def _waiting(wanted: Wanted, shape: RequestShape) -> int:
-    """Waiting tasks that are to be completed here: where other sites share them, those that no pilot covers
-    and as many as the pilots here can hold."""
-    if not wanted.part:
-        return wanted.demand.waiting
-    held = [shape.slots(pilot.request.p) * max(1, shape.rounds(pilot.request.tr)) for pilot in wanted.pilots]
-    return min(wanted.demand.waiting, wanted.remaining + sum(held))
 
 
 def _needed(belief: Belief, until: float) -> float:

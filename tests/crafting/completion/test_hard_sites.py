@@ -27,6 +27,7 @@ from tests.crafting.planner_views import views
 from tests.examples import examples
 
 UNKNOWN = TaskTimes()
+LIMITS = Limits(max_pending_requests=6, max_proc=64, max_tr=64_800)
 
 
 def site(
@@ -36,11 +37,10 @@ def site(
     waiting: int = 1000,
     **limits: int,
 ) -> PlanningView:
-    most = {"max_pending_requests": 6, "max_proc": 64, "max_tr": 64_800, **limits}
     return PlanningView(
         now=queue.now,
         queue=queue,
-        rules=SiteRules(limits=Limits(**most), time_resolution=60, pad=30.0),
+        rules=SiteRules(limits=msgspec.structs.replace(LIMITS, **limits), time_resolution=60, pad=30.0),
         heuristic="completion",
         demands=(Demand(waiting=waiting, runtime=runtime, shortest=runtime, times=times),),
     )

@@ -76,6 +76,16 @@ def test_no_belief_outweighs_the_others() -> None:
     assert RequestSet(both, [Member(0.0, 9000.0, 1)]).cost == pytest.approx(600.0, rel=0.01)
 
 
+def test_of_several_requests_none_counts_by_a_belief_whose_tasks_it_cannot_hold() -> None:
+    """Else what could follow it would speak for it, and no request would be there for long tasks."""
+    beliefs = [progress(Belief(mean, mean, 1.0), tasks=10, weight=0.5) for mean in (60.0, 6000.0)]
+    short, long = Member(0.0, 600.0, 10), Member(7000.0, 64_800.0, 10)
+    for each in beliefs:
+        each.foresee([short, Member(0.0, 6000.0, 10)])
+    assert RequestSet(beliefs, [], alone=True).best_addition([short, long], 0.4) == 0
+    assert RequestSet(beliefs, []).best_addition([short, long], 0.4) == 1
+
+
 members = st.builds(Member, st.floats(0, 20_000), st.floats(60, 64_800), st.integers(1, 64), st.just(0.0))
 believed = st.floats(60, 20_000).flatmap(
     lambda mean: st.floats(1.0, 3.0).map(lambda spread: Belief(mean, mean * spread, 1.0))
@@ -96,7 +106,7 @@ def test_the_best_addition_is_that_of_all_compared_in_full(
     by_belief = [progress(belief, tasks, 1.0 / len(beliefs), pad=30.0) for belief in beliefs]
     for each in by_belief:
         each.foresee(later)
-    found = RequestSet(by_belief, there)
+    found = RequestSet(by_belief, there, alone=True)
     worths = [found.joined(offer).worth for offer in offers]
     assert all(worth <= found.worth + 1e-9 for worth in worths), "no request makes the bag later"
     best = found.best_addition(offers, 0.4)
