@@ -11,6 +11,7 @@ from typing import TypeVar
 import click
 import msgspec
 
+from adaptor.cli.words import printable
 from adaptor.client.asking import ANSWER_TIMEOUT, HungDaemonError, NoAnswerError, ask
 from adaptor.errors import AdaptorError, NoDaemonError
 from adaptor.protocol import control
@@ -32,7 +33,13 @@ def ensure_daemon(config: str | None, until_idle: bool = False) -> bool:
     if find_daemon() is None:
         from adaptor.daemon.process import start
 
-        start(state_directory(), config, until_idle=until_idle)
+        last = start(state_directory(), config, until_idle=until_idle)
+        if last is not None:
+            click.echo(
+                f"adaptor: work is unfinished, so the daemon uses {printable(str(last))}, as the last one did"
+                " (--config FILE names another)",
+                err=True,
+            )
         return True
     if config is not None:
         click.echo(

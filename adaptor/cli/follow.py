@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -114,11 +115,19 @@ class _Outage:
                 raise silence
             raise NoDaemonError(
                 f"no daemon is running, so bag {selector} makes no progress; results are kept, and"
-                f" `adaptor daemon start` continues (its log: {state_directory() / 'daemon.log'})"
+                f" `{_start_again()}` continues (its log: {state_directory() / 'daemon.log'})"
             )
         if away >= NOTICE and not self._told:
             self._told = True
             click.echo(f"adaptor: the daemon does not answer; waiting up to {OUTAGE_TIMEOUT:g} s", err=True)
+
+
+def _start_again() -> str:
+    """The command that starts a daemon with the configuration of the last one."""
+    from adaptor.config.loading import last_config  # only if no daemon answers
+
+    last = last_config(state_directory())
+    return shlex.join(["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])])
 
 
 def _by_daemon(selector: str) -> Overview | None:

@@ -34,6 +34,21 @@ def _absolute_config(ctx: click.Context, _param: click.Parameter, value: str | N
     return str(Path(named).expanduser().absolute()) if named else None
 
 
+def confirm(question: str) -> None:
+    """Ask on the terminal; a command that calls this has the option `--yes`.
+
+    Raises:
+        click.Abort: the answer is no.
+        UsageError: the input has ended, as that of a program in the background.
+    """
+    try:
+        click.confirm(question, abort=True, err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise UsageError(f"cannot ask '{question}' because the input has ended: add --yes") from None
+        raise
+
+
 def duration(text: str) -> float:
     """A parameter's type: seconds from `90`, `1h 30m` or `HH:MM:SS`."""
     try:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from adaptor.atomic_file import write_private
 from adaptor.config.checks import check
 from adaptor.config.locating import converted
 from adaptor.config.schema import BUILT_IN, Config
 from adaptor.config.yaml_lines import MOST_BYTES, read_yaml, too_large
 from adaptor.errors import ConfigError
+
+LAST = "configuration"
+"""The file of the state directory with the path of the configuration that the last daemon used."""
 
 
 def config_path(option: str | None = None) -> Path | None:
@@ -31,6 +35,31 @@ def config_path(option: str | None = None) -> Path | None:
 def default_config_path() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(base).expanduser() / "adaptor" / "config.yaml"
+
+
+def last_config(directory: Path) -> Path | None:
+    """The file that the last daemon of a state directory used; None: it used none."""
+    try:
+        data = (directory / LAST).read_bytes()
+    except FileNotFoundError:
+        return None
+    return Path(os.fsdecode(data.removesuffix(b"\n")))
+
+
+def remember_config(directory: Path, path: Path | None) -> None:
+    """Write down for the next daemon which file this one uses; None: it uses none.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    note = directory / LAST
+    try:
+        if path is None:
+            note.unlink(missing_ok=True)
+        else:
+            write_private(note, os.fsencode(path.absolute()) + b"\n")
+    except OSError as error:
+        raise ConfigError(f"{note}: cannot be written: {error.strerror}") from error
 
 
 def load_config(path: Path | None) -> Config:

@@ -7,18 +7,22 @@ process, as after a restart, which loses nothing: pilots and workers go on and a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from adaptor.config.digest import digest_of
-from adaptor.config.loading import config_path, load_config
+from adaptor.config.loading import config_path, last_config, load_config
 from adaptor.config.schema import Config
+from adaptor.daemon.clock import system_clock
 from adaptor.daemon.remote.machines import make_machine
 from adaptor.daemon.sites import first_limits, make_backends
 from adaptor.daemon.spool.setup import open_spool, spool_of
 from adaptor.errors import ConfigError
+from adaptor.journal.database import FILE
+from adaptor.journal.queries import answer_offline
 from adaptor.model import Limits
 from adaptor.protocol import control
 
@@ -42,6 +46,42 @@ def configured(option: str | None) -> Configured:
     path = config_path(option)
     digest = digest_of(path) if path is not None else ""
     return Configured(option, path, load_config(path), digest)
+
+
+def continued(directory: Path, option: str | None) -> Path | None:
+    """The file of the last daemon, if no file is named and that daemon left unfinished work; else None.
+
+    Without it the work would go on at other sites, beside the pilots that the last daemon submitted.
+
+    Args:
+        option: the value of `--config`.
+
+    Raises:
+        ConfigError: the file is gone.
+        JournalError: the journal cannot be read.
+    """
+    last = last_config(directory)
+    if option or os.environ.get("ADAPTOR_CONFIG") or last is None or not _left_work(directory):
+        return None
+    default = config_path()
+    if default is not None and default.resolve() == last.resolve():
+        return None
+    if not last.is_file():
+        raise ConfigError(
+            f"{last}: no such file; the last daemon used it and left unfinished work: name its configuration"
+            " with --config"
+        )
+    return last
+
+
+def _left_work(directory: Path) -> bool:
+    """Whether bags have not ended, or pilots are in the system."""
+    if not (directory / FILE).exists():
+        return False
+    now = system_clock()
+    bags = answer_offline(directory, control.GetLatestBags(running=1, ended=0), now)
+    pilots = answer_offline(directory, control.GetPilots(), now)
+    return bags != control.Bags([]) or pilots != control.Pilots([])
 
 
 def checked_anew(before: Configured, directory: Path, instance: str) -> Configured:

@@ -14,9 +14,9 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from adaptor.config.loading import config_path, load_config
+from adaptor.config.loading import config_path, load_config, remember_config
 from adaptor.daemon.clock import system_clock
-from adaptor.daemon.configured import Configured, configured
+from adaptor.daemon.configured import Configured, configured, continued
 from adaptor.daemon.lock import take_lock
 from adaptor.daemon.ports.rooms import rooms_for
 from adaptor.errors import AdaptorError
@@ -46,12 +46,14 @@ def run(
             to be asked for its limits does not answer.
     """
     private_directory(directory)
-    first = configured(config)
     descriptors = raise_limit()
     with take_lock(directory):
+        last = continued(directory, config)
+        first = configured(config if last is None else str(last))
         _log_to(directory / LOG)
         log.info("started: pid %d, state in %s", os.getpid(), directory)
-
+        if last is not None:
+            log.info("no configuration is named, and work is unfinished: %s, as the last daemon", last)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _serve_all(directory, first, descriptors, until_idle, on_ready)
         log.info("stopped")
@@ -77,6 +79,7 @@ def _serve_all(
     async def serve(given: Configured, problem: str) -> tuple[Configured, Configured | None]:
         """What it went by, and what the next one goes by."""
         nonlocal began
+        remember_config(directory, given.path)
         service = Service(directory, given, rooms_for(descriptors, len(given.config.sites)), started, problem)
         began = True
         loop = asyncio.get_running_loop()
@@ -101,15 +104,18 @@ def _serve_all(
         given, problem, on_ready = following, "", None
 
 
-def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+def start(directory: Path, config: str | None, until_idle: bool = False) -> Path | None:
     """Start a daemon that outlives this process and the login session; returns when it answers.
+
+    Returns the configuration of the last daemon if it is used because none is named (see `continued`).
 
     Raises:
         AdaptorError: it ended, or did not answer in time; the message has the end of its log.
     """
     private_directory(directory)
     command = [*module_command(sys.executable, "adaptor.daemon", "--state", str(directory))]
-    path = config_path(config)
+    last = continued(directory, config)
+    path = last or config_path(config)
     if path is not None:
         load_config(path)  # a mistake in it is better told here than in a log
         command += ["--config", str(path.resolve())]
@@ -135,6 +141,7 @@ def start(directory: Path, config: str | None, until_idle: bool = False) -> None
     finally:
         os.close(signal_ready)
     _await(process, ready, errors)
+    return last
 
 
 def _await(process: subprocess.Popen[bytes], ready: int, errors: Path) -> None:

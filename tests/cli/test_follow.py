@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from adaptor.cli import follow, reader
 from adaptor.cli.daily.live import display
 from adaptor.cli.follow import Overview
 from adaptor.cli.progress import Narrator, summary
+from adaptor.config.loading import remember_config
 from adaptor.errors import JournalError
 from adaptor.journal import queries
 from adaptor.protocol import control
@@ -119,17 +121,20 @@ def test_a_daemon_that_stays_away_is_an_error_after_a_while(
     serve: Serve,
     journal: Callable[[list[BagView] | None], None],
     monkeypatch: pytest.MonkeyPatch,
+    state: Path,
     said: list[BagView] | None,
 ) -> None:
     journal(said)
     monkeypatch.setattr(follow, "OUTAGE_TIMEOUT", 0.5)
     monkeypatch.setattr(follow, "NOTICE", 0.0)
+    remember_config(state, Path("/my sites/hpc.yaml"))
     server = serve({control.GetBags: control.Bags([running_bag()]), control.GetPilots: control.Pilots([])})
     server.answers[control.GetEvents] = lambda _: server.leave()
     outcome = cli("watch")
     assert outcome.code == 1
     assert outcome.err.count("the daemon does not answer") == 1
     assert "makes no progress" in outcome.err
+    assert "`adaptor daemon start --config '/my sites/hpc.yaml'` continues" in outcome.err
 
 
 def test_a_daemon_that_comes_back_is_followed_on(

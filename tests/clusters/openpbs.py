@@ -18,9 +18,11 @@ import psutil
 
 from tests.clusters import pbs_network
 from tests.clusters.openpbs_conf import (
+    ACCEPTS,
     DATABASE_USER,
     EXEC,
     ClusterOptions,
+    cgroups_config,
     halves,
     head_conf,
     scheduled,
@@ -82,9 +84,13 @@ class ThrowawayOpenPbs(Throwaway):
             self.start_server()
             self._on_head(["pbs_sched"])
             self._on_head(["qmgr", "-a"], settings(self.options, self.nodes))
+            self._add_hook("accepts", ACCEPTS)
+            if self.options.cgroups:
+                self._enable_cgroups()
             for number, node in enumerate(self.nodes, start=1):
                 self._make_node(node, split=number in self.options.split)
                 self.start_mom(node)
+            self._until(lambda: self._nodes_have_hook("accepts"), "the nodes have no hook")
             self.wait_ready()
         except BaseException:
             self.stop()
@@ -147,6 +153,17 @@ class ThrowawayOpenPbs(Throwaway):
         finally:
             self._set_scheduler(config, before)
 
+    @contextlib.contextmanager
+    def hook(self, name: str, text: str) -> Iterator[None]:
+        """Each program that a job starts meets one more hook for execjob_launch, with this text."""
+        self._add_hook(name, text)
+        try:
+            self._until(lambda: self._nodes_have_hook(name), f"the nodes have no hook {name}")
+            yield
+        finally:
+            self.qmgr(f"delete hook {name}")
+            self._until(lambda: not self._nodes_have_hook(name), f"the nodes keep the hook {name}")
+
     def start_mom(self, node: str) -> None:
         """It takes up the jobs that still run."""
         self._spawn(node, node, ["pbs_mom", "-N", "-p"], self.root / f"{node}.conf")
@@ -165,6 +182,7 @@ class ThrowawayOpenPbs(Throwaway):
         for name in list(self._daemons):
             self._end(name)
         self.network.stop()
+        self._remove_cgroups()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def _make_head(self) -> None:
@@ -182,6 +200,37 @@ class ThrowawayOpenPbs(Throwaway):
             config.write_text(scheduled(config.read_text()))
         self._on_head(["qterm", "-t", "quick"], check=False)
         self._until(lambda: not self._server_processes(), "the first server does not end")
+
+    def _add_hook(self, name: str, text: str) -> None:
+        file = self._hook_file(name, text)
+        self.qmgr(
+            f"create hook {name} event=execjob_launch",
+            f"import hook {name} application/x-python default {file}",
+        )
+
+    def _enable_cgroups(self) -> None:
+        file = self._hook_file("pbs_cgroups", cgroups_config(self.options.cgroups, self.network.head))
+        self.qmgr(
+            f"import hook pbs_cgroups application/x-config default {file}",
+            "set hook pbs_cgroups enabled = True",
+        )
+
+    def _remove_cgroups(self) -> None:
+        """Those that pbs_cgroups has made, in which nothing runs any more."""
+        for controller in self.options.cgroups:
+            for made in Path("/sys/fs/cgroup", controller).glob(f"{self.network.head}.*"):
+                for folder, _, _ in os.walk(made, topdown=False):
+                    Path(folder).rmdir()
+
+    def _hook_file(self, name: str, text: str) -> Path:
+        file = self.root / f"{name}.hook"
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def _nodes_have_hook(self, name: str) -> bool:
+        """The server sends hooks to the nodes some time after it was given them."""
+        hooks = (self.root / node / "mom_priv" / "hooks" / f"{name}.PY" for node in self.nodes)
+        return all(hook.exists() for hook in hooks)
 
     def _make_node(self, node: str, *, split: bool) -> None:
         conf = make_home(self.root, self.network.head, node)

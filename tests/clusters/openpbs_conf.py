@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,9 @@ class ClusterOptions:
     history: bool = True
     scheduler_iteration: int = 5
     """Seconds between two cycles of the scheduler where nothing happens."""
+    cgroups: tuple[str, ...] = ()
+    """The controllers by which the hook pbs_cgroups confines jobs (cpuset, memory, cpuacct); empty: it is
+    off. Nodes share the cgroups of this machine: on several only cpuacct works."""
     extra: tuple[str, ...] = ()
     """Lines for qmgr."""
 
@@ -80,6 +84,26 @@ def halves(node: str, options: ClusterOptions) -> str:
             f"{name}: sharing = default_shared",
         ]
     return "\n".join(lines) + "\n"
+
+
+ACCEPTS = "import pbs\npbs.event().accept()\n"
+"""A hook that changes nothing. With any for execjob_launch PBS starts programs of jobs another way: it cuts
+their arguments at line breaks."""
+_CGROUPS = EXEC / "lib" / "python" / "altair" / "pbs_hooks" / "pbs_cgroups.CF"
+
+
+def cgroups_config(controllers: Sequence[str], prefix: str) -> str:
+    """The configuration of pbs_cgroups as OpenPBS ships it, with these controllers and no memory set aside.
+
+    Args:
+        prefix: of its cgroups; it ends what it finds below and does not know, such as another cluster's jobs.
+    """
+    config = json.loads(_CGROUPS.read_text(encoding="utf-8"))
+    config["cgroup_prefix"] = prefix
+    for name, controller in config["cgroup"].items():
+        controller["enabled"] = name in controllers
+    config["cgroup"]["memory"]["reserve_amount"] = "0B"
+    return json.dumps(config)
 
 
 def settings(options: ClusterOptions, nodes: Sequence[str]) -> str:

@@ -18,6 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--split", type=int, nargs="*", default=[], help="nodes of two vnodes, from 1")
     parser.add_argument("--preempt-order", default="D")
     parser.add_argument("--no-history", action="store_true")
+    parser.add_argument("--gpus", type=int, default=0, help="of a node, only counted")
+    parser.add_argument(
+        "--cgroups", nargs="*", default=[], help="controllers of the hook pbs_cgroups: cpuset memory cpuacct"
+    )
     chosen = parser.parse_args(arguments)
     reason = unavailable()
     if reason:
@@ -29,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         split=tuple(chosen.split),
         preempt_order=chosen.preempt_order,
         history=not chosen.no_history,
+        gpus=chosen.gpus,
+        cgroups=tuple(chosen.cgroups),
     )
     cluster = ThrowawayOpenPbs(options)
     return play(cluster, _HOW_TO.format(cluster=cluster, exec=EXEC, options=options))

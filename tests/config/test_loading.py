@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.config.loading import config_path, load_config, parse_config
+from adaptor.config.loading import LAST, config_path, last_config, load_config, parse_config, remember_config
 from adaptor.config.schema import BUILT_IN, Config, DaemonConfig, LimitsConfig
 from adaptor.errors import ConfigError
 from adaptor.units import Duration
@@ -313,3 +313,21 @@ def test_a_named_file_that_is_not_there_is_an_error(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("ADAPTOR_CONFIG", str(tmp_path / "gone.yaml"))
     with pytest.raises(ConfigError, match=r"given by \$ADAPTOR_CONFIG"):
         config_path()
+
+
+@pytest.mark.parametrize("name", ["site.yaml", "a 'b'\nc.yaml", "caf\udce9.yaml"])
+def test_the_file_of_the_last_daemon_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert last_config(tmp_path) is None
+    remember_config(tmp_path, tmp_path / name)
+    assert last_config(tmp_path) == tmp_path / name
+    assert (tmp_path / LAST).stat().st_mode & 0o777 == 0o600
+    monkeypatch.chdir(tmp_path)
+    remember_config(tmp_path, Path("relative.yaml"))
+    assert last_config(tmp_path) == tmp_path / "relative.yaml"
+
+
+def test_a_note_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"nowhere/{LAST}: cannot be written: No such file"):
+        remember_config(tmp_path / "nowhere", tmp_path / "site.yaml")

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.daemon.configured import changes, checked_anew, configured
+from adaptor.bag_spec import BagSpec
+from adaptor.config.loading import remember_config
+from adaptor.daemon.configured import changes, checked_anew, configured, continued
 from adaptor.errors import AdaptorError, ConfigError
-from adaptor.model import Limits
+from adaptor.journal.journal import Journal
+from adaptor.model import CraftedRequest, Limits, Request
 
 HERE = "sites:\n  here: {backend: local, processors: 2}\n"
 
@@ -74,3 +77,71 @@ def test_a_file_that_is_gone_is_refused(tmp_path: Path, monkeypatch: pytest.Monk
     path.unlink()
     with pytest.raises(ConfigError, match=r"config.yaml: the configuration is gone"):
         checked_anew(before, tmp_path, "i")
+
+
+@pytest.fixture
+def last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that the last daemon of the state directory `tmp_path` used."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("ADAPTOR_CONFIG", raising=False)
+    path = tmp_path / "site.yaml"
+    path.write_text(HERE)
+    remember_config(tmp_path, path)
+    return path
+
+
+def leave(directory: Path, what: str) -> None:
+    """Unfinished work in the journal."""
+    journal = Journal(directory)
+    if what == "bag":
+        journal.add_bag(BagSpec(name="b", cwd="/", output="/o", environment={}), [], 1.0, open=True)
+    if what == "pilot":
+        crafted = CraftedRequest(Request(16, 60), predicted_start=None, tasks=1, reason="")
+        journal.add_pilot("hpc", "adaptor-x.hpc.", crafted, 1.0)
+    journal.close()
+
+
+@pytest.mark.parametrize("what", ["bag", "pilot"])
+def test_unfinished_work_continues_by_the_file_of_the_last_daemon(
+    tmp_path: Path, last: Path, what: str
+) -> None:
+    leave(tmp_path, what)
+    assert continued(tmp_path, None) == last
+
+
+@pytest.mark.parametrize("what", ["nothing", "no journal"])
+def test_without_unfinished_work_the_last_file_does_not_count(tmp_path: Path, last: Path, what: str) -> None:
+    if what == "nothing":
+        leave(tmp_path, what)
+    last.unlink()
+    assert continued(tmp_path, None) is None
+
+
+def test_a_file_that_is_named_counts_before_that_of_the_last_daemon(
+    tmp_path: Path, last: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave(tmp_path, "bag")
+    assert continued(tmp_path, str(last)) is None
+    monkeypatch.setenv("ADAPTOR_CONFIG", str(last))
+    assert continued(tmp_path, None) is None
+
+
+def test_the_default_file_needs_no_memory(tmp_path: Path, last: Path) -> None:
+    leave(tmp_path, "bag")
+    (tmp_path / "config" / "adaptor").mkdir(parents=True)
+    (tmp_path / "config" / "adaptor" / "config.yaml").symlink_to(last)
+    assert continued(tmp_path, None) is None
+
+
+def test_the_last_file_is_named_where_it_is_gone(tmp_path: Path, last: Path) -> None:
+    leave(tmp_path, "pilot")
+    last.unlink()
+    with pytest.raises(ConfigError, match=r"site\.yaml: no such file; the last daemon .* --config"):
+        continued(tmp_path, None)
+
+
+def test_a_daemon_without_a_file_leaves_none_to_the_next(tmp_path: Path, last: Path) -> None:
+    leave(tmp_path, "bag")
+    remember_config(tmp_path, None)
+    assert continued(tmp_path, None) is None
+    remember_config(tmp_path, None)

@@ -69,6 +69,18 @@ def test_the_daemon_is_killed_and_what_was_finished_does_not_run_again(busy: Lab
     assert {pilot["job"] for pilot in busy.pilots()} >= pilots, "the pilots were met again"
 
 
+def test_a_daemon_that_is_started_without_a_configuration_takes_that_of_the_killed_one(busy: Lab) -> None:
+    busy.kill_daemon()
+    busy.release()
+    named, busy.config = busy.config, None
+    told = busy.run("daemon", "start")
+    assert f"the daemon uses {named}, as the last one did" in told.stderr
+    assert f"configuration {named}" in told.stdout
+    busy.wait()
+    exactly_one_result_each(busy, 1, 40)
+    assert {pilot["site"] for pilot in busy.pilots()} == {"here"}
+
+
 def test_a_worker_is_killed_and_its_tasks_run_elsewhere(busy: Lab) -> None:
     workers_of(busy)[0].send_signal(signal.SIGKILL)
     busy.release()

@@ -6,7 +6,7 @@ import click
 
 from adaptor.cli.daemon_process import ask_daemon, tell_started
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import config_option, json_option
+from adaptor.cli.options import config_option, confirm, json_option
 from adaptor.cli.reader import Reader
 from adaptor.cli.selectors import selector_argument
 from adaptor.cli.words import plural
@@ -31,7 +31,7 @@ def forget(selector: str, yes: bool, config: str | None, as_json: bool) -> None:
     """
     bags = [bag.id for bag in Reader().bags(selector)]
     if not yes:
-        click.confirm(f"forget {plural(len(bags), 'bag')} ({_named(bags)}) for good?", abort=True, err=True)
+        confirm(f"forget {plural(len(bags), 'bag')} ({_named(bags)}) for good?")
     answer, started = ask_daemon(control.Forget(bags), control.Forgotten, config)
     if started:
         tell_started()

@@ -67,6 +67,8 @@ def start(config: str | None, until_idle: bool, as_json: bool) -> None:
         print_json({"started": started, "daemon": view})
     else:
         click.echo(f"{'started' if started else 'already running'}: {_where(view)}")
+        for line in config_lines(view):
+            click.echo(line)
 
 
 @daemon.command()

@@ -9,7 +9,7 @@ import click
 from adaptor.cli.daemon_process import stop_daemon
 from adaptor.cli.operating.installing.methods import Crontab, Method, Systemd, cron, scron
 from adaptor.cli.operating.installing.service import Service, this_service
-from adaptor.cli.options import config_option
+from adaptor.cli.options import config_option, confirm
 from adaptor.cli.words import printable
 from adaptor.client.asking import ask
 from adaptor.config.loading import config_path, load_config
@@ -53,7 +53,7 @@ def install(
         click.echo(printable_text(step.told))
     if not show:
         if not yes:
-            click.confirm("do this?", abort=True, err=True)
+            confirm("do this?")
         if isinstance(chosen, Systemd) and not remove:
             stop_daemon(False)  # one that was started by hand; its pilots go on
         for step in steps:

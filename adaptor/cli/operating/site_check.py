@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import click
 
 from adaptor.cli.json_output import print_json
-from adaptor.cli.options import config_option, duration, json_option, no_such_site
+from adaptor.cli.options import config_option, confirm, duration, json_option, no_such_site
 from adaptor.cli.words import coloured, printable
 from adaptor.config.loading import config_path, load_config
 from adaptor.config.schema import Config, SiteConfig
@@ -48,7 +48,7 @@ def check(name: str | None, live: bool, yes: bool, wait: float, config: str | No
     sites = whole.sites
     chosen = _chosen(sites, name)
     if live and not yes:
-        click.confirm(f"submit one job of a minute to {', '.join(chosen)}?", abort=True, err=True)
+        confirm(f"submit one job of a minute to {', '.join(chosen)}?")
     found = {each: findings(sites[each]) for each in chosen}
     if live:
         for each, list_ in found.items():

@@ -19,14 +19,17 @@ from tests.cli.invoking import Cli, Serve
 def test_daemon_status_and_start(cli: Cli, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[bool] = []
 
-    def start(directory: Path, config: str | None, until_idle: bool = False) -> None:
+    def start(directory: Path, config: str | None, until_idle: bool = False) -> Path:
         started.append(until_idle)
         serve({})
+        return Path("/my/site.yaml")
 
     monkeypatch.setattr(process, "start", start)
     assert cli("daemon", "status").code == 1
     outcome = cli("daemon", "start", "--until-idle")
     assert outcome.out.startswith("started: daemon on ")
+    assert "\nconfiguration " in outcome.out
+    assert "the daemon uses /my/site.yaml, as the last one did (--config FILE names another)" in outcome.err
     assert cli("daemon", "start").out.startswith("already running: ")
     assert started == [True]
     assert cli("daemon", "start", "--json").value["started"] is False

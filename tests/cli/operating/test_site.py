@@ -198,3 +198,15 @@ def test_check_of_a_local_site(cli: Cli, tmp_path: Path, lines: str, level: str,
     assert outcome.value[-1]["level"] == level
     assert words in outcome.value[-1]["text"]
     assert outcome.code == (1 if level == "error" else 0)
+
+
+def test_check_live_whose_input_has_ended_names_the_option_that_answers(
+    cli: Cli, slurm: list[Finding], tmp_path: Path
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(CLUSTER)
+    outcome = cli("site", "check", "--live", "--config", str(path), input=b"")
+    assert outcome.code == 2
+    assert "cannot ask 'submit one job of a minute to batch?' because the input has ended" in outcome.err
+    assert "--yes" in outcome.err
+    assert cli("site", "check", "--live", "--config", str(path), input=b"n\n").code == 130

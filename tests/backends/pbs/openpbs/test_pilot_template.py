@@ -86,16 +86,17 @@ class Job:
 @pytest.fixture
 def job(tmp_path: Path, fake: Fake) -> Job:
     started = f'echo "$2" >>{tmp_path}/lines; shift 3; exec env -i PATH="$PATH" TMPDIR=/there "$@"'
-    fake("pbsdsh", with_hook(started))
+    fake("pbsdsh", f"{HOOK}{started}")
     fake("qstat", "printf 'Job Id: 9.s\\n    Resource_List.walltime = 00:10:00\\n'")
     return Job(tmp_path)
 
 
-def with_hook(start: str) -> str:
-    """A pbsdsh of a site with a hook for execjob_launch: PBS ends each argument at its first line break."""
-    return f'words=(); for word in "$@"; do words+=("${{word%%$\'\\n\'*}}"); done; set -- "${{words[@]}}"; {start}'
-
-
+HOOK = """
+words=()
+for word; do words+=("${word%%$'\\n'*}"); done
+set -- "${words[@]}"
+"""
+"""What a hook for execjob_launch does to the program that pbsdsh starts: arguments end at a line break."""
 SAY = 'echo "$ADAPTOR_NODE $ADAPTOR_PROCESSORS ${ADAPTOR_MEMORY:-none}"'
 
 

@@ -1,0 +1,107 @@
+"""Bags on an OpenPBS whose hooks see each program that a job starts: all nodes work, on what is theirs.
+
+Every throwaway OpenPBS has a hook for execjob_launch; here others are added, pbs_cgroups among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.clusters.openpbs import ThrowawayOpenPbs, unavailable
+from tests.clusters.openpbs_conf import ClusterOptions
+from tests.e2e.lab import Lab, exactly_one_result_each
+
+pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+
+SITE = """
+    sites:
+      hpc:
+        backend: pbs
+        limits: {max_pending_requests: 1, max_proc: PROCESSORS, max_tr: 20m}
+        initial_tr: 5m
+        idle_timeout: 10
+        poll_interval: 2
+        command_timeout: 10
+"""
+DEVICES = r"""
+import re
+import pbs
+
+event, node = pbs.event(), pbs.get_local_nodename()
+chunks = re.findall(r"\(([^)]*)\)", str(event.job.exec_vnode))
+mine = [part for chunk in chunks for part in chunk.split("+") if re.split(r"[\[:]", part)[0] == node]
+count = sum(int(number) for part in mine for number in re.findall(r"ngpus=(\d+)", part))
+event.env["CUDA_VISIBLE_DEVICES"] = "\\,".join("GPU-%s-%d" % (node, number) for number in range(count))
+event.env["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+event.accept()
+"""
+"""Names the devices of the job on each node in the way of pbs_cgroups, which would need real ones."""
+
+
+def at_once(lab: Lab, count: int, folder: str = "begun") -> str:
+    """A command that ends once it has begun on so many different nodes."""
+    nodes = lab.work / folder
+    nodes.mkdir(exist_ok=True)
+    return f"touch {nodes}/$(hostname); until [ $(ls {nodes} | wc -l) -ge {count} ]; do sleep 0.2; done"
+
+
+def said(lab: Lab, bag: int, tasks: int) -> list[list[str]]:
+    """The words that each task has printed, once all are done."""
+    lab.wait(bag, timeout=240)
+    exactly_one_result_each(lab, bag, tasks)
+    return [Path(task["stdout"]).read_text().split() for task in lab.results(bag)]
+
+
+def test_the_workers_of_a_pilot_start_on_all_its_nodes(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
+    lab.configure(SITE.replace("PROCESSORS", "16"))
+    lab.bag([f"{at_once(lab, 4)}; sleep 0.5; hostname"] * 64)
+    bag = lab.submit("tasks.bag")
+    assert {node for (node,) in said(lab, bag, 64)} == set(openpbs.nodes)
+
+
+def test_each_task_has_a_gpu_of_its_node_alone(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
+    """12 tasks on 8 GPUs: of the first 8 that run at the same time, none has that of another."""
+    lab.configure(SITE.replace("PROCESSORS", "8"))
+    lab.bag([f"{at_once(lab, 4)}; hostname; echo $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER; sleep 1"] * 12)
+    with openpbs.hook("devices", DEVICES):
+        found = said(lab, lab.submit("tasks.bag", "--gpus", "1"), 12)
+    assert all(device in (f"GPU-{node}-0", f"GPU-{node}-1") for node, device, *_ in found)
+    assert {device for _, device, *_ in found} == {
+        f"GPU-{node}-{number}" for node in openpbs.nodes for number in range(2)
+    }
+
+
+@pytest.fixture
+def confined(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThrowawayOpenPbs]:
+    """A cluster of two processors on each node with pbs_cgroups."""
+    if reason := unavailable():
+        pytest.skip(reason)
+    nodes, controllers = request.param
+    with ThrowawayOpenPbs(ClusterOptions(nodes=nodes, cpus=2, cgroups=controllers)) as cluster:
+        for name, value in cluster.env.items():
+            monkeypatch.setenv(name, value)
+        yield cluster
+
+
+@pytest.mark.parametrize("confined", [(2, ("cpuacct",))], indirect=True, ids=["two nodes"])
+def test_pbs_cgroups_starts_the_workers_of_all_nodes(confined: ThrowawayOpenPbs, lab: Lab) -> None:
+    lab.configure(SITE.replace("PROCESSORS", "4"))
+    lab.bag([f"{at_once(lab, 2)}; hostname; cat /proc/self/cgroup"] * 16)
+    found = said(lab, lab.submit("tasks.bag"), 16)
+    assert {node for node, *_ in found} == set(confined.nodes)
+    assert all(f"cpuacct:/{confined.network.head}." in " ".join(cgroups) for _, *cgroups in found)
+
+
+@pytest.mark.parametrize("confined", [(1, ("cpuset", "cpuacct", "memory"))], indirect=True, ids=["one node"])
+def test_pbs_cgroups_gives_what_is_asked_for(confined: ThrowawayOpenPbs, lab: Lab) -> None:
+    """All chunks of a node together; memory for which nobody asks is 256 MB as OpenPBS ships the hook."""
+    lab.configure(SITE.replace("PROCESSORS", "2"))
+    task = "p=/proc/self; grep Cpus_allowed_list $p/status; m=$(sed -n 's/.*:memory://p' $p/cgroup)"
+    lab.bag([f"{task}; cat /sys/fs/cgroup/memory/$m/memory.limit_in_bytes; sleep 1"] * 4)
+    for options, limit in ((("--mem", "200M"), 400 * 2**20), ((), 256 * 2**20)):
+        found = said(lab, lab.submit("tasks.bag", *options), 4)
+        assert {int(words[2]) for words in found} == {limit}
+        assert {words[1] for words in found} == {"0", "1"}, "each task is bound to a processor"
