@@ -11,7 +11,7 @@ import math
 import msgspec
 
 from adaptor.donation.situation import NodeUse
-from adaptor.model import PilotState
+from adaptor.model import PilotState, Request
 from adaptor.resources import Gpus
 
 
@@ -59,6 +59,8 @@ class JobReport(msgspec.Struct, frozen=True, kw_only=True):
     planned_start: float | None = None
     granted: float | None = None
     """Seconds that it got when it started, where that may be fewer than were asked for; None: as many."""
+    request: Request | None = None
+    """What it asks for now, which its owner may have altered by hand; None: not told."""
     nodes: tuple[str, ...] = ()
     yielded: float | None = None
     """Seconds from the call to make room until nothing of it ran; None: not known, or it was not called."""

@@ -11,7 +11,7 @@ from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
 from adaptor.decisions.pilot_rules import is_unheard
 from adaptor.decisions.pilots import Pilot, miss, observe
-from adaptor.model import AttemptOutcome, PilotState
+from adaptor.model import AttemptOutcome, PilotState, Request
 from adaptor.reports import JobReport, JobState
 from adaptor.units import format_duration
 from backends.base import SchedulerError
@@ -81,7 +81,10 @@ def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence 
         alive = bool(core.broker.of_pilot(pilot.id))
         changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)
     else:
+        before = pilot.request
         changed = observe(pilot, report, now)
+        if pilot.request != before:
+            _tell_altered(site, pilot, before)
     site.memory.meter(core.broker, pilot, core.treasury.ledger)
     if left is not None and not pilot.note:
         pilot.unheard = left.complaints
@@ -89,6 +92,12 @@ def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence 
         site.note_change(pilot)
     if not pilot.in_system:
         _pilot_ended(site, pilot, now, left or NOTHING)
+
+
+def _tell_altered(site: Site, pilot: Pilot, before: Request) -> None:
+    site.core.treasury.alter(pilot.id, pilot.request)
+    was, now = (f"{request.p} × {format_duration(request.tr)}" for request in (before, pilot.request))
+    site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
 
 
 def _doubt(site: Site) -> str:

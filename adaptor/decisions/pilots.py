@@ -48,6 +48,9 @@ class Pilot:
         self.partition = partition
         """Of its site, by name; empty: the site has only one."""
         self.request = request
+        """As it stands in the queue: its owner may alter it there by hand."""
+        self.seen_running = started is not None
+        """Whether the scheduler has said that it runs."""
         self.submitted = submitted
         """When the intent was written down, epoch seconds."""
         self.predicted_start = predicted_start
@@ -169,6 +172,7 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
     """Take in the scheduler's word on a pilot in the system; whether anything has changed."""
     before = (pilot.state, pilot.job, pilot.started)
     pilot.misses = 0
+    _take_request(pilot, report)
     pilot.job = report.id
     pilot.never = report.never
     if report.start is not None and report.state is not JobState.QUEUED:
@@ -187,6 +191,20 @@ def observe(pilot: Pilot, report: JobReport, now: float) -> bool:
         pilot.move(PilotState.QUEUED)
         pilot.started = pilot.first_hello = None
     return before != (pilot.state, pilot.job, pilot.started)
+
+
+def _take_request(pilot: Pilot, report: JobReport) -> None:
+    """Take in what it asks for now: its owner may alter the processors until it starts, and tr at any time.
+
+    Pilots on donated nodes take the node as it is, and ask for less than tr where their queue does.
+    """
+    if report.request is None or pilot.node:
+        return
+    p = pilot.request.p if pilot.seen_running else report.request.p
+    altered = Request(p, report.request.tr)
+    if altered != pilot.request:
+        pilot.request, pilot.granted = altered, altered.tr
+    pilot.seen_running = report.state is not JobState.QUEUED
 
 
 def _end(pilot: Pilot, report: JobReport, ended: PilotState, now: float) -> None:

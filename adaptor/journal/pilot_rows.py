@@ -13,7 +13,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.crafting.futures.run_shares import KEPT, Ran
-from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState
+from adaptor.model import IN_SYSTEM, REPORTED, AttemptOutcome, CraftedRequest, PilotState, Request
 from adaptor.protocol.messages import AttemptKey
 
 _TIMED = (*REPORTED, AttemptOutcome.WALLTIME)
@@ -106,6 +106,11 @@ def insert_pilot(
     pilot = int(row.lastrowid or 0)
     db.execute("UPDATE pilot SET tag = ? WHERE id = ?", (f"{tag_prefix}{pilot}", pilot))
     return pilot
+
+
+def alter_pilot(db: sqlite3.Connection, pilot: int, request: Request) -> None:
+    """Write down what a pilot asks for after its owner has altered it."""
+    db.execute("UPDATE pilot SET p = ?, tr = ? WHERE id = ?", (request.p, request.tr, pilot))
 
 
 def pilots_in_system(db: sqlite3.Connection) -> list[PilotRow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from adaptor.reports import JobReport, JobState
-from backends.pbs.reasons import never
+from backends.pbs.reasons import never, sentence
 from backends.pbs.rows import WAITING, PbsJob
 
 
@@ -26,7 +26,8 @@ def report_of(job: PbsJob, state: JobState) -> JobReport:
         end=job.end if state.ended else None,
         planned_start=job.planned_start if waits else None,
         granted=None if waits or math.isinf(job.limit) else job.limit,
+        request=job.request,
         nodes=job.hosts,
-        reason="" if put_back else job.comment,  # which then says why it does not start again
+        reason="" if put_back else sentence(job.comment),  # of a job put back: why it does not start again
         never=never(job) if waits else "",
     )

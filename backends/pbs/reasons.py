@@ -19,6 +19,15 @@ _NOTHING_IS_KEPT = re.compile(
 """Waits for the end of other jobs of the same user, for a person, or for the clock."""
 
 
+_RAN = re.compile(r"(?<=^Job run at )([^(]*?) on (?:\+?\([^()]*(?:\)|$))+")
+"""When a job ran, and all chunks that it got, which may be hundreds."""
+
+
+def sentence(comment: str) -> str:
+    """The comment of a job without the list of its chunks."""
+    return _RAN.sub(r"\1", comment)
+
+
 def never(job: PbsJob) -> str:
     """Why a waiting job can never start as it stands, one sentence; empty when it can."""
     impossible = _NEVER.match(job.comment)

@@ -7,6 +7,8 @@ from typing import Literal
 
 import msgspec
 
+from adaptor.model import Request
+
 WAITING = frozenset("QHWT")
 """States of jobs that have not started, or wait to run again."""
 
@@ -80,6 +82,8 @@ class PbsJob(msgspec.Struct, frozen=True, kw_only=True):
     """Chunks go anywhere, all to one machine, or each to a machine of its own."""
     limit: float = math.inf
     """Seconds of its walltime; `math.inf` where it has none."""
+    request: Request | None = None
+    """What it asks for now, with the longest walltime where that may shrink; None: not told."""
     used: float | None = None
     """Seconds of walltime used, suspensions left out; None while it has not run."""
     submitted: float | None = None

@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
 import pytest
 
 from adaptor.daemon.step import cancel_all, step
 from adaptor.decisions.pilot_rules import LEFT
 from adaptor.errors import JournalError
 from adaptor.journal.bag_views import tasks
-from adaptor.model import PilotState
+from adaptor.model import PilotState, Request
 from adaptor.protocol.control import GetTasks
 from adaptor.reports import JobState
+from adaptor.units import format_duration
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from tests.alike import alike
 from tests.daemon.fake_site import FakeSite
@@ -274,3 +276,28 @@ def test_a_journal_that_cannot_be_written_stops_the_step_before_the_submit(
     with pytest.raises(JournalError):
         steps(site)
     assert not site.backend.orders
+
+
+def test_a_request_that_its_owner_alters_is_in_tables_charges_and_the_explanation(site: FakeSite) -> None:
+    site.submit_bag(500)
+    steps(site)
+    pilot = next(iter(site.state.pilots.values()))
+    was = pilot.request
+    altered = Request(1, was.tr + 60)
+    report = site.backend.reports[pilot.tag]
+    site.backend.reports[pilot.tag] = msgspec.structs.replace(report, request=altered)
+    steps(site)
+    row = next(row for row in site.journal.pilots_in_system() if row.id == pilot.id)
+    assert Request(row.p, row.tr) == altered
+    reserved = site.state.core.treasury.ledger.open_pilots[pilot.id]
+    assert Request(reserved.p, reserved.tr) == altered
+    told = f"the scheduler has it as {_in_words(altered)}, no longer as {_in_words(was)}"
+    assert site.told("state").count(told) == 1
+    site.restart()
+    assert site.state.pilots[pilot.id].request == altered
+    reserved = site.state.core.treasury.ledger.open_pilots[pilot.id]
+    assert Request(reserved.p, reserved.tr) == altered
+
+
+def _in_words(request: Request) -> str:
+    return f"{request.p} × {format_duration(request.tr)}"

@@ -116,3 +116,39 @@ def test_the_table_of_transitions_is_enforced() -> None:
     each.end(PilotState.COMPLETED, NOW, "")
     with pytest.raises(ValueError, match="completed does not become running"):
         each.move(PilotState.RUNNING)
+
+
+def asking(state: JobState, p: int, tr: int, granted: float | None = None) -> JobReport:
+    start = None if state is JobState.QUEUED else NOW - 9
+    return JobReport(id="99", tag="tag", state=state, start=start, granted=granted, request=Request(p, tr))
+
+
+def test_a_request_that_its_owner_alters_in_the_queue_is_what_the_scheduler_has() -> None:
+    each = pilot()
+    observe(each, asking(JobState.QUEUED, 8, 60), NOW)
+    assert (each.request, each.granted) == (Request(8, 60), 60)
+    observe(each, asking(JobState.RUNNING, 6, 90, granted=90), NOW)
+    assert (each.request, each.granted) == (Request(6, 90), 90), "altered once more just before it started"
+
+
+def test_the_processors_of_one_that_runs_are_those_that_it_started_with() -> None:
+    """Nodes that its owner gives back later were held until then."""
+    each = pilot()
+    observe(each, asking(JobState.RUNNING, 4, 600, granted=600), NOW)
+    observe(each, asking(JobState.RUNNING, 2, 300, granted=300), NOW)
+    assert (each.request, each.granted) == (Request(4, 300), 300)
+    again = pilot(PilotState.RUNNING, started=NOW - 9)
+    observe(again, asking(JobState.RUNNING, 2, 600), NOW)
+    assert again.request == Request(4, 600), "an earlier daemon saw it start"
+
+
+def test_a_walltime_that_was_cut_at_the_start_leaves_the_request_as_it_was() -> None:
+    each = pilot()
+    observe(each, asking(JobState.RUNNING, 4, 600, granted=238), NOW)
+    assert (each.request, each.granted) == (Request(4, 600), 238)
+
+
+def test_the_request_for_a_donated_node_stays() -> None:
+    each = Pilot(7, "tag", Request(4, 600), NOW, None, node="n1")
+    observe(each, asking(JobState.QUEUED, 4, 300), NOW)
+    assert each.request == Request(4, 600)

@@ -35,7 +35,7 @@ class Balance(msgspec.Struct, frozen=True):
 
     @property
     def left(self) -> int:
-        """Below 0 only if a pilot ran on beyond its tr and the grace of its site."""
+        """Below 0 only if a pilot ran on beyond its tr and the grace of its site, or was altered by hand."""
         return self.budget.amount - self.used - self.reserved
 
 
@@ -149,6 +149,8 @@ class Accounts:
         return used
 
     def _open(self, reserved: Reserved) -> None:
+        if reserved.pilot in self.open:  # its request was altered
+            self._close(reserved.pilot)
         self.open[reserved.pilot] = reserved
         self._reserve(reserved, 1)
 

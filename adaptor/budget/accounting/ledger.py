@@ -6,6 +6,8 @@ import math
 from collections.abc import Container, Iterable, Mapping
 from typing import TypeVar
 
+import msgspec
+
 from adaptor.budget.accounting.accounts import RECENT, Accounts, Closed
 from adaptor.budget.accounting.allowance import Allowance
 from adaptor.budget.accounting.cost_shares import Use, charged, recounted
@@ -35,7 +37,7 @@ Shares = Mapping[int, float]
 
 
 class Ledger(Statements):
-    """Used + reserved ≤ budget at every instant, for bags, sites and periods.
+    """Used + reserved ≤ budget at every instant, for bags, sites and periods (save `alter`).
 
     Every change returns the entry that says it. Write it into the journal before acting on it: a ledger
     made from the entries is equal to this one, so a crash in between loses at most a request that was
@@ -132,6 +134,21 @@ class Ledger(Statements):
                 parts=parts,
                 # Where the clock was set back, the period that has given it: rooms are judged by the latest.
                 at=max(now, self._accounts.latest),
+            )
+        )
+
+    def alter(self, pilot: int, request: Request, now: float) -> Reserved:
+        """Set aside what a pilot may cost whose owner has altered its request, whatever the budgets hold.
+
+        Raises:
+            KeyError: the pilot has no reservation.
+        """
+        before = self._accounts.open[pilot]
+        amount = before.tariff.reservation(before.kind, request.p, request.tr)
+        parts = _parts(amount, {part.bag: float(part.amount) for part in before.parts})
+        return self._written(
+            msgspec.structs.replace(
+                before, p=request.p, tr=request.tr, parts=parts, at=max(now, self._accounts.latest)
             )
         )
 

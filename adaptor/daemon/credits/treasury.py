@@ -19,7 +19,7 @@ from adaptor.journal.credit_entries import (
 )
 from adaptor.journal.database import guarded
 from adaptor.journal.journal import Journal
-from adaptor.journal.pilot_rows import ended_pilots, uses_of, write_off
+from adaptor.journal.pilot_rows import alter_pilot, ended_pilots, uses_of, write_off
 from adaptor.model import Request
 from adaptor.scheduling.changes import AttemptEnd, Changes
 
@@ -63,6 +63,13 @@ class Treasury:
             OverBudgetError: a budget does not hold it.
         """
         write_entry(db, self.ledger.reserve(pilot, site, request, kind, shares, now, gpus))
+
+    def alter(self, pilot: int, request: Request) -> None:
+        """Write down that the owner of a pilot has altered its request. Raises JournalError."""
+        with self._journal.transaction() as db:
+            alter_pilot(db, pilot, request)
+            if pilot in self.ledger.open_pilots:
+                write_entry(db, self.ledger.alter(pilot, request, self._clock()))
 
     def settle_all(self) -> None:
         """As `settle`, for whatever has ended unnoticed. Raises JournalError."""

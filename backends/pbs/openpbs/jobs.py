@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
+from adaptor.model import Request
 from backends.base import SchedulerError
 from backends.numbers import whole
 from backends.pbs.fields import parse_duration, parse_hosts, parse_time, parse_vnodes
@@ -66,6 +67,7 @@ def _job(record: Record) -> PbsJob:
         chunks=_chunks(values.get("schedselect", values.get("Resource_List.select", ""))),
         placing=placing(values.get("Resource_List.place", "")),
         limit=_limit(values, state),
+        request=_request(values),
         used=_seconds(values, "resources_used.walltime"),
         submitted=_moment(values, "etime") or _moment(values, "qtime"),
         start=None if state in WAITING else _moment(values, "stime"),
@@ -102,6 +104,15 @@ def _limit(values: Mapping[str, str], state: str) -> float:
     if state in WAITING and longest is not None:
         return longest
     return math.inf if walltime is None else walltime
+
+
+def _request(values: Mapping[str, str]) -> Request | None:
+    processors = _int(values, "Resource_List.ncpus")
+    longest = _seconds(values, "Resource_List.max_walltime")
+    seconds = _seconds(values, "Resource_List.walltime") if longest is None else longest
+    if not processors or seconds is None or math.isinf(seconds):
+        return None
+    return Request(processors, math.floor(seconds))
 
 
 def _end(values: Mapping[str, str]) -> float | None:

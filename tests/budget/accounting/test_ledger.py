@@ -254,3 +254,27 @@ def test_a_pilot_pays_for_its_gpus_whatever_the_price_is_when_it_ends():
         ledger(bag(23), tariff=msgspec.structs.replace(WHOLE, price_gpu=10.0)).reserve(
             2, "hpc", NODE_HOURS, "explicit", ALONE, NOON, gpus=1 / 2
         )
+
+
+def test_a_request_that_is_altered_by_hand_is_reserved_and_charged_as_it_is():
+    books = ledger(bag(10), bag(10, id=2))
+    books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", {1: 3.0, 2: 1.0}, NOON)
+    books.alter(1, Request(2, 2 * HOUR), NOON + 60)
+    assert shown(books) == [(0, 3, 7), (0, 1, 9)]
+    books.settle(1, NOON, NOON + 600, {1: Use(useful=1200)}, NOON + 600)
+    assert shown(books) == [(2, 0, 8), (0, 0, 10)]
+
+
+def test_an_alteration_beyond_the_budget_counts_and_nothing_more_is_given():
+    books = ledger(bag(10))
+    books.reserve(1, "hpc", Request(4, 2 * HOUR), "explicit", ALONE, NOON)
+    books.alter(1, Request(16, HOUR), NOON)
+    assert shown(books) == [(0, 16, -6)]
+    with pytest.raises(OverBudgetError, match="bag 1 has 0 left"):
+        books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
+
+
+def test_an_alteration_where_nothing_costs_anything():
+    books = ledger(tariff=Tariff(price_explicit=0.0, price_donated=0.0, charging_unit=60))
+    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 1.0, 2: 1.0}, NOON)
+    assert books.alter(1, Request(8, HOUR), NOON).amount == 0

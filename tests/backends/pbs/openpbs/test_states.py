@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from adaptor.model import Request
 from adaptor.reports import JobReport, JobState
 from backends.pbs.fields import parse_time
 from backends.pbs.jobs import report_of
 from backends.pbs.openpbs.jobs import own_job
 from backends.pbs.openpbs.states import job_state
+from backends.pbs.reasons import sentence
 from backends.pbs.rows import PbsJob
 from tests.backends.pbs.openpbs_recordings import job_record, recorded_jobs
 
@@ -170,3 +172,37 @@ def test_an_unknown_letter_never_means_an_end(letter: str) -> None:
 def test_statuses_of_pbs_itself(status: int, state: JobState) -> None:
     job = PbsJob(id="1.s", tag="", owner="", state="F", substate=93, exit_status=status)
     assert job_state(job) is state
+
+
+@pytest.mark.parametrize(
+    ("recording", "request_"),
+    [
+        ("02-job-queued-top", Request(16, 3600)),
+        ("02-job-stf", Request(2, 36_000)),
+        ("03b-job-stf-running", Request(1, 36_000)),
+    ],
+)
+def test_a_job_is_reported_with_what_it_asks_for(recording: str, request_: Request) -> None:
+    assert report(recording).request == request_
+
+
+LONG = "+".join(["(node01:ncpus=1:mem=1048576kb)"] * 9)
+
+
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        (
+            f"Job run at Sat Nov 21 at 06:10 on {LONG} and finished",
+            "Job run at Sat Nov 21 at 06:10 and finished",
+        ),
+        (
+            "Job run at Sat Nov 21 at 06:10 on (n3[0]:ncpus=2+n3[1]:ncpus=2) and exceeded resource walltime",
+            "Job run at Sat Nov 21 at 06:10 and exceeded resource walltime",
+        ),
+        (f"Job run at Sat Nov 21 at 06:10 on {LONG[:-9]}", "Job run at Sat Nov 21 at 06:10"),
+        ("Can Never Run: ncpus on (R: 64 A: 16 T: 16)", "Can Never Run: ncpus on (R: 64 A: 16 T: 16)"),
+    ],
+)
+def test_the_reason_is_the_comment_without_the_chunks(comment: str, reason: str) -> None:
+    assert sentence(comment) == reason
