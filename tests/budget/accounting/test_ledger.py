@@ -272,9 +272,3 @@ def test_an_alteration_beyond_the_budget_counts_and_nothing_more_is_given():
     assert shown(books) == [(0, 16, -6)]
     with pytest.raises(OverBudgetError, match="bag 1 has 0 left"):
         books.reserve(2, "hpc", NODE_HOURS, "explicit", ALONE, NOON)
-
-
-def test_an_alteration_where_nothing_costs_anything():
-    books = ledger(tariff=Tariff(price_explicit=0.0, price_donated=0.0, charging_unit=60))
-    books.reserve(1, "hpc", NODE_HOURS, "explicit", {1: 1.0, 2: 1.0}, NOON)
-    assert books.alter(1, Request(8, HOUR), NOON).amount == 0
