@@ -11,7 +11,7 @@ from adaptor.reports import JobState
 from backends.base import PilotOrder, SchedulerError
 from backends.chunks import chunks
 from backends.commands import Answer, Commands
-from backends.pbs.margin import SLOT_MARGIN, TIME_RESOLUTION
+from backends.pbs.margin import OPENPBS_MARGIN, TIME_RESOLUTION
 from backends.pbs.openpbs.hardware import nodes_of, preemption_of, queues_of, reservations_of, server_of
 from backends.pbs.openpbs.jobs import everyones_jobs
 from backends.pbs.openpbs.own import JOB, OwnJobs
@@ -34,8 +34,7 @@ _GONE_WORDS = ("Unknown Job Id", "Job has finished", "Delete already in progress
 class OpenPbs:
     name = "OpenPBS"
     time_resolution = TIME_RESOLUTION
-    slot_margin = SLOT_MARGIN
-    """The scheduler looks at a new request at once, but a cycle on a large queue takes long."""
+    slot_margin = OPENPBS_MARGIN
     template = Path(__file__).parent / "pilot.template"
 
     def __init__(self, commands: Commands) -> None:

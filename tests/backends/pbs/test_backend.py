@@ -20,6 +20,7 @@ from backends.hidden import HIDDEN
 from backends.machines.base import Answer, Machine
 from backends.machines.here import HERE
 from backends.pbs.backend import PbsBackend
+from backends.pbs.margin import OPENPBS_MARGIN
 from backends.pbs.openpbs.submitting import accepted_id
 from tests.backends.hung import HereWithHung
 from tests.backends.pbs.openpbs_recordings import FIXTURES, answers, dsv_line, flat, recorded_jobs
@@ -86,7 +87,7 @@ def test_all_is_well(order: PilotOrder) -> None:
     script = order.directory / "pilot.sh"
     assert script.stat().st_mode & 0o777 == 0o600
     assert site.queue_state().processors == 16
-    assert (site.time_resolution, site.slot_margin) == (1, 60)
+    assert (site.time_resolution, site.slot_margin) == (1, OPENPBS_MARGIN)
     limits = site.advertised_limits()
     assert (limits.max_pending_requests, limits.max_proc, limits.max_tr) == (4, 16, 86_400)
 

@@ -1,0 +1,56 @@
+"""A hole of two minutes in front of a planned job on a real OpenPBS: several rounds of tasks use it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from backends.pbs.fields import parse_time
+from backends.pbs.margin import OPENPBS_MARGIN
+from tests.clusters.openpbs import ThrowawayOpenPbs
+from tests.e2e.lab import Lab, until
+
+pytestmark = [pytest.mark.pbs, pytest.mark.timeout(400)]
+
+SITE = """
+    sites:
+      hpc:
+        backend: pbs
+        limits: {max_pending_requests: 2, max_proc: 16, max_tr: 4h}
+        poll_interval: 2
+"""
+
+
+def qsub(cluster: ThrowawayOpenPbs, nodes: int, seconds: int) -> str:
+    options = ["-l", f"select={nodes}:ncpus=4", "-l", "place=scatter:excl", "-l", f"walltime={seconds}"]
+    job = ["--", "/bin/sleep", str(seconds)]
+    return cluster.run(["qsub", *options, "-j", "oe", "-o", "/dev/null", *job]).strip()
+
+
+def planned_start(cluster: ThrowawayOpenPbs, job: str) -> float:
+    for line in cluster.run(["env", "TZ=UTC", "qstat", "-f", job]).splitlines():
+        name, _, value = line.strip().partition(" = ")
+        if name == "estimated.start_time":
+            return parse_time(value)
+    return 0.0
+
+
+def test_several_rounds_of_tasks_fit_into_a_short_hole(openpbs: ThrowawayOpenPbs, lab: Lab) -> None:
+    lab.configure(SITE)
+    lab.bag(["sleep 20"] * 48)
+    lab.run("daemon", "start")
+    with openpbs.plans():
+        holder = qsub(openpbs, 2, 130)
+        until(lambda: "job_state = R" in openpbs.run(["qstat", "-f", holder]), "the first job runs")
+        planned = qsub(openpbs, 4, 600)
+        before = until(lambda: planned_start(openpbs, planned), "the second job is planned")
+        bag = lab.submit("tasks.bag", "--time", "20s")
+        hole = before - time.time()
+        pilot = until(lambda: next(iter(lab.pilots()), None), "a pilot is submitted")
+        assert pilot["p"] == 8, "two free nodes of four processors"
+        assert 2 * 20 < pilot["tr"] <= hole - OPENPBS_MARGIN + 1
+        until(lambda: lab.status(bag)["done"] >= 16, "two rounds end in the hole")
+        assert time.time() < before
+        assert planned_start(openpbs, planned) <= before + 1, "the planned job is not delayed"
+        lab.run("cancel", str(bag))
