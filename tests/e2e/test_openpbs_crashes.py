@@ -22,12 +22,14 @@ SITE = """
       worker_timeout: 8
 """
 TASKS = 80
+FREE = 20
+"""Tasks that run at once; the others wait until they are released."""
 
 
 @pytest.fixture
 def busy(openpbs: ThrowawayOpenPbs, lab: Lab) -> Lab:
     lab.configure(SITE)
-    lab.bag(["sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
+    lab.bag([f"{lab.hold_after(FREE)}; sleep 2; echo $ADAPTOR_TASK_ID"] * TASKS)
     lab.submit("tasks.bag")
     until(lambda: lab.status()["done"] >= 5, "the bag is under way")
     return lab
@@ -46,6 +48,7 @@ def test_daemon_mom_and_server_are_killed(openpbs: ThrowawayOpenPbs, busy: Lab) 
     busy.kill_daemon()
     busy.run("daemon", "start")
     before = busy.status()["done"]
+    busy.release()
     until(lambda: busy.status()["done"] > before + 3, "tasks finish while the server is away")
     openpbs.start_server()
     openpbs.start_mom(node)
@@ -59,6 +62,7 @@ def test_a_node_loses_its_power(openpbs: ThrowawayOpenPbs, busy: Lab) -> None:
     held = openpbs.run(["qstat", "-f", victim["job"]])
     node = next(name for name in openpbs.nodes if f"{name}/" in held)
     openpbs.stop_node(node)
+    busy.release()
     busy.wait(timeout=300)
     exactly_one_result_each(busy, 1, TASKS)
     openpbs.start_mom(node)
