@@ -124,7 +124,7 @@ class _Outage:
 
 def _start_again() -> str:
     """The command that starts a daemon with the configuration of the last one."""
-    from adaptor.config.loading import last_config  # only if no daemon answers
+    from adaptor.config.loading import last_config  # loaded only if no daemon answers
 
     last = last_config(state_directory())
     return shlex.join(["adaptor", "daemon", "start", *(["--config", str(last)] if last is not None else [])])

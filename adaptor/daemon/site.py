@@ -23,7 +23,7 @@ from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.journal.journal import Journal
 from adaptor.journal.pilot_rows import PilotRow
-from adaptor.model import Limits, PilotState, Request
+from adaptor.model import Limits, PilotState, QueueState, Request
 from adaptor.protocol.access import worker_access
 from adaptor.protocol.keys import load_or_make_keys
 from adaptor.views import ExplanationKind
@@ -151,6 +151,15 @@ class Site:
         memory.problem, memory.problem_since = "", None
         self._told.clear()
         return answer
+
+    async def look(self, *, patient: bool = True) -> QueueState | None:
+        """The queue as the scheduler says; None and `patient` as in `ask`."""
+        queue = await self.ask(self.backend.queue_state, patient=patient)
+        backend = self.backend
+        self.memory.know_scheduler(
+            backend.time_resolution, backend.slot_margin, can_reshape=backend.can_reshape
+        )
+        return queue
 
     def _unanswered(self, problem: str, asked: float) -> None:
         memory = self.memory

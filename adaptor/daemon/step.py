@@ -50,11 +50,10 @@ async def _observe(site: Site) -> None:
     await observe_pilots(site)
     await cancel_unwanted(site)
     site.memory.expect_requests(site.core.broker)
-    site.memory.may_reshape = site.backend.can_reshape and site.config.withdraw
     await look_at_nodes(site)
     wanted = site.memory.wants_queue(site.core.broker)
     site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
-    site.memory.read(await site.ask(site.backend.queue_state) if wanted else None)
+    site.memory.read(await site.look() if wanted else None)
     keep_runs(site)
 
 

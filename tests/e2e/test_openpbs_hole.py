@@ -47,7 +47,10 @@ def test_several_rounds_of_tasks_fit_into_a_short_hole(openpbs: ThrowawayOpenPbs
         before = until(lambda: planned_start(openpbs, planned), "the second job is planned")
         bag = lab.submit("tasks.bag", "--time", "20s")
         hole = before - time.time()
-        pilot = until(lambda: next(iter(lab.pilots()), None), "a pilot is submitted")
+        running = until(
+            lambda: [pilot for pilot in lab.pilots() if pilot["state"] == "running"], "a pilot has started"
+        )
+        (pilot,) = running
         assert pilot["p"] == 8, "two free nodes of four processors"
         assert 2 * 20 < pilot["tr"] <= hole - OPENPBS_MARGIN + 1
         until(lambda: lab.status(bag)["done"] >= 16, "two rounds end in the hole")

@@ -96,7 +96,7 @@ async def read_slots(
 
 
 async def _read(site: Site, task: TaskSize | None) -> list[SlotsView]:
-    queue = await site.ask(site.backend.queue_state, patient=False)
+    queue = await site.look(patient=False)
     if queue is None:
         return [unread(site.name, site.memory.problem)]
     site.memory.seen = queue
