@@ -157,7 +157,10 @@ class Site:
     async def look(self, *, patient: bool = True) -> QueueState | None:
         """The queue as the scheduler says; None and `patient` as in `ask`."""
         queue = await self.ask(self.backend.queue_state, patient=patient)
-        self.memory.know_margins(self.backend.time_resolution, self.backend.slot_margin)
+        backend = self.backend
+        self.memory.know_scheduler(
+            backend.time_resolution, backend.slot_margin, can_reshape=backend.can_reshape
+        )
         return queue
 
     def _unanswered(self, problem: str, asked: float) -> None:

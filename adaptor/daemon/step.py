@@ -50,7 +50,6 @@ async def _observe(site: Site) -> None:
     await observe_pilots(site)
     await cancel_unwanted(site)
     site.memory.expect_requests(site.core.broker)
-    site.memory.may_reshape = site.backend.can_reshape and site.config.withdraw
     await look_at_nodes(site)
     wanted = site.memory.wants_queue(site.core.broker)
     site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""

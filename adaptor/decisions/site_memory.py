@@ -80,8 +80,6 @@ class SiteMemory:
         self.name = settings.name
         self.limits = settings.rules.limits
         self.limits_known = limits_known
-        self.may_reshape = settings.rules.may_reshape
-        """Whether queued requests may be changed in their place, as far as the scheduler is known."""
         self.pad = settings.rules.pad
         """Seconds: as configured, or more where the start-up of pilots was seen to take longer."""
         self.pilots: dict[int, Pilot] = {}
@@ -120,9 +118,18 @@ class SiteMemory:
     @property
     def rules(self) -> SiteRules:
         """How requests are shaped, by what is known now."""
-        return msgspec.structs.replace(
-            self.settings.rules, limits=self.limits, pad=self.pad, may_reshape=self.may_reshape
+        return msgspec.structs.replace(self.settings.rules, limits=self.limits, pad=self.pad)
+
+    def know_scheduler(self, time_resolution: int, slot_margin: int, *, can_reshape: bool) -> None:
+        """How the scheduler rounds, how much of a free slot it needs, and whether it changes requests in its
+        queue: known with its first answer."""
+        rules = msgspec.structs.replace(
+            self.settings.rules,
+            time_resolution=time_resolution,
+            slot_margin=slot_margin,
+            may_reshape=can_reshape and self.settings.rules.may_withdraw,
         )
+        self.settings = msgspec.structs.replace(self.settings, rules=rules)
 
     def know_margins(self, time_resolution: int, slot_margin: int) -> None:
         """How the scheduler rounds, and how much of a free slot it needs: known with its first answer."""
