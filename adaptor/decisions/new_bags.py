@@ -122,7 +122,7 @@ def check_holds_a_request(
     if amount < needed:
         known_as = "its --time" if spec.time is not None else "initial_tr"
         if site in earlier and spec.expected_at(site) is None:
-            known_as = f"twice what earlier tasks of {earlier[site].kind} took"
+            known_as = f"what earlier tasks of {earlier[site].kind} took"
         raise UsageError(
             f"a budget of {format_credits(amount)} credits holds no request: the smallest, {request.p} × "
             f"{format_duration(request.tr)} at {site}, may cost {format_credits(needed)} (a task is taken to "

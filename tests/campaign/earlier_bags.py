@@ -104,8 +104,8 @@ def line(name: str, bags: int, found: list[Foretold]) -> str:
     errors = np.array([each.error for each in found])
     quantiles = np.quantile(errors, (0.5, 0.68, 0.9, 0.95))
     within = np.mean([each.error <= each.earlier.factor for each in found])
-    doubled = np.mean([each.longest <= 2 * each.earlier.high for each in found])
-    shares = (np.mean(errors <= 2), within, doubled, np.mean(errors > 10))
+    enough = np.mean([each.longest <= each.earlier.high for each in found])
+    shares = (np.mean(errors <= 2), within, enough, np.mean(errors > 10))
     told = [f"{each:6.2f}" for each in quantiles] + [f"{100 * each:6.1f} %" for each in shares]
     return f"{name:24} {len(found):6,} of {bags:6,}  {' '.join(told)}"
 
@@ -114,7 +114,7 @@ HEAD = (
     f"{'kinds by':24} {'bags foretold':>16}    50 %   68 %   90 %   95 %     <= 2   factor  longest     > 10"
 )
 """Quantiles of the error; then how many have an error of at most 2, of at most the factor that the rule
-tells, how many have no task beyond twice what 95 % of the earlier ones took, and how many an error of more
+tells, how many have no task beyond what 95 % of the earlier ones took, and how many an error of more
 than 10."""
 
 

@@ -18,7 +18,7 @@ from adaptor.protocol import control
 from adaptor.protocol.control import BagInput, TaskInput
 from adaptor.protocol.messages import Ending, Report, Result
 from adaptor.resources import Node
-from adaptor.scheduling.bag import LONGER, Bag
+from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import steps
 from tests.daemon.client.test_bags import Daemon
 from tests.daemon.lived_bags import begin, end_pilots, forget, hear, keeper, leased
@@ -72,7 +72,7 @@ def test_a_second_bag_of_a_program_is_taken_to_run_as_the_first(daemon: Daemon) 
     second = submit(daemon)
     earlier = bag_of(daemon, second).earlier["here"]
     assert (earlier.kind, earlier.tasks, earlier.low, earlier.high) == ("fit", 4, 7.0, 7.0)
-    assert estimate(daemon, second) == LONGER * 7.0
+    assert estimate(daemon, second) == 7.0
     (demand,) = daemon.core.broker.demands("here")
     assert demand.times.earlier == earlier
     assert demand.times.told is None
@@ -101,7 +101,7 @@ def test_a_restart_knows_it_too(daemon: Daemon) -> None:
     before = bag_of(daemon, second).earlier
     daemon.fake.restart()
     assert bag_of(daemon, second).earlier == before
-    assert estimate(daemon, second) == LONGER * 7.0
+    assert estimate(daemon, second) == 7.0
     daemon.core.recover()
     assert bag_of(daemon, second).earlier == before
 
@@ -112,7 +112,7 @@ def test_a_bag_that_waits_learns_from_one_that_ends(daemon: Daemon) -> None:
     assert bag_of(daemon, second).earlier == {}
     run(daemon, 7.0, most=4)
     assert bag_of(daemon, second).earlier["here"].tasks == 4
-    assert estimate(daemon, second) == LONGER * 7.0
+    assert estimate(daemon, second) == 7.0
 
 
 def test_a_bag_learns_from_one_that_is_still_at_work(daemon: Daemon) -> None:
@@ -234,7 +234,7 @@ def test_a_plan_tells_what_the_bag_would_be_told(daemon: Daemon) -> None:
         "4 earlier tasks of fit took 7s",
         "mem=auto: 256M for each task, as earlier ones needed",
     ]
-    assert {each.tr < 60 + 12 * 14 for each in found.requests} == {True}
+    assert {each.tr < 60 + 12 * 7 for each in found.requests} == {True}
     unknown = BagSpec(name="b", cwd="/w", output="/nowhere", environment={})
     before = asyncio.run(read_plan(daemon.core, {"here": daemon.fake.state}, control.GetPlan(unknown, 12)))
     assert before.end_high is not None
