@@ -40,6 +40,9 @@ WORTH_WITHDRAWING = places_for(0.9)
 WORTH_ENDING = places_for(0.6)
 """A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
 factor at least."""
+WORTH_PROPOSED = places_for(0.9)
+"""What `adaptive` or `static` would ask for is asked for if the completion is sooner by this factor at least:
+their short probes seem to cost little where what follows is foreseen as good as now."""
 SLOW = 0.3
 """Nor may the completion be later if what follows has this speed only."""
 FORESEEN = 10.0
@@ -170,7 +173,7 @@ def _proposed(
             else craft_in(places, wanted, heuristic)
         )
         found = search.with_these(made.crafted[: wanted.allowed])
-        if found.set.worth < kept.set.worth:
+        if found.set.worth < kept.set.worth - WORTH_PROPOSED:
             why = done_about(search, found)
             return [msgspec.structs.replace(each, reason=f"{each.reason}; {why}") for each in made.crafted]
     return []
