@@ -131,13 +131,6 @@ class SiteMemory:
         )
         self.settings = msgspec.structs.replace(self.settings, rules=rules)
 
-    def know_margins(self, time_resolution: int, slot_margin: int) -> None:
-        """How the scheduler rounds, and how much of a free slot it needs: known with its first answer."""
-        rules = msgspec.structs.replace(
-            self.settings.rules, time_resolution=time_resolution, slot_margin=slot_margin
-        )
-        self.settings = msgspec.structs.replace(self.settings, rules=rules)
-
     @property
     def donated(self) -> list[Pilot]:
         """The pilots on donated nodes."""
