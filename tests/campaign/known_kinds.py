@@ -53,12 +53,8 @@ def turnarounds(kinds: Sequence[JobType], piece: Piece) -> dict[Cell, list[int]]
         for pending in piece.settings.max_pending:
             terms = terms_of(piece.workload, piece.settings, pending, "adaptive")
             guesses = (3600.0, 60.0, *(max(1.0, multiple * high) for multiple in MULTIPLES))
-            found[kind, pending] = [
-                run_grid_job(
-                    base.fork(), runtimes, msgspec.structs.replace(terms, initial_tr=guess)
-                ).turnaround
-                for guess in guesses
-            ]
+            known = [msgspec.structs.replace(terms, initial_tr=guess) for guess in guesses]
+            found[kind, pending] = [run_grid_job(base.fork(), runtimes, each).turnaround for each in known]
     return found
 
 
@@ -83,9 +79,7 @@ def main() -> None:
             for cell, row in sample.items():
                 cells[cell].append(row)
     sums = [[sum(column) for column in zip(*rows, strict=True)] for rows in cells.values()]
-    print(
-        f"{len(sums)} cells, {chosen.samples} submission times; the turnaround with an hour over that with:"
-    )
+    print(f"{len(sums)} cells, {chosen.samples} submission times: turnaround with an hour over that with")
     for place, name in enumerate(["1h", "1m", *(f"{each:g} x 95 %" for each in MULTIPLES)]):
         ratios = [row[0] / row[place] for row in sums]
         mean = math.exp(statistics.fmean(map(math.log, ratios)))
