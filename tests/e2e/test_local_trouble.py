@@ -54,7 +54,7 @@ def sleepers(lab: Lab) -> list[psutil.Process]:
 
 
 def test_the_walltime_is_met_tr_grows_and_nothing_is_charged(lab: Lab) -> None:
-    more = "initial_tr: 2\n        pad: 6\n        growth_factor: 3"
+    more = "heuristic: adaptive\n        initial_tr: 2\n        pad: 6\n        growth_factor: 3"
     lab.configure(local("{max_pending_requests: 1, max_proc: 2, max_tr: 1h}", more))
     lab.bag(["sleep 7"] * 2)
     lab.run("run", "tasks.bag")

@@ -165,9 +165,9 @@ class RequestSet:
     def best_addition(self, members: Sequence[Member], least: float) -> int | None:
         """Which one of these shortens the completion most; None: none by more than `least` places.
 
-        One that holds no task by a belief counts for nothing there, unless it would be the only one: else
-        short ones would be chosen first, and none for long tasks. Only where one is sooner than the best so
-        far by some belief, it is compared by all.
+        The first of several counts for nothing by a belief whose tasks it cannot hold: so one is there for
+        long tasks before others are for short ones. Only where one is sooner than the best so far by some
+        belief, it is compared by all.
         """
         best, marks = None, self._places
         for number, member in enumerate(members):
@@ -179,10 +179,11 @@ class RequestSet:
     def _better(self, member: Member, marks: Sequence[int], least: float) -> list[int] | None:
         """The completions with one more; None: they are not sooner than `marks` by more than `least`."""
         found, gain, others = list(marks), 0.0, []
+        any_counts = self._alone or bool(self.members)
         for which, progress in enumerate(self._by_belief):
             curve, mark = progress.curve(member), marks[which]
             before = INSTANTS[mark - 1]
-            counts = self._alone or curve.most > 0
+            counts = any_counts or curve.most > 0
             if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])

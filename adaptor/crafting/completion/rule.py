@@ -29,7 +29,13 @@ from adaptor.crafting.completion.beliefs import settled_after
 from adaptor.crafting.completion.search import Choice, Search, places_for
 from adaptor.crafting.completion.wording import compared, completion, done_about, nothing_better
 from adaptor.crafting.places import Place, with_crafted
-from adaptor.crafting.refusal import hour_used_up, nothing_possible, too_short
+from adaptor.crafting.refusal import (
+    everything_covered,
+    hour_used_up,
+    limit_reached,
+    nothing_possible,
+    too_short,
+)
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
@@ -90,10 +96,19 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     for request in crafted[: wanted.allowed]:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
-    reason = (
-        hour_used_up(view, demand.waiting) if view.submissions_left == 0 else nothing_better(search, kept)
-    )
-    return Made(crafted[: wanted.allowed], places, reason)
+    told = nothing_better(search, kept)
+    if limit := _why_none(view, wanted):
+        told = f"{limit}; {told}"
+    return Made(crafted[: wanted.allowed], places, told)
+
+
+def _why_none(view: PlanningView, wanted: Wanted) -> str:
+    """Which limit leaves no request, or that none is needed; empty: neither."""
+    if view.submissions_left == 0:
+        return hour_used_up(view, wanted.demand.waiting)
+    if view.places_left:
+        return ""
+    return limit_reached(view, wanted.remaining) if wanted.remaining else everything_covered(view)
 
 
 def _better(kept: Choice, search: Search) -> list[Withdraw]:

@@ -62,7 +62,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """Those that it does without."""
     set: RequestSet
     made: list[Made]
-    """Those to be made, by start, and of those that start together the widest first."""
+    """Those to be made, by start, and of those that start together in one place the widest first."""
 
 
 class Search:
@@ -160,7 +160,8 @@ class Search:
         profiles = [profile.copy() for profile in profiles]
         allowed = min(AT_ONCE, self.allowed + len(withdrawn))
         ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
-        beside = 0 if self.one_at_a_time or ended or not allowed else BESIDE
+        several = len(self.places) > 1  # each has a limit of its own
+        beside = 0 if self.one_at_a_time or several or ended or not allowed else BESIDE
         while allowed or beside:
             offers = [offer for offer in self._offers(profiles, most) if left[offer.place] > 0]
             if not allowed:
@@ -177,7 +178,9 @@ class Search:
             if best.member.start < math.inf:
                 found, most = found.joined(best.member), most - best.processors
                 made.append(best)
-        made.sort(key=lambda each: (each.member.start, -each.member.slots, each.member.length))
+        if not several:
+            made.sort(key=lambda each: (-each.member.slots, each.member.length))
+        made.sort(key=lambda each: each.member.start)  # of several places: the next has what the first leaves
         return Choice(withdrawn=withdrawn, set=found, made=made)
 
     def _wide(self, offer: Made) -> bool:

@@ -76,7 +76,7 @@ def test_no_belief_outweighs_the_others() -> None:
     assert RequestSet(both, [Member(0.0, 9000.0, 1)]).cost == pytest.approx(600.0, rel=0.01)
 
 
-def test_of_several_requests_none_counts_by_a_belief_whose_tasks_it_cannot_hold() -> None:
+def test_the_first_of_several_requests_holds_the_tasks_of_all_beliefs() -> None:
     """Else what could follow it would speak for it, and no request would be there for long tasks."""
     beliefs = [progress(Belief(mean, mean, 1.0), tasks=10, weight=0.5) for mean in (60.0, 6000.0)]
     short, long = Member(0.0, 600.0, 10), Member(7000.0, 64_800.0, 10)
@@ -84,6 +84,7 @@ def test_of_several_requests_none_counts_by_a_belief_whose_tasks_it_cannot_hold(
         each.foresee([short, Member(0.0, 6000.0, 10)])
     assert RequestSet(beliefs, [], alone=True).best_addition([short, long], 0.4) == 0
     assert RequestSet(beliefs, []).best_addition([short, long], 0.4) == 1
+    assert RequestSet(beliefs, [long]).best_addition([short], 0.4) == 0
 
 
 members = st.builds(Member, st.floats(0, 20_000), st.floats(60, 64_800), st.integers(1, 64), st.just(0.0))
