@@ -22,9 +22,8 @@ from backends.slurm.cluster import Cluster
 from backends.slurm.donation import NodesSeen, donatable, node_reports
 from backends.slurm.jobs import OwnJobs, remaining_nodes
 from backends.slurm.limits import ask_terms, ceilings
-from backends.slurm.margin import TIME_RESOLUTION
 from backends.slurm.nodes import Look, SiteNodes, check_started, find_site
-from backends.slurm.ordering import ordering
+from backends.slurm.ordering import TIME_RESOLUTION, ordering
 from backends.slurm.placing.exclusivity import NOTHING
 from backends.slurm.placing.memory import gives_whole_nodes, memory_terms
 from backends.slurm.placing.node_details import NodeDetail

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backends.backend_type import WHERE_KEYS, BackendType
-from backends.slurm.margin import TIME_RESOLUTION, slot_margin
+from backends.slurm.ordering import TIME_RESOLUTION, slot_margin
 
 if TYPE_CHECKING:
     from adaptor.config.schema import SiteConfig

@@ -9,7 +9,7 @@ from backends.commands import Commands
 from backends.machines.base import Machine
 from backends.sharing import SharedLook
 from backends.slurm.environment import asking_environment, submitting_environment
-from backends.slurm.margin import slot_margin
+from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.restriction import licenses_of
 from backends.slurm.questions import Questions, read
 from backends.slurm.rows import Partition

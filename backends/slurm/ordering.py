@@ -1,4 +1,4 @@
-"""In which order Slurm's waiting jobs stand, and how many of them it looks at, by its settings. Pure."""
+"""What Slurm's settings say of its queue: the order of jobs, how many are looked at, and when they start. Pure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from backends.findings import Finding, ok, warning
 
 _TESTED = 500
 """Jobs that backfill looks at where bf_max_job_test is not set (slurm.conf(5))."""
+
+TIME_RESOLUTION = 60
+"""Seconds to which Slurm rounds a time limit up."""
+_RESOLUTION = 60
+_INTERVAL = 30
+_DELAY = 10
+"""Seconds that may pass between our look at the queue and the arrival of the request."""
 
 
 class Ordering(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +56,25 @@ def _age(settings: Mapping[str, str]) -> tuple[bool, str]:
     return True, f"waiting raises the priority of a job (PriorityWeightAge {weight}{longest})"
 
 
-def _number(parameters: str, name: str) -> int:
+def slot_margin(settings: Mapping[str, str]) -> int:
+    """Seconds by which a request must be shorter than a free slot, from `scontrol show config` (slurm.conf(5)).
+
+    The backfill scheduler rounds the start of a planned job down to a multiple of bf_resolution, so a
+    hole ends up to that much earlier for it than its start says; and it may only look at the request
+    after bf_interval, while the hole gets shorter. Measured on Slurm 22.05.8: before a job planned for
+    08:58:34 requests started whose limit left at least 36 s, not those that left 35 s or less.
+    """
+    parameters = settings.get("SchedulerParameters", "")
+    return (
+        _number(parameters, "bf_resolution", _RESOLUTION)
+        + _number(parameters, "bf_interval", _INTERVAL)
+        + _DELAY
+    )
+
+
+def _number(parameters: str, name: str, default: int = 0) -> int:
     found = re.search(rf"(?:^|,){name}=([0-9]{{1,9}})(?![0-9])", parameters)
-    return int(found[1]) if found else 0
+    return int(found[1]) if found else default
 
 
 def check_ordering(settings: Mapping[str, str], requests: int | None) -> Iterator[Finding]:

@@ -14,7 +14,7 @@ from adaptor.resources import TaskSize
 from backends.base import PilotOrder, SchedulerError, SubmitRefused, SubmitUncertain
 from backends.commands import Answer
 from backends.donation import donation_terms
-from backends.slurm.margin import slot_margin
+from backends.slurm.ordering import slot_margin
 from backends.slurm.placing.shape import shape_of
 from backends.slurm.submitting import accepted_id, arguments_of, donated_options, own_reservation
 

@@ -57,7 +57,7 @@ class SlurmWrappers(Torque):
 
     name = "Slurm's wrappers"
     time_resolution = 60
-    slot_margin = 100  # as `backends.slurm.margin` has it where nothing is configured
+    slot_margin = 100  # as `backends.slurm.ordering` has it where nothing is configured
     template = _template()
 
     def __init__(self, commands: Commands) -> None:
