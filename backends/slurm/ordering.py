@@ -1,4 +1,4 @@
-"""What Slurm's settings say of its queue: the order of jobs, how many are looked at, and when they start. Pure."""
+"""What Slurm's settings say of its queue: the order of jobs, how many it looks at, and when. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _age(settings: Mapping[str, str]) -> tuple[bool, str]:
 
 
 def slot_margin(settings: Mapping[str, str]) -> int:
-    """Seconds by which a request must be shorter than a free slot, from `scontrol show config` (slurm.conf(5)).
+    """Seconds by which a request must be shorter than a free slot: SchedulerParameters of slurm.conf(5).
 
     The backfill scheduler rounds the start of a planned job down to a multiple of bf_resolution, so a
     hole ends up to that much earlier for it than its start says; and it may only look at the request

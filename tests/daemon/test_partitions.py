@@ -27,6 +27,7 @@ CONFIG = """
 sites:
   here:
     backend: slurm
+    heuristic: adaptive
     initial_tr: 60
     partitions:
       short: {limits: {max_pending_requests: 1, max_proc: 4, max_tr: 10m}}

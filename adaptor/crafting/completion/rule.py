@@ -96,10 +96,8 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     for request in crafted[: wanted.allowed]:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
-    told = nothing_better(search, kept)
-    if limit := _why_none(view, wanted):
-        told = f"{limit}; {told}"
-    return Made(crafted[: wanted.allowed], places, told)
+    told = (_why_none(view, wanted), nothing_better(search, kept), by_partition(shut))
+    return Made(crafted[: wanted.allowed], places, "; ".join(filter(None, told)))
 
 
 def _why_none(view: PlanningView, wanted: Wanted) -> str:

@@ -36,7 +36,7 @@ def test_a_bag_by_one_profile_or_by_both():
     (one,) = json.loads(ask("bag", "--nodes", "8x8", "--cpus", "3", "--json"))
     assert one == both[1]
     text = ask("bag", "--nodes", "8x8", "--cpus", "3", "--scheduler", "easy")
-    assert text.splitlines()[0].split() == ["adaptive,", "nodes"]
+    assert text.splitlines()[0].split() == ["completion,", "nodes"]
     assert "started at once, as planned" in text
 
 

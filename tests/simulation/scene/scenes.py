@@ -130,7 +130,7 @@ def on_nodes() -> Scene:
 
 def of_two_partitions() -> Scene:
     """Four nodes of 4: `quick` has the last two for ten minutes, `slow` all but the last for an hour."""
-    site = SiteConfig(backend="local", initial_tr=Duration(60), pad=Duration(10))
+    site = SiteConfig(backend="local", heuristic="adaptive", initial_tr=Duration(60), pad=Duration(10))
     quick = Limits(max_pending_requests=2, max_proc=8, max_tr=600)
     slow = Limits(max_pending_requests=2, max_proc=12, max_tr=3600)
     return Scene(

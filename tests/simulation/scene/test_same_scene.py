@@ -89,7 +89,7 @@ def test_the_submissions_of_an_hour_are_counted_alike(tmp_path: Path) -> None:
     old."""
     base = two_sites()
     config, processors, jobs = base.sites["far"]
-    capped = msgspec.structs.replace(config, max_submissions=HourlyRate(2))
+    capped = msgspec.structs.replace(config, heuristic="adaptive", max_submissions=HourlyRate(2))
     scene = msgspec.structs.replace(
         base,
         sites={"far": (capped, processors, jobs)},
