@@ -10,7 +10,6 @@ PURPOSES = {
     "executor": "adaptor.Executor",
     "plots": "drawing pictures",
     "quotes": "choosing between sites",
-    "replay": "replay",
     "rollout": "the heuristic rollout",
     "web": "the live page",
 }

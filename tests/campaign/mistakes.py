@@ -27,14 +27,14 @@ import numpy.typing as npt
 
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import SiteRules
-from adaptor.experiments.derose.design import JobType
-from adaptor.experiments.derose.sample import load
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms, HeuristicName
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
+from adaptor_experiments.derose.design import JobType
+from adaptor_experiments.derose.sample import load
 from tests.campaign.rollout_live import interval
 
 Mask = npt.NDArray[np.bool_]
