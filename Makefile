@@ -41,7 +41,7 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/installed-dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --editable ./experiments
 	touch $@ $(VENV)/installed
 
 demo: $(VENV)/installed
@@ -108,6 +108,7 @@ pbs: dev
 dist: dev
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir dist experiments
 
 # One file for the Python that builds it: for machines with the same minor version of Python.
 pex: dist

@@ -10,7 +10,6 @@ PURPOSES = {
     "executor": "adaptor.Executor",
     "plots": "drawing pictures",
     "quotes": "choosing between sites",
-    "replay": "replay",
     "web": "the live page",
 }
 """By extra: what needs it. `tests/test_extras.py` holds the names to pyproject.toml."""

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from adaptor.experiments.derose.design import WORKLOADS, Settings
-from adaptor.experiments.derose.sample import load, run_sample
 from adaptor.simulation.cluster import Policy
 from adaptor.simulation.trace_run import load_jobs, replay
+from adaptor_experiments.derose.design import WORKLOADS, Settings
+from adaptor_experiments.derose.sample import load, run_sample
 from bench.stopwatch import median_seconds
 from bench.table import Row, show, timed
 

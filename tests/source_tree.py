@@ -32,18 +32,22 @@ class Module:
 
     @property
     def room(self) -> str:
-        """The folder or file below `adaptor/` that holds the module; `backends` is one room."""
+        """The folder or file below `adaptor/` that holds the module; `backends` is one room, and so are the
+        experiments."""
         parts = self.name.split(".")
-        return parts[1] if parts[0] == "adaptor" and len(parts) > 1 else parts[0]
+        return parts[1] if parts[0] == "adaptor" and len(parts) > 1 else parts[0].removeprefix("adaptor_")
 
 
 Tree = Mapping[str, Module]
 
 
-def read_tree(root: Path = ROOT, packages: Iterable[str] = ("adaptor", "backends")) -> Tree:
-    """All modules of the packages by their full names."""
+PACKAGES = ("adaptor", "backends", "experiments/adaptor_experiments")
+
+
+def read_tree(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> Tree:
+    """All modules of the packages, which are folders below `root`, by their full names."""
     paths = {
-        _name(path, root): path
+        _name(path, (root / package).parent): path
         for package in packages
         for path in sorted((root / package).rglob("*.py"))
         if path.name != "_version.py"  # which builds write

@@ -150,16 +150,6 @@ READINGS = {
 }
 
 
-def test_only_the_research_commands_know_the_experiments() -> None:
-    knowing = {
-        module.name
-        for module in tree().values()
-        if module.room != "experiments"
-        and any(tree()[target].room == "experiments" for target in ours(module, tree()))
-    }
-    assert all(name.startswith("adaptor.cli.research.") for name in knowing)
-
-
 def test_the_daemon_and_the_simulation_do_not_know_each_other() -> None:
     for room, other in (("daemon", "simulation"), ("simulation", "daemon")):
         found = {name for module in modules_of(room) for name in ours(module, tree())}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import click
@@ -14,6 +15,8 @@ from adaptor.did_you_mean import did_you_mean
 class LazyGroup(click.Group):
     """`sections` maps a heading of the help to its commands: from name to `module:attribute`.
 
+    `installed` maps further headings to groups of entry points, by which other packages add commands;
+    `elsewhere` maps the name of such a command to its package, for the message where that is missing.
     `aliases` maps other names that people try to a command's name and the options that it then gets.
     """
 
@@ -21,19 +24,33 @@ class LazyGroup(click.Group):
         self,
         *args: Any,
         sections: Mapping[str, Mapping[str, str]],
+        installed: Mapping[str, str] | None = None,
+        elsewhere: Mapping[str, str] | None = None,
         aliases: Mapping[str, Sequence[str]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self._sections = sections
+        self._own = sections
+        self._installed = installed or {}
+        self._elsewhere = elsewhere or {}
         self._aliases = aliases or {}
-        self._places = {name: place for section in sections.values() for name, place in section.items()}
+
+    @cached_property
+    def sections(self) -> Mapping[str, Mapping[str, str]]:
+        """All commands by heading."""
+        from importlib.metadata import entry_points  # slow to import and to ask: commands of ours need it not
+
+        added = {
+            heading: {point.name: point.value for point in entry_points(group=group)}
+            for heading, group in self._installed.items()
+        }
+        return {**self._own, **{heading: commands for heading, commands in added.items() if commands}}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self._places)
+        return list(_places(self.sections))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        place = self._places.get(cmd_name)
+        place = _places(self._own).get(cmd_name) or _places(self.sections).get(cmd_name)
         if place is None:
             return None
         module, _, attribute = place.partition(":")
@@ -41,9 +58,9 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self._places))
+        width = max(map(len, self.list_commands(ctx)))
         limit = formatter.width - 6 - width
-        for heading, section in self._sections.items():
+        for heading, section in self.sections.items():
             with formatter.section(heading):
                 commands = ((name, self.get_command(ctx, name)) for name in section)
                 rows = [
@@ -60,10 +77,16 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] in self._aliases:
             args = [*self._aliases[args[0]], *args[1:]]
-        if args and args[0] not in self._places and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], [*self._places, *self._aliases])
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            if package := self._elsewhere.get(args[0]):
+                ctx.fail(f"'{args[0]}' is a command of {package}: python -m pip install {package}")
+            hint = did_you_mean(args[0], [*self.list_commands(ctx), *self._aliases])
             ctx.fail(f"no command '{args[0]}'{'; ' if hint else ''}{hint}")
         return super().resolve_command(ctx, args)
+
+
+def _places(sections: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return {name: place for section in sections.values() for name, place in section.items()}
 
 
 def show_help(ctx: click.Context) -> None:

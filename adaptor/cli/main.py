@@ -47,12 +47,14 @@ SECTIONS = {
         "budget": "adaptor.cli.credits.budget:budget",
         "credits": "adaptor.cli.credits.credits:credits",
     },
-    "Research": {
-        "trace": "adaptor.cli.research.trace:trace",
-        "replay": "adaptor.cli.research.replay:replay",
-    },
 }
 """The commands in the order in which help shows them."""
+
+INSTALLED = {"Research": "adaptor.cli.research"}
+"""Further sections of the help: their commands are the entry points of this group, from other packages."""
+
+ELSEWHERE = dict.fromkeys(("replay", "trace"), "request-adaptor-experiments")
+"""Commands of packages that need not be installed, with the package."""
 
 ALIASES = {
     "list": ("status",),
@@ -82,6 +84,8 @@ class Program(LazyGroup):
 @click.group(
     cls=Program,
     sections=SECTIONS,
+    installed=INSTALLED,
+    elsewhere=ELSEWHERE,
     aliases=ALIASES,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 from sphinx.application import Sphinx
 
-from adaptor.cli.main import SECTIONS
+from adaptor.cli.main import program
 
 PAGE = "reference/commands"
 PLACE = "<!-- commands -->"
@@ -26,7 +26,7 @@ _COMMAND = """
 def sections() -> str:
     """A heading for each section of the help, and below it its commands."""
     lines = []
-    for heading, commands in SECTIONS.items():
+    for heading, commands in program.sections.items():
         lines.append(f"## {heading}\n")
         lines += [_COMMAND.format(place=place, name=name) for name, place in commands.items()]
     return "\n".join(lines)

@@ -28,8 +28,6 @@ import numpy.typing as npt
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
-from adaptor.experiments.derose.design import JobType
-from adaptor.experiments.derose.sample import load
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Policy, Simulation
 from adaptor.simulation.driver import run_grid_job
@@ -37,6 +35,8 @@ from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
 from tests.campaign.heuristics_live import interval
+from adaptor_experiments.derose.design import JobType
+from adaptor_experiments.derose.sample import load
 
 Mask = npt.NDArray[np.bool_]
 SEED = 1

@@ -28,9 +28,9 @@ from statistics import median
 from typing import Any
 
 from adaptor.client.asking import Connection, NoAnswerError, expected
-from adaptor.experiments.endings.design import KINDS
 from adaptor.protocol import control
 from adaptor.views import BagView, ForecastView
+from adaptor_experiments.endings.design import KINDS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 

@@ -24,7 +24,6 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.site_memory import SiteSettings
-from adaptor.experiments.endings.place import QueueAt, queues_of
 from adaptor.model import Limits
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SiteTerms
@@ -33,6 +32,7 @@ from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
 from tests.campaign.heuristics_live import interval
+from adaptor_experiments.endings.place import QueueAt, queues_of
 
 SITE = "site"
 _GIVEN_UP = 30 * 86400

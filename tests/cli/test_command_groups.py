@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import pytest
 
-from adaptor.cli.main import SECTIONS, program
+from adaptor.cli.main import ELSEWHERE, SECTIONS, program
 from adaptor.protocol import control
 from tests.cli.fake_control import bag_view, task_view
 from tests.cli.invoking import Cli, Serve
@@ -17,14 +18,14 @@ def test_help_shows_the_commands_under_four_headings(cli: Cli) -> None:
     headings = [f"{heading}:" for heading in ("Every day", "Operating", "Credits", "Research")]
     places = [lines.index(heading) for heading in headings]
     assert places == sorted(places)
-    for heading, commands in SECTIONS.items():
+    for heading, commands in program.sections.items():
         start = lines.index(f"{heading}:")
         shown = [line.split()[0] for line in lines[start + 1 : start + 1 + len(commands)]]
         assert shown == list(commands)
 
 
 def test_each_command_stands_in_the_folder_of_its_heading() -> None:
-    folders = {"Every day": "daily", "Credits": "credits", "Operating": "operating", "Research": "research"}
+    folders = {"Every day": "daily", "Credits": "credits", "Operating": "operating"}
     for heading, commands in SECTIONS.items():
         assert all(f".cli.{folders[heading]}." in place for place in commands.values())
 
@@ -40,6 +41,16 @@ def test_every_command_is_found_by_its_name() -> None:
 def test_a_mistyped_command(cli: Cli) -> None:
     assert "no command 'slot'; did you mean 'slots'?" in cli("site", "slot").err
     assert "no command 'zzz' (" in cli("zzz").err
+
+
+def test_a_command_of_a_package_that_is_not_installed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(program.sections["Research"]) == set(ELSEWHERE)
+    monkeypatch.setattr(program, "sections", SECTIONS)
+    assert "Research" not in cli("--help").out
+    expected = (
+        "'replay' is a command of request-adaptor-experiments: python -m pip install request-adaptor-exp"
+    )
+    assert expected in cli("replay", "bag").err
 
 
 def test_names_of_other_tools_are_commands_too(cli: Cli, serve: Serve, tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from adaptor.cli.main import SECTIONS
+from adaptor.cli.main import program
 from tests.source_tree import ROOT
 
+SECTIONS = program.sections
 COMMANDS = {name for section in SECTIONS.values() for name in section}
 
 

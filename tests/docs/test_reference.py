@@ -14,7 +14,7 @@ from code_reference import Group, bag_rows, config_groups
 from command_reference import description, sections
 
 from adaptor.bagfile.options import OPTIONS
-from adaptor.cli.main import SECTIONS, program
+from adaptor.cli.main import program
 from adaptor.config.donation import DonationConfig
 from adaptor.config.schema import SiteConfig
 
@@ -71,7 +71,7 @@ def test_every_option_of_a_bag_is_there_with_its_meaning() -> None:
 
 def test_every_command_is_there_with_its_help_and_that_of_its_options() -> None:
     page = sections()
-    for names in SECTIONS.values():
+    for names in program.sections.values():
         assert not [name for name in names if f":prog: adaptor {name}\n" not in page]
     mute = [path for path, command in commands() if not command.help]
     mute += [

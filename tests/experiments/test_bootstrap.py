@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.experiments.bootstrap import Interval, interval, weights
+from adaptor_experiments.bootstrap import Interval, interval, weights
 
 values = st.lists(st.floats(0.0, 1e6), min_size=2, max_size=30)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.experiments import resumable
 from adaptor.simulation.errors import ReplayError
+from adaptor_experiments import resumable
 
 
 class Settings(msgspec.Struct, frozen=True):

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from adaptor.cli.research.replay import replay
 from adaptor.crafting.situation import SiteRules
 from adaptor.errors import ConfigError, UsageError
 from adaptor.figures.gantt import bars, time_unit
@@ -18,6 +17,7 @@ from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.errors import ReplayError, TraceError
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.what_if import what_if
+from adaptor_experiments.commands.replay import replay
 from tests.simulation.grid_strategies import bags, scenes, terms
 from tests.simulation.invoking_replay import call
 from tests.simulation.swf_text import line

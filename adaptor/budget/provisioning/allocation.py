@@ -3,7 +3,7 @@
 Ricciardi & Hwang, "Cost-Aware Dynamic Resource Allocation in Distributed Computing Infrastructures"
 (2011), §2 and §3. Theirs lets work flow (eq. 1 to 8); ours knows besides that the last tasks must end,
 that a processor's first task starts at once, that begun charging units are charged whole, and that what
-is held and paid already costs nothing more. `adaptor.experiments.ricciardi.equations` is theirs.
+is held and paid already costs nothing more. `adaptor_experiments.ricciardi.equations` is theirs.
 """
 
 from __future__ import annotations

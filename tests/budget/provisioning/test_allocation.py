@@ -17,7 +17,7 @@ from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.milp import size
 from adaptor.budget.provisioning.milp_columns import columns
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.experiments.ricciardi import equations as paper
+from adaptor_experiments.ricciardi import equations as paper
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
 

@@ -11,7 +11,7 @@ from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
 from adaptor.budget.provisioning.presets import CONSERVATIVE, CONSERVATIVE_2008, PREFERENCES, Preset
-from adaptor.experiments.a2ha.buyers import PublishedBuyer
+from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)
 PERIOD = CORRECTION_PERIOD * TERMS.unit

@@ -8,10 +8,10 @@ import pytest
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.presets import PREFERENCES
 from adaptor.decisions.actions import SubmitRequest
-from adaptor.experiments.a2ha.bags import IMAGE, runtimes
-from adaptor.experiments.a2ha.simulation import CloudRun
-from adaptor.experiments.forecasts.site_run import PaidSite, submitted
 from adaptor.model import Limits, Preference
+from adaptor_experiments.a2ha.bags import IMAGE, runtimes
+from adaptor_experiments.a2ha.simulation import CloudRun
+from adaptor_experiments.forecasts.site_run import PaidSite, submitted
 
 CLOUD = PaidSite(
     tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=3600),

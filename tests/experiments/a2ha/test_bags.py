@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.experiments.a2ha import bags
-from adaptor.experiments.a2ha.bags import (
+from adaptor.simulation.errors import ReplayError
+from adaptor_experiments.a2ha import bags
+from adaptor_experiments.a2ha.bags import (
     DEMO,
     IMAGE,
     KINDS,
@@ -17,7 +18,6 @@ from adaptor.experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor.simulation.errors import ReplayError
 
 
 @pytest.mark.parametrize(("kind", "mean", "deviation"), [(NORMAL, 150, 30), (LONG, 5400, 1200)])

@@ -18,7 +18,7 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
-from adaptor.experiments.a2ha.buyers import PublishedBuyer
+from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 HOURLY = HostTerms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]

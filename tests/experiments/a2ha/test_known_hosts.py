@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.a2ha.known_hosts import FIVE_MINUTES, EqualTasks, charged_units, speedup
+from adaptor_experiments.a2ha.known_hosts import FIVE_MINUTES, EqualTasks, charged_units, speedup
 
 
 def test_what_the_paper_says_of_its_example():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.experiments.a2ha import reasons
-from adaptor.experiments.a2ha.lines import measured
-from adaptor.experiments.a2ha.summary import Mean
+from adaptor_experiments.a2ha import reasons
+from adaptor_experiments.a2ha.lines import measured
+from adaptor_experiments.a2ha.summary import Mean
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adaptor.experiments.a2ha.bags import IMAGE, IMAGE_LISTS, TESTING, TESTING_LISTS, fixed
+from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, TESTING, TESTING_LISTS, fixed
 
 
 @pytest.mark.parametrize("kind", [IMAGE, *IMAGE_LISTS], ids=lambda kind: kind.key)

@@ -15,8 +15,8 @@ from adaptor.budget.provisioning.presets import (
     CONSERVATIVE_2008,
     Preset,
 )
-from adaptor.experiments.a2ha import paper, reasons, simulation
-from adaptor.experiments.a2ha.bags import (
+from adaptor_experiments.a2ha import paper, reasons, simulation
+from adaptor_experiments.a2ha.bags import (
     HOURLY,
     IMAGE,
     LONG,
@@ -27,8 +27,8 @@ from adaptor.experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor.experiments.a2ha.design import AS_THE_TABLE, HALF_FILLED
-from adaptor.experiments.a2ha.simulation import CloudRun, Run
+from adaptor_experiments.a2ha.design import AS_THE_TABLE, HALF_FILLED
+from adaptor_experiments.a2ha.simulation import CloudRun, Run
 
 ORDERS = 20
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
-from adaptor.experiments.a2ha.bags import (
+from adaptor_experiments.a2ha.bags import (
     HOURLY,
     IMAGE,
     NORMAL,
@@ -20,7 +20,7 @@ from adaptor.experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor.experiments.a2ha.simulation import CloudRun
+from adaptor_experiments.a2ha.simulation import CloudRun
 
 
 def test_one_task_on_one_host():

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 
 from adaptor.budget.provisioning.menu import menu
-from adaptor.experiments.bats.campaign import offers
-from adaptor.experiments.bats.design import SITES, Settings, bag
-from adaptor.experiments.bats.sampling import sample
-from adaptor.experiments.bats.throughput import Throughput
+from adaptor_experiments.bats.campaign import offers
+from adaptor_experiments.bats.design import SITES, Settings, bag
+from adaptor_experiments.bats.sampling import sample
+from adaptor_experiments.bats.throughput import Throughput
 
 SMALL = Settings(bags=1, runs=2, tasks=250)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.bats.campaign import Run
-from adaptor.experiments.bats.design import BUDGETS, EVERY_WAY, KINDS, REPLANNINGS
+from adaptor_experiments.bats.campaign import Run
+from adaptor_experiments.bats.design import BUDGETS, EVERY_WAY, KINDS, REPLANNINGS
 
 BAGS, ORDERS = 8, 3
 

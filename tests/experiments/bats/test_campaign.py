@@ -8,13 +8,13 @@ import random
 import numpy as np
 import pytest
 
-from adaptor.cli.research.replay import replay
-from adaptor.experiments.bats.campaign import Piece, run_bag
-from adaptor.experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
-from adaptor.experiments.bats.ending import TailPhase
-from adaptor.experiments.bats.machines import IDLE
-from adaptor.experiments.bats.sampling import sample
-from adaptor.experiments.bats.tables import of
+from adaptor_experiments.bats.campaign import Piece, run_bag
+from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
+from adaptor_experiments.bats.ending import TailPhase
+from adaptor_experiments.bats.machines import IDLE
+from adaptor_experiments.bats.sampling import sample
+from adaptor_experiments.bats.tables import of
+from adaptor_experiments.commands.replay import replay
 from tests.experiments.bats.endings import SMALL, ending
 from tests.simulation.invoking_replay import call
 

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from adaptor.experiments.bats.ending import TailPhase
-from adaptor.experiments.bats.machines import IDLE
+from adaptor_experiments.bats.ending import TailPhase
+from adaptor_experiments.bats.machines import IDLE
 from tests.experiments.bats.endings import ending
 
 

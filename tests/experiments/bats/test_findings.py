@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.bats.findings import FINDINGS, Cell, findings, verdicts
+from adaptor_experiments.bats.findings import FINDINGS, Cell, findings, verdicts
 from tests.experiments.bats.made_runs import made_runs
 
 AS_THE_SLIDES = {

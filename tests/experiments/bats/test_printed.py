@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from adaptor.experiments.bats.design import Settings
-from adaptor.experiments.bats.findings import findings
-from adaptor.experiments.bats.printed import compared, left_out, numbers
-from adaptor.experiments.bats.tables import tables
+from adaptor_experiments.bats.design import Settings
+from adaptor_experiments.bats.findings import findings
+from adaptor_experiments.bats.printed import compared, left_out, numbers
+from adaptor_experiments.bats.tables import tables
 from tests.experiments.bats.made_runs import made_runs
 
 RUNS = made_runs(lambda way, bag, order: 100.0 - bag, lambda way: 5)

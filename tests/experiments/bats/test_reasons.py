@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from adaptor.budget.provisioning.menu import menu
-from adaptor.experiments.bats.campaign import offers
-from adaptor.experiments.bats.design import SITES, Settings, Way, bag
-from adaptor.experiments.bats.ending import TailPhase
-from adaptor.experiments.bats.sampling import sample
-from adaptor.experiments.bats.throughput import Throughput
+from adaptor_experiments.bats.campaign import offers
+from adaptor_experiments.bats.design import SITES, Settings, Way, bag
+from adaptor_experiments.bats.ending import TailPhase
+from adaptor_experiments.bats.sampling import sample
+from adaptor_experiments.bats.throughput import Throughput
 from tests.experiments.bats.endings import ending
 
 BAGS = range(12)

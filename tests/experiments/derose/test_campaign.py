@@ -12,12 +12,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
-from adaptor.experiments.derose.design import PARTS, WORKLOADS, JobType, Settings, submission
-from adaptor.experiments.derose.sample import Outcome
-from adaptor.experiments.derose.summary import summarise
 from adaptor.simulation.errors import ReplayError, TraceError
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.derose.design import PARTS, WORKLOADS, JobType, Settings, submission
+from adaptor_experiments.derose.sample import Outcome
+from adaptor_experiments.derose.summary import summarise
 from tests.simulation.invoking_replay import call
 from tests.simulation.swf_text import line
 

@@ -6,11 +6,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor.experiments.derose.compared_tables import compared_tables, sentences
-from adaptor.experiments.derose.comparison import Kind, compare, on_all
-from adaptor.experiments.derose.design import WORKLOADS, Workload
-from adaptor.experiments.derose.goals import goals
-from adaptor.experiments.derose.sample import Outcome
+from adaptor_experiments.derose.compared_tables import compared_tables, sentences
+from adaptor_experiments.derose.comparison import Kind, compare, on_all
+from adaptor_experiments.derose.design import WORKLOADS, Workload
+from adaptor_experiments.derose.goals import goals
+from adaptor_experiments.derose.sample import Outcome
 
 SP2, BLUE, *_ = WORKLOADS
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.experiments.derose.local_waits import LocalWaits
 from adaptor.simulation.driver import run_grid_job
+from adaptor_experiments.derose.local_waits import LocalWaits
 from tests.simulation.grid_strategies import bags, cluster_of, scenes, terms
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.experiments.derose.design import WORKLOADS, Settings, Workload
-from adaptor.experiments.derose.sample import load, run_sample
 from adaptor.simulation.core_execution import CoreExecution
 from adaptor.simulation.kernel_execution import KernelExecution
+from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
+from adaptor_experiments.derose.sample import load, run_sample
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT / ".." / "shared" / "traces"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from adaptor.experiments.derose.design import WORKLOADS
-from adaptor.experiments.derose.table_1 import table_1
 from adaptor.simulation.jobs import Jobs
+from adaptor_experiments.derose.design import WORKLOADS
+from adaptor_experiments.derose.table_1 import table_1
 
 HALF = Jobs(
     number=np.array([1, 2]), submit=np.array([0, 86_400]), run=np.array([43_200, 43_200]),

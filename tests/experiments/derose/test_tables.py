@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.bootstrap import Interval
-from adaptor.experiments.derose.design import WORKLOADS, Settings
-from adaptor.experiments.derose.summary import Cell, TraceSummary
-from adaptor.experiments.derose.tables import conclusion, table_2, table_3
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.derose.design import WORKLOADS, Settings
+from adaptor_experiments.derose.summary import Cell, TraceSummary
+from adaptor_experiments.derose.tables import conclusion, table_2, table_3
 
 WORKLOAD = {each.key: each for each in WORKLOADS}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from adaptor.experiments.forecasts.coverage import coverage, promises
-from adaptor.experiments.forecasts.design import MOMENTS, Row
+from adaptor_experiments.forecasts.coverage import coverage, promises
+from adaptor_experiments.forecasts.design import MOMENTS, Row
 
 
 def rows(bag, orders, missed):

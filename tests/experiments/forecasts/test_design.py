@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.forecasts.design import BAG, WAYS, Settings, bag_of, way_of
-from adaptor.experiments.forecasts.site_run import submitted
+from adaptor_experiments.forecasts.design import BAG, WAYS, Settings, bag_of, way_of
+from adaptor_experiments.forecasts.site_run import submitted
 
 SETTINGS = Settings(seed=3, orders=2)
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.experiments.forecasts.site_run import PaidSite, run_bag
 from adaptor.model import Limits
+from adaptor_experiments.forecasts.site_run import PaidSite, run_bag
 
 BY_THE_SECOND = PaidSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
 """A processor-second costs a credit."""

@@ -7,10 +7,10 @@ import functools
 
 import pytest
 
-from adaptor.cli.research.replay import replay
-from adaptor.experiments.ricciardi.campaign import Settings, cells, run_once
-from adaptor.experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
-from adaptor.experiments.ricciardi.production import Production
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.ricciardi.campaign import Settings, cells, run_once
+from adaptor_experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
+from adaptor_experiments.ricciardi.production import Production
 from tests.simulation.invoking_replay import call
 
 
@@ -91,13 +91,13 @@ def test_the_daemon_stays_within_a_budget():
 
 
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
-    from adaptor.experiments.ricciardi import campaign
+    from adaptor_experiments.ricciardi import campaign
 
     monkeypatch.setattr(campaign, "Settings", functools.partial(Settings, tasks=300))
     monkeypatch.setattr(campaign, "COUNTS", (2,))
-    monkeypatch.setattr("adaptor.experiments.ricciardi.tables.COUNTS", (2,))
-    monkeypatch.setattr("adaptor.experiments.ricciardi.report.COUNTS", (2,))
-    monkeypatch.setattr("adaptor.experiments.ricciardi.printed.COUNTS", (2,))
+    monkeypatch.setattr("adaptor_experiments.ricciardi.tables.COUNTS", (2,))
+    monkeypatch.setattr("adaptor_experiments.ricciardi.report.COUNTS", (2,))
+    monkeypatch.setattr("adaptor_experiments.ricciardi.printed.COUNTS", (2,))
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
     with (tmp_path / "runs.csv").open() as file:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning import milp
-from adaptor.experiments.ricciardi import equations as paper
-from adaptor.experiments.ricciardi.design import STABLE, UNSTABLE
+from adaptor_experiments.ricciardi import equations as paper
+from adaptor_experiments.ricciardi.design import STABLE, UNSTABLE
 from tests.budget.provisioning.offer_strategies import offers
 from tests.examples import examples
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.ricciardi.campaign import Settings
-from adaptor.experiments.ricciardi.printed import PRINTED, parameters
+from adaptor_experiments.ricciardi.campaign import Settings
+from adaptor_experiments.ricciardi.printed import PRINTED, parameters
 
 
 def test_the_resources_are_those_of_the_paper():

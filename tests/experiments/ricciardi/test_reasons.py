@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adaptor.experiments.ricciardi.campaign import Settings, run_once
-from adaptor.experiments.ricciardi.design import MORE, Cell
+from adaptor_experiments.ricciardi.campaign import Settings, run_once
+from adaptor_experiments.ricciardi.design import MORE, Cell
 
 SETTINGS = Settings(tasks=1000)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from adaptor.experiments.bootstrap import Interval
-from adaptor.experiments.transparent.design import DONATED, STRATEGIES
-from adaptor.experiments.transparent.summary import Cell, Share
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.transparent.design import DONATED, STRATEGIES
+from adaptor_experiments.transparent.summary import Cell, Share
 
 
 def share(**more) -> Share:

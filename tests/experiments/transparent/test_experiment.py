@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from adaptor.cli.research.replay import replay
 from adaptor.errors import UsageError
-from adaptor.experiments.transparent.claims import CLAIMS, tally, verdicts
-from adaptor.experiments.transparent.design import MACHINES
 from adaptor.simulation.errors import ReplayError
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.transparent.claims import CLAIMS, tally, verdicts
+from adaptor_experiments.transparent.design import MACHINES
 from tests.experiments.transparent.cells import cell, share
 from tests.simulation.invoking_replay import call
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from adaptor.experiments.transparent.findings import conclusion
-from adaptor.experiments.transparent.tables import tables
+from adaptor_experiments.transparent.findings import conclusion
+from adaptor_experiments.transparent.tables import tables
 from tests.experiments.transparent.cells import cell, share
 
 

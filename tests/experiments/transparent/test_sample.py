@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.experiments.transparent.design import MACHINES, Piece, Settings
-from adaptor.experiments.transparent.sample import run_piece
 from adaptor.simulation.donation.core_bag import CoreBag
+from adaptor_experiments.transparent.design import MACHINES, Piece, Settings
+from adaptor_experiments.transparent.sample import run_piece
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "traces"
 REAL = Path(__file__).parents[4] / "shared" / "traces"

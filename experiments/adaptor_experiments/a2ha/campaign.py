@@ -1,0 +1,68 @@
+"""Running all orders of all schemes, in parallel processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from adaptor_experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
+from adaptor_experiments.a2ha.design import Row, Scheme, Settings
+from adaptor_experiments.a2ha.simulation import CloudRun
+from adaptor_experiments.parallel import in_processes
+
+_AT_ONCE = 25
+"""Orders that a process runs before it hands them in."""
+
+
+class Piece(msgspec.Struct, frozen=True):
+    scheme: Scheme
+    settings: Settings
+    orders: range
+
+
+def run_all(
+    schemes: Sequence[Scheme], settings: Settings, processes: int, done: Callable[[int], None]
+) -> list[Row]:
+    """The rows of all runs, in the order of the schemes; `done` is told how many runs have ended.
+
+    Raises:
+        ReplayError: the measured runtimes cannot be read.
+    """
+    pieces = [
+        Piece(scheme, settings, range(first, min(first + _AT_ONCE, settings.orders)))
+        for scheme in schemes
+        for first in range(0, settings.orders, _AT_ONCE)
+    ]
+    rows = []
+    for some in in_processes(run_piece, pieces, processes):
+        rows += some
+        done(len(some))
+    return rows
+
+
+def run_piece(piece: Piece) -> list[Row]:
+    return [run_order(piece.scheme, piece.settings, order) for order in piece.orders]
+
+
+def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
+    bag = list(map(float, runtimes(KINDS[scheme.bag], settings.seed, order, settings.demo)))
+    run = CloudRun(bag, scheme.terms, scheme.preset, initial=scheme.initial, bought=scheme.bought).finish()
+    return Row(
+        experiment=scheme.experiment,
+        bag=scheme.bag,
+        preset=scheme.preset.name,
+        bought=scheme.bought,
+        creation=scheme.preset.creation_ratio,
+        increase=scheme.preset.increase_ratio,
+        initial=scheme.initial or 0,
+        order=order,
+        hosts=run.hosts,
+        units=run.units,
+        optimal=optimal_hosts(run.work, scheme.terms),
+        wall=run.wall,
+        work=run.work,
+        cut=run.cut,
+        wasted=run.wasted,
+        continued=run.continued,
+    )

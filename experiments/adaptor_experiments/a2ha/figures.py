@@ -1,0 +1,167 @@
+"""The figures of the papers, drawn from our results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptor.figures.canvas import Drawing, save
+from adaptor_experiments.a2ha.bag_figures import figure_8, figure_2008_1
+from adaptor_experiments.a2ha.bags import IMAGE, KINDS, optimal_hosts, runtimes
+from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
+from adaptor_experiments.a2ha.growth import bought_with, predicted
+from adaptor_experiments.a2ha.summary import Group, groups, pick
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HOUR = 3600.0
+_SHORT_BAGS = ("image", "normal", "testing", "demo")
+
+
+def draw_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Drawing]:
+    """All of them, as PNG and SVG. Raises ReplayError: the folder cannot be written."""
+    grid = groups(rows, "grid-2011")
+    old = groups(rows, "grid-2008")
+    presets = [each for each in groups(rows, "presets") if each.first.bought == "as published"]
+    return [
+        figure_8(settings, folder),
+        _figure_4(settings, folder),
+        _figure_6(settings, folder),
+        *(
+            _grid(f"figure-{9 + i}", f"Fig. {9 + i}", grid, bag, folder)
+            for i, bag in enumerate(_SHORT_BAGS[:3])
+        ),
+        _grid("figure-demo", "As Figs 9 to 11, the demo's measured parts", grid, "demo", folder),
+        figure_2008_1(folder),
+        *(
+            _grid(f"figure-2008-{5 + i}", f"2008, Fig. {5 + i}", old, bag, folder)
+            for i, bag in enumerate(("image", "normal"))
+        ),
+        _speedups("figure-12", "Fig. 12", presets, ("conservative", "aggressive", "frugal"), folder),
+        _speedups("figure-2008-7", "2008, Fig. 7", presets, ("conservative-2008", "aggressive-2008"), folder),
+        _cost_and_time(presets, folder),
+    ]
+
+
+def _figure_4(settings: Settings, folder: Path) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        order = runtimes(IMAGE, settings.seed, 0, settings.demo)
+        count = np.arange(1, len(order) + 1)
+        plots[0].plot(count, order, ".", markersize=3, color="C7", label="a task")
+        plots[0].plot(count, np.cumsum(order) / count, color="C0", label="mean so far")
+        plots[0].set_ylabel("runtime (s)")
+        plots[0].legend()
+        low, middle, high = predicted(settings)
+        plots[1].fill_between(count, low, high, alpha=0.3, label="90 % of the orders")
+        plots[1].plot(count, middle, label="median")
+        plots[1].axhline(optimal_hosts(float(order.sum()), IMAGE.terms), color="black", linestyle="--")
+        plots[1].set_ylabel("hosts predicted")
+        plots[1].set_ylim(0, 50)
+        plots[1].legend()
+        for axes in plots:
+            axes.set_xlabel("finished tasks")
+
+    caption = "Fig. 4: random task selection, image rendering: runtimes in one order; hosts predicted"
+    return save(folder / "figure-4.svg", caption, 2, draw)
+
+
+def _figure_6(settings: Settings, folder: Path) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for increase in INCREASE:
+            ratio = 1 - 0.5 * (1 - increase) ** np.arange(16)
+            plots[0].plot(ratio, marker="o", markersize=3, label=f"increaseRatio {increase:g}")
+        plots[0].set_ylabel("creationRatio, from 0.5")
+        for label, creation in (("without correction", 1.0), ("creationRatio 0.4", 0.4)):
+            plots[1].plot(bought_with(creation, 0.5, settings), label=label)
+        plots[1].axhline(IMAGE.optimal or 0, color="black", linestyle="--")
+        plots[1].set_ylabel("hosts bought, mean of the orders")
+        plots[1].set_ylim(bottom=0)
+        for axes in plots:
+            axes.set_xlabel("finished tasks")
+            axes.legend()
+
+    caption = "Fig. 6: what the ratios do; the hosts of the image rendering, increaseRatio 0.5"
+    return save(folder / "figure-6.svg", caption, 2, draw)
+
+
+def _grid(name: str, figure: str, found: Sequence[Group], bag: str, folder: Path) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for increase in INCREASE:
+            line = [each for each in found if each.first.bag == bag and each.first.increase == increase]
+            walls = [each.mean(lambda row: row.wall / _scale(bag)) for each in line]
+            hosts = [each.mean(lambda row: row.hosts) for each in line]
+            for axes, means in zip(plots, (walls, hosts), strict=True):
+                axes.errorbar(
+                    np.array(CREATION) + (increase - 0.5) / 20,
+                    [each.value for each in means],
+                    [each.deviation for each in means],
+                    marker="o",
+                    markersize=4,
+                    elinewidth=0.8,
+                    label=f"increaseRatio {increase:g}",
+                )
+        optimal = next(each.first.optimal for each in found if each.first.bag == bag)
+        plots[1].axhline(optimal, color="black", linestyle="--", label="optimal")
+        plots[0].set_ylabel(f"time to the last result ({'s' if bag == 'demo' else 'h'})")
+        plots[1].set_ylabel("hosts bought")
+        for axes in plots:
+            axes.set_xlabel("creationRatio")
+            axes.set_ylim(bottom=0)
+        plots[1].legend()
+
+    caption = f"{figure}: {KINDS[bag].title} (bars: standard deviation between the orders)"
+    return save(folder / f"{name}.svg", caption, 2, draw)
+
+
+def _speedups(
+    name: str, figure: str, found: Sequence[Group], presets: Sequence[str], folder: Path
+) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for axes, bag in zip(plots, ("image", "normal"), strict=True):
+            for place, preset in enumerate(presets):
+                rows = pick(found, bag, preset).rows
+                axes.plot(
+                    [row.hosts + (place - 1) / 5 for row in rows],
+                    [row.speedup for row in rows],
+                    "osD"[place],
+                    markersize=3,
+                    alpha=0.5,
+                    label=preset,
+                )
+            top = max(axes.get_xlim()[1], axes.get_ylim()[1])
+            axes.plot([0, top], [0, top], color="black", linewidth=0.6)
+            axes.set_title(KINDS[bag].title, fontsize="medium")
+            axes.set_xlabel("hosts bought")
+            axes.set_ylabel("speedup")
+        plots[1].legend()
+
+    return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
+
+
+def _cost_and_time(found: Sequence[Group], folder: Path) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for place, bag in enumerate(_SHORT_BAGS):
+            here = [each for each in found if each.first.bag == bag and "2008" not in each.first.preset]
+            for each, marker in zip(here, "osD", strict=True):
+                cost = each.mean(lambda row: row.units / row.optimal).value
+                time = each.mean(lambda row: row.wall).value / KINDS[bag].terms.unit
+                plots[0].plot(cost, time, marker, color=f"C{place}", label=f"{bag}, {each.first.preset}")
+        plots[0].axvline(1.1, color="black", linewidth=0.8, linestyle="--")
+        plots[0].set_xlabel("charged units / optimal number (dashed: 10 % above)")
+        plots[0].set_ylabel("time to the last result (charging units)")
+
+    return save(
+        folder / "figure-cost-time.svg",
+        "Ours: what the presets cost, and how long they take",
+        1,
+        draw,
+        legend=True,
+    )
+
+
+def _scale(bag: str) -> float:
+    return 1.0 if bag == "demo" else _HOUR

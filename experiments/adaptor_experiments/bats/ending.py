@@ -1,0 +1,171 @@
+"""The tail phase: the last tasks, with copies of them on machines that are paid and idle."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from adaptor.budget.provisioning.tail_phase import (
+    IdleProcessor,
+    RunningTask,
+    migration,
+    must_stop,
+    worthwhile_copies,
+)
+from adaptor_experiments.bats.design import MIGRATING, SITES, Way
+from adaptor_experiments.bats.knowledge import by_the_slides, expectation, rule
+from adaptor_experiments.bats.machines import IDLE, Machine
+from adaptor_experiments.bats.throughput import Ending
+
+
+class Result(msgspec.Struct, frozen=True):
+    seconds: float
+    """Until the last task has ended."""
+    spent: float
+    """Credits."""
+    replicas: int
+    """That were started."""
+    won: int
+    """Replicas that ended before any other attempt of their task."""
+    migrations: int
+
+
+class TailPhase:
+    """From the same state for every way, which is left as it is."""
+
+    def __init__(
+        self, ending: Ending, runtimes: Sequence[Sequence[float]], way: Way, draw: random.Random
+    ) -> None:
+        self._now = ending.now
+        self._fleet = ending.fleet.copy()
+        self._waiting = deque(ending.waiting)
+        self._runtimes, self._way, self._draw = runtimes, way, draw
+        self._expectation, self._rule = expectation(way, ending, runtimes), rule(way)
+        self._slides = by_the_slides(ending)
+        self._replicas = self._won = self._migrations = 0
+
+    def run(self) -> Result:
+        self._decide()
+        while self._attempts():
+            self._now = min(self._next_events())
+            self._finish()
+            self._end_units()
+            self._decide()
+        return Result(self._now, self._fleet.spent, self._replicas, self._won, self._migrations)
+
+    def _decide(self) -> None:
+        for machine in self._idle():
+            self._take(machine)
+        if not self._waiting and self._way != "none":
+            self._replicate()
+
+    def _idle(self) -> list[Machine]:
+        return [machine for machine in self._fleet.machines if machine.task == IDLE]
+
+    def _attempts(self) -> dict[int, list[Machine]]:
+        """Machines by the task that runs on them."""
+        found: dict[int, list[Machine]] = {}
+        for machine in self._fleet.machines:
+            if machine.task != IDLE:
+                found.setdefault(machine.task, []).append(machine)
+        return found
+
+    def _next_events(self) -> Iterator[float]:
+        for machine in self._fleet.machines:
+            yield machine.paid_until if machine.task == IDLE else min(machine.paid_until, machine.end)
+
+    def _finish(self) -> None:
+        """The first attempt that ends counts; the others of its task are stopped."""
+        ended = [each for each in self._fleet.machines if each.task != IDLE and each.end <= self._now]
+        done = {each.task for each in ended}
+        self._won += len(done - {each.task for each in ended if not each.replica})
+        for machine in self._fleet.machines if done else ():
+            if machine.task in done:
+                machine.task = IDLE
+
+    def _end_units(self) -> None:
+        """No unit is paid for a replica or for nothing."""
+        gone = []
+        for machine in self._fleet.machines:
+            if machine.paid_until > self._now:
+                continue
+            if (machine.task == IDLE and not self._waiting) or self._is_unpaid_copy(machine):
+                gone.append(machine)
+            else:
+                self._fleet.renew(machine)
+        if gone:
+            self._fleet.leave(gone)
+
+    def _is_unpaid_copy(self, machine: Machine) -> bool:
+        """A machine has one slot, so that a copy shares it with nothing."""
+        return machine.replica and must_stop(
+            machine.paid_until, self._now, last_attempt=False, shared=lambda: False
+        )
+
+    def _take(self, machine: Machine) -> None:
+        """The next task; with migration, one that runs too slowly comes first."""
+        if not self._waiting:
+            return
+        if self._way in MIGRATING:
+            slow = self._slower_attempts(machine)
+            moved = migration([self._of(each) for each in slow], self._place(machine)) if slow else None
+            if moved is not None:
+                origin = next(each for each in slow if each.task == moved)
+                self._move(origin, machine)
+                machine = origin
+        self._start(machine, self._waiting.popleft())
+
+    def _move(self, origin: Machine, machine: Machine) -> None:
+        """From scratch, unless the way is the one that shows what that costs."""
+        task, done = origin.task, (self._now - origin.started) / (origin.end - origin.started)
+        part = 1 - done if self._way == "nothing lost" else 1.0
+        machine.start(task, self._runtimes[machine.site][task] * part, self._now)
+        self._migrations += 1
+
+    def _slower_attempts(self, machine: Machine) -> list[Machine]:
+        speed = SITES[machine.site].speed
+        return [each for each in self._fleet.machines if each.task != IDLE and SITES[each.site].speed < speed]
+
+    def _of(self, machine: Machine) -> RunningTask:
+        return self._slides.on_average(machine.task, self._ran([machine]))
+
+    def _ran(self, attempts: Sequence[Machine]) -> list[tuple[str, float]]:
+        return [(SITES[each.site].name, self._now - each.started) for each in attempts]
+
+    def _replicate(self) -> None:
+        idle = [
+            machine
+            for machine in self._idle()
+            if machine.paid_until > self._now and SITES[machine.site].name in self._expectation.sites
+        ]
+        if not idle:
+            return
+        attempts = self._attempts()
+        if self._way == "random":
+            pairs = self._at_random(attempts, idle)
+        else:
+            running = {task: self._ran(each) for task, each in attempts.items()}
+            places = dict(enumerate(idle))
+            free = [self._place(each, number) for number, each in places.items()]
+            chosen = worthwhile_copies(running, free, self._expectation, self._rule)
+            pairs = [(each.task, places[each.processor]) for each in chosen]
+        for task, machine in pairs:
+            self._start(machine, task, replica=True)
+            self._replicas += 1
+
+    def _at_random(
+        self, attempts: dict[int, list[Machine]], idle: Sequence[Machine]
+    ) -> list[tuple[int, Machine]]:
+        """Of tasks that run once."""
+        single = [task for task, machines in attempts.items() if len(machines) == 1]
+        self._draw.shuffle(single)
+        return list(zip(single, idle, strict=False))
+
+    def _place(self, machine: Machine, number: int = 0) -> IdleProcessor:
+        return IdleProcessor(number, SITES[machine.site].name, machine.paid_until - self._now)
+
+    def _start(self, machine: Machine, task: int, replica: bool = False) -> None:
+        machine.start(task, self._runtimes[machine.site][task], self._now, replica)

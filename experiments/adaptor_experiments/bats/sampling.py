@@ -1,0 +1,74 @@
+"""The sampling phase (slide "Runtime Estimation"): what it teaches, does of the bag, and costs.
+
+"This might be costly and/or time consuming": the machines of the sample are paid from the user's money by
+whole hours, the sampled tasks are done, and the time that is paid when the menu is shown serves the rest.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.sampling import compact_samples, sample_size
+from adaptor.budget.provisioning.site_mapping import learn
+from adaptor_experiments.bats.design import SAMPLERS, SITES, UNIT
+from adaptor_experiments.bats.machines import Fleet, Machine
+
+
+class Sampled(msgspec.Struct, frozen=True):
+    """Where a bag stands when its menu is shown, which is at 0 s."""
+
+    known: dict[str, TaskTime]
+    done: frozenset[int]
+    """Tasks that have a result."""
+    fleet: Fleet
+    """The machines of the sample whose hours are not over, and what all of them have cost."""
+
+    @property
+    def cost(self) -> float:
+        """Credits."""
+        return self.fleet.spent
+
+
+def sample(times: Sequence[Sequence[float]], draw: random.Random) -> Sampled:
+    """Run a compact sample. `times` are the runtimes by site, then by task."""
+    tasks = len(times[0])
+    names = [site.name for site in SITES]
+    drawn = compact_samples(tasks, names, sample_size(tasks), draw.randrange(2**32))
+    places = {name: (*drawn.everywhere, *drawn.spread[name]) for name in names}
+    ends = [_ends([own[task] for task in places[name]]) for name, own in zip(names, times, strict=True)]
+    return Sampled(
+        known=learn(
+            {name: {task: own[task] for task in places[name]} for name, own in zip(names, times, strict=True)}
+        ),
+        done=frozenset(task for of_site in places.values() for task in of_site),
+        fleet=_fleet(ends),
+    )
+
+
+def _ends(runtimes: Sequence[float]) -> list[float]:
+    """When each machine of a site has done its part: each task goes to the first that is free."""
+    machines = [0.0] * SAMPLERS
+    for runtime in runtimes:
+        heapq.heappush(machines, heapq.heappop(machines) + runtime)
+    return machines
+
+
+def _fleet(ends: Sequence[Sequence[float]]) -> Fleet:
+    """Those that are idle at the end of an hour leave; the others are there when the last sample ends."""
+    fleet = Fleet(SITES)
+    shown = max(end for of_site in ends for end in of_site)
+    for site, of_site in enumerate(ends):
+        for end in of_site:
+            units = math.ceil(end / UNIT)
+            fleet.spent += units * SITES[site].price
+            if units * UNIT > shown:
+                machine = Machine(site, 0.0)
+                machine.paid_until = units * UNIT - shown
+                fleet.machines.append(machine)
+    return fleet

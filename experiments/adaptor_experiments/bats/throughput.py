@@ -1,0 +1,180 @@
+"""The throughput phase: self-scheduling, and a re-evaluation every five minutes, until few tasks wait."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.estimation.experience import Experience
+from adaptor.budget.estimation.learned_times import Learned
+from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.budget.provisioning.menu import Configuration
+from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Tolerance, replan
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
+from adaptor_experiments.bats.machines import IDLE, Fleet, Machine
+from adaptor_experiments.bats.sampling import Sampled
+
+SAMPLE = 30
+_TOLERANCES: dict[Replanning, Tolerance] = {"daemon": DAEMON, "slides": SLIDES}
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """What the tail phase starts from."""
+
+    now: float
+    waiting: tuple[int, ...]
+    fleet: Fleet
+    learned: dict[str, TaskTime]
+    experience: Experience
+    """In seconds of the first site."""
+    experiences: dict[str, Experience]
+    """By site, in its own seconds."""
+    asked: bool
+    """Whether the budget was expected to be too small, and the user would have been called."""
+
+
+class Throughput:
+    """One run of a bag, with the configuration that the user chose."""
+
+    def __init__(
+        self, times: Sequence[Sequence[float]], order: list[int], chosen: Configuration, budget: float,
+        sampled: Sampled, replanning: Replanning = "daemon",
+    ) -> None:  # fmt: skip
+        """`times` are the runtimes by site, then by task; `budget` is for what was sampled too."""
+        self._runtimes = times
+        self._waiting = deque(order)
+        self._budget, self._known = budget, sampled.known
+        self._learned = [Learned(self._known[site.name], SAMPLE) for site in SITES]
+        self._experience = Experience()
+        self._experiences = {site.name: Experience() for site in SITES}
+        self._tolerance = _TOLERANCES[replanning]
+        self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
+        self._planned_end = chosen.seconds
+        self._fleet = sampled.fleet.copy()
+        self._asked = False
+
+    def run(self) -> Ending:
+        """Until no more than the threshold of tasks wait."""
+        now, check = 0.0, INTERVAL
+        self._buy(now)
+        while len(self._waiting) > THRESHOLD:
+            now = min(check, self._next_event())
+            self._finish(now)
+            self._end_units(now)
+            if now >= check:
+                self._check(now)
+                check += INTERVAL
+            self._fill(now)
+        return Ending(
+            now,
+            tuple(self._waiting),
+            self._fleet,
+            self._estimates(),
+            self._experience,
+            self._experiences,
+            self._asked,
+        )
+
+    def _next_event(self) -> float:
+        return min(
+            (min(each.paid_until, each.end if each.task != IDLE else math.inf) for each in self._machines),
+            default=math.inf,
+        )
+
+    @property
+    def _machines(self) -> list[Machine]:
+        return self._fleet.machines
+
+    def _finish(self, now: float) -> None:
+        for machine in self._machines:
+            if machine.task != IDLE and machine.end <= now:
+                runtime = machine.end - machine.started
+                self._learned[machine.site].add(runtime)
+                self._experience.add(runtime * self._ratio(machine.site))
+                self._experiences[SITES[machine.site].name].add(runtime)
+                machine.task = IDLE
+
+    def _ratio(self, site: int) -> float:
+        """From seconds of a site to seconds of the first."""
+        return self._known[SITES[0].name].mean / self._known[SITES[site].name].mean
+
+    def _end_units(self, now: float) -> None:
+        """Machines whose time is over are paid for again as far as they are wanted; the others leave."""
+        if all(machine.paid_until > now for machine in self._machines):
+            return
+        kept = Counter(machine.site for machine in self._machines if machine.paid_until > now)
+        gone = []
+        for machine in self._machines:
+            if machine.paid_until > now:
+                continue
+            if kept[machine.site] < self._wanted[machine.site]:
+                kept[machine.site] += 1
+                self._fleet.renew(machine)
+            else:
+                gone.append(machine)
+        self._waiting.extendleft(machine.task for machine in gone if machine.task != IDLE)
+        self._fleet.leave(gone)
+
+    def _fill(self, now: float) -> None:
+        idle = [machine for machine in self._machines if machine.task == IDLE]
+        have = Counter(machine.site for machine in self._machines) if idle else Counter[int]()
+        for machine in idle:
+            if not self._waiting:
+                return
+            leaving = have[machine.site] > self._wanted[machine.site]
+            if leaving and now + self._learned[machine.site].estimate().mean > machine.paid_until:
+                continue  # it would have to be killed
+            task = self._waiting.popleft()
+            machine.start(task, self._runtimes[machine.site][task], now)
+
+    def _check(self, now: float) -> None:
+        """Re-evaluate where a violation is expected."""
+        offers = self._offers(now)
+        left = Left(
+            tasks=self._tasks_left(now, offers),
+            seconds=self._planned_end - now,
+            budget=self._budget - self._fleet.spent,
+        )
+        wanted = {site.name: count for site, count in zip(SITES, self._wanted, strict=True)}
+        found = replan(left, offers, wanted, self._tolerance)
+        if isinstance(found, NoSlots):
+            self._asked = True
+        elif found is not None:
+            self._wanted = [found.slots.get(site.name, 0) for site in SITES]
+            if self._tolerance is SLIDES:  # a user's deadline stays where it is
+                self._planned_end = now + found.seconds
+            self._buy(now)
+
+    def _buy(self, now: float) -> None:
+        have = Counter(machine.site for machine in self._machines)
+        for site, wanted in enumerate(self._wanted):
+            self._fleet.buy(site, max(0, wanted - have[site]), now)
+        self._fill(now)
+
+    def _estimates(self) -> dict[str, TaskTime]:
+        return {site.name: each.estimate() for site, each in zip(SITES, self._learned, strict=True)}
+
+    def _offers(self, now: float) -> list[SiteOffer]:
+        """The sites with the machines that we hold, in groups that are paid equally long."""
+        groups = Counter((machine.site, machine.paid_until) for machine in self._machines)
+        estimates = self._estimates()
+        return [
+            msgspec.structs.replace(
+                each.offer(estimates[each.name]),
+                held=tuple(
+                    HeldSlots(count, paid - now) for (at, paid), count in sorted(groups.items()) if at == site
+                ),
+            )
+            for site, each in enumerate(SITES)
+        ]
+
+    def _tasks_left(self, now: float, offers: list[SiteOffer]) -> float:
+        running = [machine for machine in self._machines if machine.task != IDLE]
+        parts = sum(
+            max(0.0, 1 - (now - machine.started) / offers[machine.site].task.mean) for machine in running
+        )
+        return len(self._waiting) + parts

@@ -1,0 +1,197 @@
+"""`adaptor replay bag`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from adaptor.cli.json_output import print_figures
+from adaptor.cli.options import json_option, of_kind
+from adaptor.errors import UsageError
+from adaptor.option_kinds import MEMORY
+from adaptor.units import counted, format_duration
+from adaptor_experiments.commands.bag_terms import duration, terms_of_bag
+from adaptor_experiments.commands.nodes_options import PROFILES, NodesOptions, nodes_option
+from adaptor_experiments.commands.running import seed_option
+from adaptor_experiments.commands.trace_options import (
+    FILE,
+    PROCESSORS,
+    choices_option,
+    lenient_option,
+    processors_option,
+    scheduler_option,
+)
+
+if TYPE_CHECKING:
+    from adaptor.simulation.traces.repairs import Choices
+    from adaptor.simulation.what_if import WhatIf
+    from adaptor_experiments.commands.bag_cluster import BagCluster
+
+_HOLES = "started at once, as planned"
+_TITLES = (
+    "turnaround",
+    "not possible in less than",
+    "requests",
+    "processor-hours used",
+    "processor-hours wasted",
+    "local jobs still to start",
+    "  mean wait without us",
+    "  mean wait with us",
+    "  start later",
+    "  start earlier",
+)
+
+
+@click.command(short_help="Ask what a bag would meet on the queue of a trace.")
+@click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
+@click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
+@click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
+@click.option("--tasks", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Of the bag.")
+@click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
+@click.option("--cpus", type=PROCESSORS, default=1, show_default=True, metavar="N", help="Of each task.")
+@click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Of each task, such as 4G.")
+@click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
+@click.option("--heuristic", metavar="LIST", help="Such as static,adaptive.  [default: the site's]")
+@scheduler_option
+@processors_option
+@nodes_option
+@lenient_option
+@choices_option
+@click.option(
+    "--max-pending", type=click.IntRange(1, 10**4), metavar="N", help="In place of the site's limit."
+)
+@click.option("--max-proc", type=PROCESSORS, metavar="N", help="In place of the site's limit.")
+@click.option("--max-tr", metavar="TIME", help="In place of the site's limit.")
+@seed_option
+@click.option("--gantt", type=FILE, metavar="PNG", help="Draw the pilots in the holes (.png, .svg, .pdf).")
+@json_option
+def bag(
+    trace: Path,
+    tasks: int,
+    task_time: str,
+    at: str | None,
+    scheduler: Any,
+    cpus: int,
+    mem: int | None,
+    processors: int | None,
+    nodes: NodesOptions,
+    lenient: bool,
+    choices: Choices,
+    seed: int,
+    gantt: Path | None,
+    as_json: bool,
+    **terms: Any,
+) -> None:
+    """Ask what a bag would meet on the queue of a trace, and what that queue would meet.
+
+    Where neither the site nor an option sets a limit, one request may have the whole machine for the
+    longest time that a job of the trace asked for, and 4 requests may be in the system.
+
+    With --nodes the jobs of the trace and the requests hold parts of nodes: a job waits until its chunks fit.
+    --profile says what the planner sees of that.
+
+    \b
+    Example:
+      adaptor replay bag --trace site.swf.gz --tasks 1000 --task-time 'lognormal(10m, 0.8)' \\
+        --heuristic static,adaptive --gantt bag.png
+    """
+    from adaptor.resources import TaskSize
+    from adaptor.simulation.distributions import draw_runtimes
+    from adaptor.simulation.what_if import what_if
+    from adaptor_experiments.commands.bag_cluster import load_cluster
+
+    task = TaskSize(processors=cpus, memory=mem)
+    loaded = load_cluster(trace, scheduler, processors, nodes, choices, lenient=lenient)
+    runtimes = draw_runtimes(task_time, tasks, seed)
+    every = [
+        msgspec.structs.replace(each, sees_nodes=sees_nodes)
+        for each in terms_of_bag(loaded, task, **terms)
+        for sees_nodes in nodes.profiles or (True,)
+    ]
+    begin = _instant(at, loaded)
+    found = what_if(loaded.cluster, begin, runtimes, every)
+    if gantt:
+        from adaptor.figures.gantt import draw_gantt
+
+        title = f"{tasks:,} tasks of {task_time} on {trace.name}, submitted at {format_duration(begin)}"
+        draw_gantt(loaded.cluster.jobs, loaded.cluster.processors, found, title, gantt)
+    _show(found, loaded, as_json)
+
+
+def _instant(at: str | None, loaded: BagCluster) -> int:
+    """The second of the trace at which the bag is submitted, while there are local jobs."""
+    jobs = loaded.cluster.jobs
+    first, last = int(jobs.submit[0]), int((jobs.submit + jobs.run).max())
+    if at is None:
+        return (first + int(jobs.submit[-1])) // 2
+    wanted = duration("--at", at)
+    if not first <= wanted <= last:
+        raise UsageError(
+            f"--at {at}: the jobs of {loaded.name} come and run from {format_duration(first)} to"
+            f" {format_duration(last)}; say a time in between"
+        )
+    return round(wanted)
+
+
+def _show(found: list[WhatIf], loaded: BagCluster, as_json: bool) -> None:
+    if as_json:
+        told = [_figures(each, loaded) | {"requests": each.result.requests} for each in found]
+        print_figures(told)
+        return
+    from adaptor.cli.table import layout
+
+    titles = [*_TITLES, *([_HOLES] if loaded.nodes else [])]
+    columns = [titles, *([*_texts(each), *_holes(each, loaded)] for each in found)]
+    for line in layout(["", *(_name(each, loaded) for each in found)], list(zip(*columns, strict=True))):
+        click.echo(line)
+    if loaded.left_out:
+        click.echo(f"{counted(loaded.left_out, 'job')} of the trace left out: the nodes never hold them")
+
+
+def _name(found: WhatIf, loaded: BagCluster) -> str:
+    return f"{found.heuristic}, {PROFILES[found.sees_nodes]}" if loaded.nodes else found.heuristic
+
+
+def _holes(found: WhatIf, loaded: BagCluster) -> list[str]:
+    """On nodes, whether requests that were made to start at once did."""
+    if not loaded.nodes:
+        return []
+    from adaptor.simulation.nodes.holes import TWO_CYCLES
+
+    holes, started = found.result.holes(TWO_CYCLES)
+    return [f"{started} of {holes} ({started / holes:.0%})" if holes else "-"]
+
+
+def _figures(found: WhatIf, loaded: BagCluster) -> dict[str, Any]:
+    result = found.result
+    on_nodes = {"profile": PROFILES[found.sees_nodes], "left_out": loaded.left_out} if loaded.nodes else {}
+    return {
+        "heuristic": found.heuristic,
+        **on_nodes,
+        "submitted": result.submitted,
+        "turnaround": result.turnaround,
+        "bound": found.bound,
+        "processor_seconds_used": result.work,
+        "processor_seconds_wasted": result.wasted,
+        "local_jobs": found.waits,
+    }
+
+
+def _texts(found: WhatIf) -> list[str]:
+    result, waits = found.result, found.waits
+    asked = sum(request.started is not None for request in result.requests)
+    return [
+        format_duration(result.turnaround),
+        f"{format_duration(found.bound)} ({result.turnaround / found.bound:.2f} times as long)",
+        f"{asked} run, {len(result.requests) - asked} withdrawn",
+        f"{result.work / 3600:,.1f}",
+        f"{result.wasted / 3600:,.1f} ({result.wasted / max(1, result.held):.0%} of what was held)",
+        f"{waits.jobs:,}",
+        format_duration(waits.mean_without),
+        format_duration(waits.mean_with),
+        f"{waits.delayed:,}, by {format_duration(waits.largest_delay)} at most",
+        f"{waits.advanced:,}",
+    ]

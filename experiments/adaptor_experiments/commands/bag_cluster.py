@@ -1,0 +1,61 @@
+"""The simulated cluster that a bag of `adaptor replay bag` meets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from adaptor.errors import UsageError
+from adaptor.simulation.cluster import Policy, Simulation
+from adaptor.simulation.errors import TraceError
+from adaptor.simulation.nodes.cluster import NodeCluster
+from adaptor.simulation.nodes.machine import Machine, lay_out, parse_machine
+from adaptor.simulation.pilot_requests import Cluster
+from adaptor.simulation.trace_run import load_jobs
+from adaptor.simulation.traces.repairs import Choices
+from adaptor_experiments.commands.nodes_options import NodesOptions
+
+
+class BagCluster(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """A cluster at the start of its trace."""
+
+    name: str
+    """Of the trace."""
+    cluster: Cluster
+    left_out: int = 0
+    """Jobs that the nodes never hold."""
+
+    @property
+    def nodes(self) -> bool:
+        """Whether jobs hold parts of nodes; else processors are all that is counted."""
+        return isinstance(self.cluster, NodeCluster)
+
+
+def load_cluster(
+    trace: Path,
+    policy: Policy,
+    processors: int | None,
+    options: NodesOptions,
+    choices: Choices,
+    *,
+    lenient: bool,
+) -> BagCluster:
+    """Raises TraceError, or UsageError where the options say no machine."""
+    machine = _machine(options)
+    size = machine.processors if machine else processors
+    loaded = load_jobs(trace, processors=size, choices=choices, lenient=lenient)
+    if machine is None:
+        return BagCluster(name=loaded.name, cluster=Simulation(loaded.jobs, loaded.processors, policy))
+    laid_out = lay_out(loaded.jobs, machine, options.chunk)
+    if laid_out.left_out and choices.larger == "refuse":
+        raise TraceError(f"{loaded.name}: the nodes never hold {laid_out.left_out:,} of its jobs")
+    cluster = NodeCluster(laid_out, machine, policy)
+    return BagCluster(name=loaded.name, cluster=cluster, left_out=laid_out.left_out)
+
+
+def _machine(options: NodesOptions) -> Machine | None:
+    try:
+        return parse_machine(options.nodes, options.memory) if options.nodes is not None else None
+    except ValueError as error:
+        raise UsageError(f"--nodes: {error}") from error

@@ -1,0 +1,173 @@
+"""`adaptor replay derose`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from adaptor_experiments.commands.derose_traces import workloads_named
+from adaptor_experiments.commands.running import (
+    folder_of_traces,
+    folder_option,
+    list_option,
+    mean_option,
+    named_traces_option,
+    processes_option,
+    running,
+    seed_option,
+    tasks_option,
+)
+from adaptor_experiments.commands.trace_options import PROCESSORS
+
+if TYPE_CHECKING:
+    from adaptor_experiments.derose.campaign import Piece
+    from adaptor_experiments.derose.design import Settings
+    from adaptor_experiments.derose.store import Store
+
+
+def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
+    """The names in the order of `HEURISTICS`, each once."""
+    from adaptor.crafting.heuristics import HEURISTICS
+
+    wanted = value.replace(",", " ").split()
+    known = ", ".join(HEURISTICS)
+    unknown = [name for name in wanted if name not in HEURISTICS]
+    if unknown or not wanted:
+        raise click.BadParameter(f"{value!r} is not a list such as static,adaptive, out of {known}")
+    return tuple(name for name in HEURISTICS if name in wanted)
+
+
+@click.command(short_help="Repeat the evaluation of De Rose et al. 2008.")
+@folder_option("derose")
+@named_traces_option
+@click.option(
+    "--trace",
+    "names",
+    metavar="KEY|FILE",
+    multiple=True,
+    help="Only these, repeatable: sdsc-sp2, sdsc-blue, ctc-sp2-512, ctc-sp2-338, or a trace (SWF).",
+)
+@click.option(
+    "--processors",
+    type=PROCESSORS,
+    metavar="N",
+    help="Of the machine of a FILE; else as its header says.",
+)
+@click.option(
+    "--heuristic",
+    "heuristics",
+    metavar="LIST",
+    default="static,adaptive",
+    show_default=True,
+    callback=_heuristics,
+    help="What is compared.",
+)
+@click.option(
+    "--cells",
+    type=click.Choice(["paper", "goals"]),
+    default="paper",
+    show_default=True,
+    help="The kinds of bag and limits: the paper's 216, or the 54 by which heuristics are judged.",
+)
+@click.option(
+    "--samples", type=click.IntRange(1), metavar="N", help="Submission times for each trace.  [default: 100]"
+)
+@tasks_option
+@mean_option
+@list_option("--heterogeneity", "heterogeneities", (1, 2, 4), "Only bags of these heterogeneities")
+@list_option("--max-pending", "max_pending", (1, 2, 3, 4, 5, 6), "Only these max_pending_requests")
+@click.option(
+    "--stretch",
+    type=click.FloatRange(0.01, 100),
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Of the local jobs' interarrival times: below 1 the load is higher.",
+)
+@click.option("--static-maximum", is_flag=True, help="Let static always ask for the whole machine.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="A fair sample: 6 submission times, max_pending_requests 1 and 6, heterogeneity 2.",
+)
+@seed_option
+@processes_option
+def derose(
+    output: Path,
+    traces: Path | None,
+    names: tuple[str, ...],
+    processors: int | None,
+    samples: int | None,
+    processes: int,
+    cells: str,
+    quick: bool,
+    **part: Any,
+) -> None:
+    """Repeat the evaluation of De Rose et al. 2008, §4.4, whole or in part, and compare heuristics.
+
+    36 kinds of bag (the paper's grid jobs), max_pending_requests 1 to 6, both heuristics of the paper and
+    100 submission times on each trace. Stop it at any time: the same command goes on from there. The
+    output folder has the tables, the figures, a page with both, and comparison.json for programs.
+
+    \b
+    Example:
+      adaptor replay derose --quick --output quick
+      adaptor replay derose --trace sdsc-sp2 --tasks 100,1000 --samples 20
+      adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
+      adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
+    """
+    from adaptor_experiments.derose.campaign import pieces
+    from adaptor_experiments.derose.design import PARTS, Settings
+    from adaptor_experiments.derose.store import Store
+
+    if quick:
+        part["max_pending"] = part["max_pending"] or (1, 6)
+        part["heterogeneities"] = part["heterogeneities"] or (2,)
+    asked = {name: value for name, value in part.items() if value is not None}
+    settings = Settings(**{**msgspec.structs.asdict(PARTS[cells]), **asked})
+    workloads = workloads_named(names, processors)
+    folder = Path() if all(each.own for each in workloads) else folder_of_traces(traces)
+    wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
+    store = Store(output, settings)
+    _run(wanted, store, processes, settings)
+    _report(wanted, store, settings)
+
+
+def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) -> None:
+    from adaptor_experiments.derose.campaign import run_piece
+    from adaptor_experiments.resumable import run_missing
+
+    each = settings.jobs_per_sample
+    with running("bags", len(wanted) * each) as done:
+        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * each))
+
+
+def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
+    from adaptor_experiments.derose.compared_tables import compared_tables
+    from adaptor_experiments.derose.report import write_report
+    from adaptor_experiments.derose.tables import table_3
+
+    found = write_report(wanted, store, settings)
+    for sentence in found.sentences:
+        click.echo(sentence)
+    click.echo("")
+    for exhibit in compared_tables(found.comparisons):
+        if exhibit.name.startswith(("goals", "pairs")):
+            _show(exhibit.title, exhibit.headings, exhibit.rows)
+    if found.summaries:
+        title = "Table 3: average speedup of adaptive over static, with 95 % confidence intervals"
+        _show(title, *table_3(found.summaries))
+    click.echo(f"The page: {store.folder / 'report.html'}")
+
+
+def _show(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from adaptor.cli.table import layout
+
+    click.echo(title)
+    for line in layout(headings, rows):
+        click.echo(line)
+    click.echo("")

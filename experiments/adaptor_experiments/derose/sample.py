@@ -1,0 +1,133 @@
+"""One submission time on one trace: every kind of grid job from the same state of the cluster."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import msgspec
+
+from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
+from adaptor.crafting.situation import SiteRules
+from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
+from adaptor_experiments.derose.local_waits import LocalWaits
+from adaptor_experiments.derose.planning_time import TimedPlanner
+from adaptor.model import Limits
+from adaptor.simulation.cluster import Simulation
+from adaptor.simulation.driver import MakeExecution, run_grid_job
+from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
+from adaptor.simulation.jobs import Jobs
+from adaptor.simulation.traces.normalise import normalise
+from adaptor.simulation.traces.swf_read import read_trace
+from adaptor.simulation.yardstick import Yardstick
+from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
+from adaptor_experiments.derose.local_waits import LocalWaits
+from adaptor_experiments.derose.planning_time import TimedPlanner
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """One grid job: a line of the results. Times in seconds, held and work in processor-seconds."""
+
+    trace: str
+    sample: int
+    tasks: int
+    mean: int
+    heterogeneity: int
+    max_pending: int
+    heuristic: str
+    submitted: int
+    turnaround: int
+    bound: int
+    """No turnaround can be less (see `Yardstick`)."""
+    requests: int
+    withdrawn: int
+    """Requests that were taken back before they started."""
+    reshaped: int
+    """Changes of requests that waited."""
+    held: int
+    work: int
+    local_wait: int
+    """Seconds by which the local jobs waited longer in all (see `LocalWaits`)."""
+    decisions: int
+    """How often the planner was asked."""
+    planning: float
+    """Seconds of processor time that it took for all of them."""
+
+
+@functools.lru_cache(maxsize=2)
+def load(path: Path, processors: int) -> Jobs:
+    """Raises TraceError: the trace cannot be read or leaves no job."""
+    return normalise(read_trace(path), processors)[0]
+
+
+def run_sample(
+    workload: Workload, jobs: Jobs, settings: Settings, sample: int, make: MakeExecution | None = None
+) -> list[Outcome]:
+    """All grid jobs of one sample; the way to its instant is simulated once, and forked from.
+
+    `make` says who runs the tasks (see `run_grid_job`).
+    """
+    base = cluster_at(workload, jobs, settings, sample)
+    at = base.now
+    yardstick, waits = Yardstick(base), LocalWaits(base)
+    outcomes = []
+    for kind in settings.job_types:
+        runtimes = kind.runtimes(settings.seed, sample)
+        for pending in settings.max_pending:
+            bound = yardstick.bound(runtimes, pending * workload.processors)
+            for heuristic in settings.heuristics:
+                terms = terms_of(workload, settings, pending, heuristic)
+                cluster = base.fork()
+                planner = TimedPlanner()
+                result = run_grid_job(cluster, runtimes, terms, make, planner)
+                outcomes.append(
+                    Outcome(
+                        trace=workload.key,
+                        sample=sample,
+                        **_kind(kind),
+                        max_pending=pending,
+                        heuristic=heuristic,
+                        submitted=at,
+                        turnaround=result.turnaround,
+                        bound=bound,
+                        requests=len(result.requests),
+                        withdrawn=sum(each.started is None for each in result.requests),
+                        reshaped=sum(each.reshaped for each in result.requests),
+                        held=result.held,
+                        work=result.work,
+                        local_wait=waits.added(cluster, at + result.turnaround),
+                        decisions=planner.decisions,
+                        planning=round(planner.seconds, 6),
+                    )
+                )
+    return outcomes
+
+
+def cluster_at(workload: Workload, jobs: Jobs, settings: Settings, sample: int) -> Simulation:
+    """The cluster at the submission time of a sample."""
+    base = Simulation(jobs, workload.processors, "conservative")
+    base.advance(submission(workload, int(jobs.submit[0]), int(jobs.submit[-1]), settings.seed, sample))
+    return base
+
+
+def _kind(kind: JobType) -> dict[str, int]:
+    return {"tasks": kind.tasks, "mean": kind.mean, "heterogeneity": kind.heterogeneity}
+
+
+def terms_of(workload: Workload, settings: Settings, pending: int, heuristic: HeuristicName) -> GridTerms:
+    """The paper names no limit of the processors of one request: the machine is the limit."""
+    limits = Limits(max_pending_requests=pending, max_proc=workload.processors, max_tr=settings.max_tr)
+    return GridTerms(
+        rules=SiteRules(limits=limits, may_reshape=True),
+        heuristic=heuristic,
+        workers=INSTANT_WORKERS,
+        initial_tr=_initial_tr(settings, heuristic),
+        growth_factor=settings.growth_factor,
+        static_maximum=settings.static_maximum,
+    )
+
+
+def _initial_tr(settings: Settings, heuristic: HeuristicName) -> float:
+    """That of the settings is the paper's; one that replans thinks of all doublings of a time of its own."""
+    traits = HEURISTICS[heuristic]
+    return traits.assumed_runtime if traits.replans else settings.initial_tr

@@ -1,0 +1,110 @@
+"""How often the intervals of the forecasts held."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.forecasts.design import BAG, Row
+from adaptor_experiments.proportions import share_interval
+
+LEAST = 0.85
+"""The share of the forecasts whose 90 % interval is to hold in each kind of bag."""
+_ERROR = 0.05
+"""How often chance alone may say that a promise is not kept, all kinds of bags together."""
+
+What = Literal["cost", "end"]
+Verdict = Literal["kept", "open", "NOT KEPT"]
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """Of forecasts of one kind, of costs or of ends."""
+
+    share: Interval
+    """Of those whose interval holds what came, with what chance leaves open."""
+    width: float
+    """Of the interval, median, as a share of what came: of the cost, or of the time from the submission."""
+    wide: float
+    """The width that nine in ten do not exceed."""
+
+    def __str__(self) -> str:
+        share = self.share
+        return f"{share.value:.1%} [{share.low:.0%}, {share.high:.0%}]"
+
+
+_HOLDS: dict[What, Callable[[Row], bool]] = {
+    "cost": lambda row: row.cost_holds,
+    "end": lambda row: row.end_holds,
+}
+_WIDTH: dict[What, Callable[[Row], float]] = {
+    "cost": lambda row: (row.cost_high - row.cost_low) / row.cost,
+    "end": lambda row: (row.end_high - row.end_low) / row.end,
+}
+
+
+def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
+    """Of some forecasts; `together`: so many are looked at beside each other."""
+    widths = [_WIDTH[what](row) for row in rows]
+    return Coverage(
+        share=share_interval(_by_order(rows, _HOLDS[what]), _ERROR / together),
+        width=float(np.nanmedian(widths)),
+        wide=float(np.nanquantile(widths, 0.9)),
+    )
+
+
+def _by_order(rows: Sequence[Row], holds: Callable[[Row], bool]) -> list[list[bool]]:
+    """Whether the forecasts held, by order: all of one order are about tasks of the same runtimes."""
+    found: dict[tuple[str, int], list[bool]] = defaultdict(list)
+    for row in rows:
+        found[row.bag, row.order].append(holds(row))
+    return list(found.values())
+
+
+class Promise(msgspec.Struct, frozen=True, kw_only=True):
+    """What users may rely on, and what was found."""
+
+    what: What
+    text: str
+    together: Coverage
+    by_bag: dict[str, Coverage]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Not kept only where the interval of a kind excludes the target: few orders say little."""
+        shares = [each.share for each in self.by_bag.values()]
+        if any(share.high < LEAST for share in shares):
+            return "NOT KEPT"
+        return "kept" if all(share.value >= LEAST for share in shares) else "open"
+
+    @property
+    def found(self) -> str:
+        least = min(self.by_bag, key=lambda key: self.by_bag[key].share.value)
+        return (
+            f"{self.together.share.value:.1%} of all, the least {self.by_bag[least]} ({BAG[least].title});"
+            f" median width {self.together.width:.0%} of the {self.what}"
+        )
+
+
+def promises(rows: Sequence[Row]) -> list[Promise]:
+    """That the intervals hold for each kind of bag of which they claim it, over all ways and moments."""
+    bags = [key for key in dict.fromkeys(row.bag for row in rows) if BAG[key].promised]
+    whats: tuple[What, ...] = ("cost", "end")
+    return [
+        Promise(
+            what=what,
+            text=f"the {what} is in its 90 % interval in {LEAST:.0%} at least of the forecasts for each kind",
+            together=coverage([row for row in rows if row.bag in bags], what),
+            by_bag={key: coverage(of_bag(rows, key), what, 2 * len(bags)) for key in bags},
+        )
+        for what in whats
+        if bags
+    ]
+
+
+def of_bag(rows: Sequence[Row], bag: str) -> list[Row]:
+    return [row for row in rows if row.bag == bag]

@@ -1,0 +1,107 @@
+"""A resumable experiment: a file for each finished piece, and the settings of them all."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+import msgspec
+
+from adaptor.simulation.errors import ReplayError
+from adaptor.simulation.files import naming, write_whole
+from adaptor_experiments.parallel import in_processes
+
+Outcome = TypeVar("Outcome")
+
+
+class Piece(Protocol):
+    """What one process does at a time."""
+
+    @property
+    def name(self) -> str:
+        """Of its file, without the ending."""
+
+
+AnyPiece = TypeVar("AnyPiece", bound=Piece)
+
+
+class Store(ABC, Generic[Outcome]):
+    """A piece's file appears whole or not at all, and its name says which it is: nothing counts twice."""
+
+    ending: ClassVar[str]
+    """Of the files' names."""
+
+    def __init__(self, folder: Path, settings: msgspec.Struct) -> None:
+        """Open the folder, made where it does not exist.
+
+        Raises:
+            ReplayError: it holds results of other settings, or cannot be written.
+        """
+        self.folder = folder
+        self._parts = folder / "samples"
+        with naming(folder):
+            self._parts.mkdir(parents=True, exist_ok=True)
+            _check(folder / "settings.json", msgspec.json.encode(settings))
+
+    @abstractmethod
+    def encode(self, outcomes: Sequence[Outcome]) -> bytes:
+        """The content of a file."""
+
+    @abstractmethod
+    def decode(self, content: bytes) -> list[Outcome]:
+        """Raises ValueError and msgspec.DecodeError: it is damaged."""
+
+    def has(self, piece: Piece) -> bool:
+        return self._path(piece).exists()
+
+    def add(self, piece: Piece, outcomes: Sequence[Outcome]) -> None:
+        """Raises ReplayError: the file cannot be written."""
+        write_whole(self._path(piece), self.encode(outcomes))
+
+    def read(self, pieces: Sequence[Piece]) -> list[Outcome]:
+        """The outcomes of finished pieces, in their order. Raises ReplayError: a file is damaged."""
+        return [outcome for piece in pieces for outcome in self._read(self._path(piece))]
+
+    def _read(self, path: Path) -> list[Outcome]:
+        try:
+            return self.decode(path.read_bytes())
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            raise ReplayError(f"{path}: {error}; remove it, and it is made again") from error
+
+    def _path(self, piece: Piece) -> Path:
+        return self._parts / f"{piece.name}.{self.ending}"
+
+
+def run_missing(
+    run: Callable[[AnyPiece], list[Outcome]],
+    wanted: Sequence[AnyPiece],
+    store: Store[Outcome],
+    processes: int,
+    done: Callable[[int], None],
+) -> None:
+    """Run each piece that the store does not have, in so many processes.
+
+    `done` is told how many pieces are finished, those that were there at once.
+
+    Raises:
+        ReplayError: what `run` raises, or a result cannot be written. What is finished stays.
+    """
+    missing = [piece for piece in wanted if not store.has(piece)]
+    done(len(wanted) - len(missing))
+    for piece, outcomes in in_processes(partial(_run, run), missing, processes, ordered=False):
+        store.add(piece, outcomes)
+        done(1)
+
+
+def _run(run: Callable[[AnyPiece], list[Outcome]], piece: AnyPiece) -> tuple[AnyPiece, list[Outcome]]:
+    return piece, run(piece)
+
+
+def _check(path: Path, settings: bytes) -> None:
+    if not path.exists():
+        write_whole(path, settings)
+    elif path.read_bytes() != settings:
+        raise ReplayError(f"{path.parent} holds results of other settings ({path.name}); take another folder")

@@ -1,0 +1,101 @@
+"""From outcomes to cells: one kind of bag on one trace under one load, by each strategy."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated
+from adaptor_experiments.transparent.sample import Outcome
+
+HOUR = 3600.0
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """How a strategy did in a cell: means over the samples, in seconds and processor-hours."""
+
+    turnaround: Interval
+    held: float
+    used: float
+    lost: float
+    reclaims: float
+    local_jobs: float
+    later: float
+    delay: float
+    """Hours by which local jobs started later, in sum."""
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    trace: str
+    load: float
+    offered: float
+    tasks: int
+    mean: int
+    samples: int
+    by: dict[str, Share]
+    explicit: dict[Donated, Interval]
+    """Mean turnaround by the better of static and adaptive, over that on donated nodes alone."""
+    mixed: Interval
+    """Mean turnaround by the better of adaptive and transparent, over that by mixed."""
+
+    @property
+    def level(self) -> str:
+        """Of the load. The paper has no bounds; these put the traces as they are on both sides."""
+        return "low" if self.offered < 0.6 else "medium" if self.offered < 0.8 else "heavy"
+
+
+def summarise(outcomes: Sequence[Outcome], seed: int) -> list[Cell]:
+    """Intervals are percentiles of a bootstrap over the submission times (95 %)."""
+    groups: dict[tuple[str, float, int, int], list[Outcome]] = defaultdict(list)
+    for each in outcomes:
+        groups[each.trace, each.load, each.tasks, each.mean].append(each)
+    return [_cell(group, seed) for group in groups.values()]
+
+
+def _cell(group: list[Outcome], seed: int) -> Cell:
+    by: dict[str, list[Outcome]] = {
+        name: sorted((each for each in group if each.strategy == name), key=lambda each: each.sample)
+        for name in STRATEGIES
+    }
+    samples = len(by["transparent"])
+    again = weights(samples, seed)
+    times = {name: np.array([each.turnaround for each in some], np.float64) for name, some in by.items()}
+    first = group[0]
+    return Cell(
+        trace=first.trace,
+        load=first.load,
+        offered=first.offered,
+        tasks=first.tasks,
+        mean=first.mean,
+        samples=samples,
+        by={name: _share(some, times[name], again) for name, some in by.items()},
+        explicit={name: _ratio(times, ("static", "adaptive"), name, again) for name in DONATED},
+        mixed=_ratio(times, ("adaptive", "transparent"), "mixed", again),
+    )
+
+
+def _share(some: list[Outcome], times: Matrix, again: Matrix) -> Share:
+    def mean(name: str) -> float:
+        return float(np.mean([getattr(each, name) for each in some]))
+
+    return Share(
+        turnaround=interval(float(times.mean()), times @ again, len(times)),
+        held=mean("held") / HOUR,
+        used=mean("used") / HOUR,
+        lost=mean("lost") / HOUR,
+        reclaims=mean("reclaims"),
+        local_jobs=mean("local_jobs"),
+        later=mean("later"),
+        delay=mean("delay") / HOUR,
+    )
+
+
+def _ratio(times: dict[str, Matrix], others: tuple[str, ...], one: str, again: Matrix) -> Interval:
+    """The least mean of the others over the mean of one."""
+    best = min(others, key=lambda name: float(times[name].mean()))
+    drawn = np.min([times[name] @ again for name in others], axis=0) / (times[one] @ again)
+    return interval(float(times[best].mean() / times[one].mean()), drawn, len(times[one]))

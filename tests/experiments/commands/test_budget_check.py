@@ -1,0 +1,51 @@
+"""What `adaptor replay budget-check` says."""
+
+from __future__ import annotations
+
+import pytest
+
+from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.forecasts import campaign, coverage, design
+from tests.simulation.invoking_replay import call
+
+TWO = ("sorted", "demo")
+
+
+@pytest.mark.parametrize(("least", "exit_code"), [(0.0, 0), (1.1, 1)])
+def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least, exit_code):
+    monkeypatch.chdir(tmp_path)  # nothing is looked for in the folder of the source
+    monkeypatch.setattr(coverage, "LEAST", least)
+    result = call(
+        replay, "budget-check", "--orders", 4, "--bags", "sorted,demo", "--output", "out", "--processes", 1
+    )
+    assert result.exit_code == exit_code, result.output
+    assert ("NOT KEPT" in result.output) is bool(exit_code)
+    assert result.output.count("sorted") >= len(design.WAYS)
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/svg+xml;base64,") == 1
+    assert ("NOT KEPT" in page.partition("</section>")[0]) is bool(exit_code)
+    assert len((tmp_path / "out" / "coverage.csv").read_text().splitlines()) == 1 + len(TWO) * len(
+        design.WAYS
+    )
+
+
+def test_quick_is_a_few_orders(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(campaign, "in_processes", lambda run, pieces, _: asked.extend(pieces) or [])
+    with pytest.raises(ValueError, match="zip"):
+        call(replay, "budget-check", "--quick", "--output", tmp_path / "out")
+    assert sum(len(piece.orders) for piece in asked) == 20 * len(design.BAG)
+    assert {piece.bag for piece in asked} == {*design.BAG}
+
+
+@pytest.mark.parametrize("wrong", ["", "sorted,unknown"])
+def test_kinds_that_there_are_none_of(tmp_path, wrong):
+    result = call(replay, "budget-check", "--bags", wrong, "--output", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "is not a list out of sorted, sorted-file, shuffled" in result.output
+
+
+def test_two_processes_find_the_same_as_one():
+    settings = design.Settings(seed=4, orders=2, bags=TWO)
+    one, two = (campaign.run_all(settings, processes, lambda count: None) for processes in (1, 2))
+    assert one == two
