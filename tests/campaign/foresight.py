@@ -26,10 +26,6 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Decision, Issue, PlanningView, Withdraw, Withhold
-from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
-from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
-from adaptor_experiments.derose.sample import cluster_at, terms_of
-from adaptor_experiments.parallel import in_processes
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import run_grid_job
@@ -39,6 +35,7 @@ from adaptor.simulation.kernels import Array
 from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, Heterogeneity, JobType, Settings
 from adaptor_experiments.derose.sample import cluster_at, terms_of
+from adaptor_experiments.parallel import in_processes
 
 _APART, _SHARE = 1200.0, 6
 """Decisions that do nothing are questioned after so many seconds, or this share of the bag's age."""

@@ -22,10 +22,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from adaptor.simulation.driver import run_grid_job
 from adaptor_experiments.derose.campaign import Piece, jobs_of, pieces
 from adaptor_experiments.derose.design import WORKLOADS, JobType, Settings
 from adaptor_experiments.derose.sample import cluster_at, terms_of
-from adaptor.simulation.driver import run_grid_job
 
 MULTIPLES = (0.5, 0.7, 1.0, 1.5, 2.0)
 _OTHERWISE = 0.06

@@ -34,9 +34,9 @@ from adaptor.simulation.driver import run_grid_job
 from adaptor.simulation.grid_job import INSTANT_WORKERS, GridTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.kernels import Array
-from tests.campaign.heuristics_live import interval
 from adaptor_experiments.derose.design import JobType
 from adaptor_experiments.derose.sample import load
+from tests.campaign.heuristics_live import interval
 
 Mask = npt.NDArray[np.bool_]
 SEED = 1

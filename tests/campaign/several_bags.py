@@ -31,8 +31,8 @@ from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
-from tests.campaign.heuristics_live import interval
 from adaptor_experiments.endings.place import QueueAt, queues_of
+from tests.campaign.heuristics_live import interval
 
 SITE = "site"
 _GIVEN_UP = 30 * 86400

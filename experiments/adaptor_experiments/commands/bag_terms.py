@@ -15,11 +15,11 @@ from adaptor.errors import UsageError
 from adaptor.units import parse_duration
 
 if TYPE_CHECKING:
-    from adaptor_experiments.commands.bag_cluster import BagCluster
     from adaptor.crafting.heuristics import HeuristicName
     from adaptor.resources import TaskSize
     from adaptor.scheduling.state import SiteTerms
     from adaptor.simulation.grid_job import GridTerms, WorkerTerms
+    from adaptor_experiments.commands.bag_cluster import BagCluster
 
 
 def terms_of_bag(

@@ -9,9 +9,6 @@ import msgspec
 
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName
 from adaptor.crafting.situation import SiteRules
-from adaptor_experiments.derose.design import JobType, Settings, Workload, submission
-from adaptor_experiments.derose.local_waits import LocalWaits
-from adaptor_experiments.derose.planning_time import TimedPlanner
 from adaptor.model import Limits
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.driver import MakeExecution, run_grid_job
