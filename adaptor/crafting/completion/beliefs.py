@@ -17,8 +17,8 @@ _SHARE = 1 / 3
 _LEAST_FACTOR = 2.0
 """The factor within which a foretold mean is expected at best: one standard deviation of its logarithm."""
 _UNIFORM = 0.07
-"""The share of the weight that stays equal for all runtimes: so many of a user's bags of a kind miss the mean of
-the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, CTC SP2, SDSC SP2 and BlueHorizon)."""
+"""The share of the weight that stays equal for all runtimes: the mean of so many bags of a kind is off that
+of the earlier ones by a factor of ten (`tests/campaign/earlier_bags.py`, three traces)."""
 _REACH = 8.0
 """A foretold mean divided by this is the shortest runtime to think of, where that is shorter than usual."""
 _OUT_OF_REACH = 1e-3

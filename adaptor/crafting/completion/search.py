@@ -34,8 +34,8 @@ BESIDE, WIDE = 4, 0.25
 these are several: they are made in the place of those that would start last, which can still be made when
 they end. None where a running one is to be ended: its tasks begin anew only for what may replace it."""
 FAR = 4.0
-"""A request starts within this multiple of the completion so far: by a later start the runtimes are known, and
-it can still be made. 2 and 8 change the turnaround by less than 2 % (24 cells, limits 3 and 6, four traces)."""
+"""A request starts within this multiple of the completion so far: by a later start the runtimes are known,
+and it can still be made. 2 and 8 change the turnaround by less than 2 % (24 cells, four traces)."""
 AT_ONCE = 12
 """Requests chosen in one decision at most; the next one goes on."""
 

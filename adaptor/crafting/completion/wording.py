@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import accumulate
+
 from adaptor.crafting.completion.search import Choice, Search
 from adaptor.model import PilotState
 from adaptor.units import counted, format_clock, format_duration, format_instant
 
 _CERTAIN = 1.05
 """Ends that differ by less than this factor are told as one."""
+_TAIL = 0.05
+"""The part of the weight that is left out at either side of the ends between which a bag is said to end."""
 _A_DAY = 20 * 3600.0
 """Seconds until which a time of the day is understood without its date."""
 _NO_DATE = 1e11
@@ -51,10 +56,25 @@ def nothing_better(search: Search, kept: Choice) -> str:
 
 
 def _when(search: Search, found: Choice) -> str:
-    ends, told = found.set.ends, _clock(search, found.set.cost)
-    if max(ends) <= _CERTAIN * min(ends):
+    told = _clock(search, found.set.cost)
+    first, last = _likely(search, found)
+    if last <= _CERTAIN * first:
         return told
-    return f"{told} ({_clock(search, min(ends))} to {_clock(search, max(ends))})"
+    return f"{told} ({_clock(search, first)} to {_clock(search, last)})"
+
+
+def _likely(search: Search, found: Choice) -> tuple[float, float]:
+    """The ends of the bag, seconds from now, beyond which at most `_TAIL` of the weight is on either side."""
+    weighed = sorted(zip(found.set.ends, (belief.weight for belief in search.believed), strict=True))
+    left = _TAIL * sum(weight for _, weight in weighed)
+    return _beyond(weighed, left), _beyond(reversed(weighed), left)
+
+
+def _beyond(weighed: Iterable[tuple[float, float]], left: float) -> float:
+    """The end at which the weights add up to more than `left`; the last one if they never do."""
+    ends, weights = zip(*weighed, strict=True)
+    passed = (end for end, total in zip(ends, accumulate(weights), strict=True) if total > left)
+    return float(next(passed, ends[-1]))
 
 
 def _clock(search: Search, seconds: float) -> str:

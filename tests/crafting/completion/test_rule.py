@@ -306,6 +306,15 @@ def test_a_pilot_serves_the_tasks_that_it_was_made_for() -> None:
     assert small.waiting
 
 
+def test_a_bag_foretold_to_be_short_asks_for_nothing_hours_away() -> None:
+    planned = PendingJob("theirs", 64, 3600, 600.0)
+    seen = view(pending=(planned,), waiting=500, runtime=10.0, times=TaskTimes(told=10.0))
+    (issue,) = plan(seen)
+    assert isinstance(issue, Issue)
+    assert issue.crafted.predicted_start == 0.0
+    assert "1970" not in issue.crafted.reason, "the few runtimes of hours are left out of the ends that are said"
+
+
 def test_a_pilot_of_a_bag_without_waiting_tasks_is_withdrawn_as_others_wait() -> None:
     strangers = msgspec.structs.replace(queued(7, 64, 36_000), bag=5)
     seen = view(strangers, pending=(PendingJob("ours7", 64, 36_000, 10.0),))
