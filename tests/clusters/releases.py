@@ -28,6 +28,7 @@ make --no-print-directory dev
 rm -f {_RESULTS}
 exec .venv/bin/python -m pytest -n 2 --junitxml={_RESULTS} "$@"
 """
+_BEGIN = "--- what the release says ---"
 _VERSIONS = "slurmctld -V; .venv/bin/python --version"
 
 
@@ -90,8 +91,10 @@ def run(tool: Path, suite: str, arguments: Sequence[str]) -> Outcome:
 
 
 def _said(tool: Path, suite: str, script: str) -> str:
-    command = [str(tool), suite, ".", "bash", "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    """What a script prints on a release, without what the tool itself says before."""
+    command = [str(tool), suite, ".", "bash", "-c", f"echo '{_BEGIN}'; {script}"]
+    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return said.partition(f"{_BEGIN}\n")[2]
 
 
 def main(arguments: Sequence[str] | None = None, tool: Path = TOOL) -> int:

@@ -32,6 +32,10 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         case "$1 $5" in
             bullseye*) exit 100;;
             *pytest*) exit 1;;
+        esac
+        echo "cannot delete non-empty directory: old"
+        bash -c "${5%%;*}"
+        case "$1 $5" in
             forky*cat*) echo "cat: no such file" >&2; exit 1;;
             *cat*) cat results.xml;;
             *) printf 'slurm 26.05.5\\nPython 3.14.10\\n';;
