@@ -17,6 +17,7 @@ SITE = """
     sites:
       hpc:
         backend: pbs
+        heuristic: adaptive
         limits: {max_pending_requests: 2, max_proc: 16, max_tr: 4h}
         poll_interval: 2
 """

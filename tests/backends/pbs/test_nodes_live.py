@@ -262,10 +262,10 @@ def test_a_request_that_is_altered_by_hand_is_told_as_pbs_has_it(site: Site) -> 
     all_nodes = site.other("4:ncpus=4", place="scatter:excl")
     site.runs(all_nodes)
     id = site.submit("altered", 4, TaskSize())
-    assert [job.request for job in site.backend.jobs([id], "none")] == [Request(4, 300)]
+    assert [(job.processors, job.limit) for job in site.backend.jobs([id], "none")] == [(4, 300)]
     site.cluster.run(["qalter", "-l", "select=2:ncpus=1:mpiprocs=1", "-l", "walltime=120", id])
-    assert [job.request for job in site.backend.jobs([id], "none")] == [Request(2, 120)]
+    assert [(job.processors, job.limit) for job in site.backend.jobs([id], "none")] == [(2, 120)]
     site.backend.cancel([all_nodes])
     site.reaches(id, JobState.RUNNING)
     (job,) = site.backend.jobs([id], "none")
-    assert (job.request, job.granted) == (Request(2, 120), 120)
+    assert (job.processors, job.granted) == (2, 120)
