@@ -79,9 +79,7 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     if not able:
         return Made([], places, by_partition(reasons))
     search = Search(view, places, wanted, able)
-    if not any(
-        shape.widest for place, shape in zip(search.places, search.shapes, strict=True) if place.usable
-    ):
+    if not search.possible:
         for place in places:
             reasons.setdefault(place.name, nothing_possible(situation_in(place, wanted)))
         return Made([], places, by_partition(reasons) if len(places) > 1 else reasons[places[0].name])
