@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
-from functools import partial
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from adaptor.crafting.completion.beliefs import Belief
@@ -18,9 +17,8 @@ FINE = 1.005
 INSTANTS = [FINE**place for place in range(6_000)]
 """Completions are places in this grid, from 1 to 10^13 s: a mean of places is a geometric mean of times."""
 NEVER = len(INSTANTS) - 1
-_FIRST, _RATIO = 30.0, 1.4
-_COARSE = [_FIRST * _RATIO**place for place in range(48)]
-_LOG_FIRST, _LOG_RATIO = math.log(_FIRST), math.log(_RATIO)
+_COARSE = [30.0 * 1.4**place for place in range(48)]
+"""Seconds after the end of a request for which is kept what follows it."""
 
 
 class Member(NamedTuple):
@@ -36,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A member by one belief: a slot finishes a task every `mean` seconds from `begin` on, up to `most`."""
+    """A member by one belief: a slot finishes a task every `mean` seconds from `begin` on, up to `most` in all."""
 
     begin: float
     end: float
@@ -58,8 +56,8 @@ class Progress:
         self.weight, self.tasks = weight, float(tasks)
         self._mean, self._alike, self._longest = belief.mean, belief.alike, belief.longest
         self._pad, self._pace = pad, pace
-        self._later: list[float] = []
-        self._speed = 0.0
+        self._later: list[tuple[float, float]] = []
+        """By step of the coarse grid: tasks that follow within t seconds, as `a + b * t`."""
         self._curves: dict[Member, Curve] = {}
 
     def curve(self, member: Member) -> Curve:
@@ -77,70 +75,77 @@ class Progress:
             begin += self._pad
             length -= self._pad
         if self._alike:
-            return Curve(begin - age, end, slots, (length + age + TINY) // mean)
+            return Curve(begin - age, end, slots, slots * max(0.0, (length + age + TINY) // mean))
         most = (length - mean) / mean + LAST
         if age:
             first = 1.0 + (length - longest) / mean if length > longest else length / longest
-            return Curve(begin, end, slots, max(first, most))
-        return Curve(begin + mean / 2, end, slots, max(1.0, most) if length >= longest else 0.0)
+            return Curve(begin, end, slots, slots * max(first, most))
+        return Curve(begin + mean / 2, end, slots, slots * (max(1.0, most) if length >= longest else 0.0))
 
     def foresee(self, offers: Sequence[Member]) -> None:
         """Keep what follows a request when it ends: the most tasks that one of these offers after the other
         finishes up to each time of a coarse grid, if the holes of now come again."""
         curves = sorted(curve for offer in offers if (curve := self.curve(offer)).most > 0)
-        best = 0.0
+        best, before, since = 0.0, 0.0, 0.0
         for at in _COARSE:
             for curve in curves:
                 if curve.begin >= at:
                     break
-                best = max(best, self.done(curve, at))
-            self._later.append(best)
-            self._speed = best / at
+                best = max(best, self.done((curve,), at))
+            if self._later:
+                slope = (best - before) / (at - since)
+                self._later[-1] = before - slope * since, slope
+            self._later.append((0.0, best / at))  # beyond the table the speed stays
+            before, since = best, at
             if best >= self.tasks:
                 return
 
-    def done(self, curve: Curve, at: float, pace: float | None = None) -> float:
-        """Tasks that a member, and the requests made when it ends, have finished at a time.
+    def done(self, curves: Iterable[Curve], at: float, pace: float | None = None) -> float:
+        """Tasks that members, and the requests made when they end, have finished at a time.
 
         Args:
             pace: of these requests, where it is another.
         """
-        begin, end, slots, most = curve
-        if at >= end:
-            return slots * most + self._after((pace or self._pace) * (at - end))
-        if at <= begin:
-            return 0.0
-        done = (at - begin + TINY) / self._mean
-        if self._alike:
-            done = done // 1
-        return slots * (done if done < most else most)
-
-    def _after(self, seconds: float) -> float:
-        """Tasks that follow within so many seconds; beyond the table the speed stays."""
-        if seconds < _FIRST:
-            return 0.0
-        place = int((math.log(seconds) - _LOG_FIRST) / _LOG_RATIO)
-        later = self._later
-        if place + 1 >= len(later):
-            return self._speed * seconds
-        low, before = _COARSE[place], later[place]
-        return before + (later[place + 1] - before) * (seconds / low - 1) / (_RATIO - 1)
+        mean, alike, later, total = self._mean, self._alike, self._later, 0.0
+        for begin, end, slots, most in curves:
+            if at >= end:
+                total += most
+                seconds = (pace or self._pace) * (at - end)
+                step = bisect_right(_COARSE, seconds, 0, len(later)) - 1
+                if step >= 0:
+                    constant, slope = later[step]
+                    total += constant + slope * seconds
+            elif at > begin:
+                each = (at - begin + TINY) / mean
+                done = slots * (each // 1 if alike else each)
+                total += done if done < most else most
+        return total
 
 
 class RequestSet:
     """Requests together."""
 
     def __init__(
-        self, by_belief: Sequence[Progress], members: Sequence[Member], *, alone: bool = False
+        self,
+        by_belief: Sequence[Progress],
+        members: Sequence[Member],
+        *,
+        alone: bool = False,
+        places: list[int] | None = None,
     ) -> None:
-        """`alone`: only one request is allowed at a time, so that what follows it is all that counts where it
-        holds no task by a belief."""
+        """
+        Args:
+            alone: only one request is allowed at a time, so that what follows it is all that counts where it
+                holds no task by a belief.
+            places: the completions, where they are known.
+        """
         self._by_belief, self._alone = by_belief, alone
         self.members = list(members)
         self._curves = [[progress.curve(member) for member in members] for progress in by_belief]
         self._known: list[dict[float, float]] = [{} for _ in by_belief]
-        self._places = self._completions()
-        self.worth = self._mean(self._places)
+        self.places = places or self._completions()
+        """By belief: the place in the grid of the first instant at which all tasks are done."""
+        self.worth = self._mean(self.places)
         """The expected completion as a place in the grid: its geometric mean, so that no belief outweighs
         the others."""
 
@@ -152,28 +157,34 @@ class RequestSet:
     @property
     def ends(self) -> list[float]:
         """By belief: seconds until the bag is done."""
-        return [INSTANTS[place] for place in self._places]
+        return [INSTANTS[place] for place in self.places]
 
-    def joined(self, member: Member) -> RequestSet:
-        """The set with one more."""
-        return RequestSet(self._by_belief, [*self.members, member], alone=self._alone)
+    def joined(self, member: Member, places: list[int] | None = None) -> RequestSet:
+        """The set with one more; `places`: the completions with it, where they are known."""
+        return RequestSet(self._by_belief, [*self.members, member], alone=self._alone, places=places)
 
     def at_pace(self, pace: float) -> float:
         """What the set is worth if the requests that follow have this speed."""
         return self._mean(self._completions(pace))
 
-    def best_addition(self, members: Sequence[Member], least: float) -> int | None:
-        """Which one of these shortens the completion most; None: none by more than `least` places.
+    def best_addition(
+        self, members: Sequence[Member], least: float, marks: list[int] | None = None
+    ) -> tuple[int, list[int]] | None:
+        """Which one of these shortens the completion most, and the completions with it; None: none by more
+        than `least` places.
 
         The first of several counts for nothing by a belief whose tasks it cannot hold: so one is there for
         long tasks before others are for short ones. Only where one is sooner than the best so far by some
         belief, it is compared by all.
+
+        Args:
+            marks: the completions to improve on; None: those without any of them.
         """
-        best, marks = None, self._places
+        best, marks = None, marks or self.places
         for number, member in enumerate(members):
             found = self._better(member, marks, least if best is None else 0.0)
             if found is not None:
-                best, marks = number, found
+                best, marks = (number, found), found
         return best
 
     def _better(self, member: Member, marks: Sequence[int], least: float) -> list[int] | None:
@@ -187,12 +198,12 @@ class RequestSet:
             if counts and curve.begin < before and self._done(which, curve, before) >= progress.tasks:
                 found[which] = self._first(which, curve, 0, mark - 1)
                 gain += progress.weight * (mark - found[which])
-            elif mark < self._places[which]:
+            elif mark < self.places[which]:
                 others.append((which, curve, counts))
         for which, curve, counts in others:
             if gain <= least:
                 return None
-            latest = self._places[which]
+            latest = self.places[which]
             found[which] = self._first(which, curve, marks[which], latest) if counts else latest
             gain -= self._by_belief[which].weight * (found[which] - marks[which])
         return found if gain > least else None
@@ -207,20 +218,16 @@ class RequestSet:
         progress, known = self._by_belief[which], self._known[which]
         there = known.get(at)
         if there is None:
-            there = known[at] = sum([progress.done(other, at) for other in self._curves[which]])
-        return there + progress.done(curve, at)
+            there = known[at] = progress.done(self._curves[which], at)
+        return there + progress.done((curve,), at)
 
     def _completions(self, pace: float | None = None) -> list[int]:
-        """By belief: the place of the first instant at which all tasks are done."""
-        found = []
-        for progress, curves in zip(self._by_belief, self._curves, strict=True):
-            finished = partial(_finished, progress, curves, pace)
-            found.append(bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=finished))
-        return found
+        return [
+            bisect_left(INSTANTS, progress.tasks, 0, NEVER, key=lambda at: progress.done(curves, at, pace))
+            if curves
+            else NEVER
+            for progress, curves in zip(self._by_belief, self._curves, strict=True)
+        ]
 
     def _mean(self, places: Sequence[int]) -> float:
         return sum(progress.weight * place for progress, place in zip(self._by_belief, places, strict=True))
-
-
-def _finished(progress: Progress, curves: Sequence[Curve], pace: float | None, at: float) -> float:
-    return sum([progress.done(curve, at, pace) for curve in curves])

@@ -1,16 +1,11 @@
 """The completion heuristic: of several sets of requests, that which completes a bag first. Pure.
 
-The sets are what is there with the best requests beside it, the same without some of the requests, and what
-`adaptive` and `static` would ask for.
+The sets are what is there with the best requests beside it, and the same without some of the requests.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import partial
-
-import msgspec
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import (
@@ -18,16 +13,13 @@ from adaptor.crafting.choosing import (
     Wanted,
     by_free_slots,
     by_partition,
-    craft_among,
-    craft_in,
     long_enough,
-    one_by_one,
     shut_for,
     situation_in,
 )
 from adaptor.crafting.completion.beliefs import settled_after
 from adaptor.crafting.completion.search import Choice, Search, places_for
-from adaptor.crafting.completion.wording import compared, completion, done_about, nothing_better
+from adaptor.crafting.completion.wording import compared, completion, nothing_better
 from adaptor.crafting.places import Place, with_crafted
 from adaptor.crafting.refusal import (
     everything_covered,
@@ -38,7 +30,6 @@ from adaptor.crafting.refusal import (
 )
 from adaptor.crafting.situation import PilotView, PlanningView, Withdraw
 from adaptor.crafting.spreading import spread
-from adaptor.crafting.static import static
 from adaptor.model import CraftedRequest, PilotState
 
 WORTH_WITHDRAWING = places_for(0.9)
@@ -46,9 +37,6 @@ WORTH_WITHDRAWING = places_for(0.9)
 WORTH_ENDING = places_for(0.6)
 """A request that runs is ended, and its unfinished tasks begin anew, for a completion that is sooner by this
 factor at least."""
-WORTH_PROPOSED = places_for(0.9)
-"""What `adaptive` or `static` would ask for is asked for if the completion is sooner by this factor at least:
-their short probes seem to cost little where what follows is foreseen as good as now."""
 SLOW = 0.3
 """Nor may the completion be later if what follows has this speed only."""
 FORESEEN = 10.0
@@ -90,7 +78,7 @@ def by_completion(view: PlanningView, places: list[Place], wanted: Wanted) -> Ma
     may_withdraw = view.rules.may_withdraw and demand.whole is None
     if may_withdraw and (better := _better(kept, search)):
         return Made([], places, "", better)
-    crafted = _proposed(search, kept, places, wanted, shut) or _crafted(search, kept)
+    crafted = _crafted(search, kept)
     for request in crafted[: wanted.allowed]:
         home = next(place for place in places if place.name == request.partition)
         places = with_crafted(places, home, [request], demand)
@@ -127,13 +115,13 @@ def _instead_of(
     kept: Choice, search: Search, sets: list[tuple[PilotView, ...]], worth: float
 ) -> Choice | None:
     """The best choice without one of these sets of requests; None: none is sooner by `worth`."""
-    best, least, slow = None, kept.set.worth - worth, math.inf
+    best, mark, slow = None, kept.set, math.inf
     for withdrawn in sets:
-        found = search.without(withdrawn)
-        if found.set.worth < least:
+        found = search.without(withdrawn, mark, worth)
+        if found is not None:
             slow = min(slow, kept.set.at_pace(SLOW))
             if found.set.at_pace(SLOW) <= slow:
-                best, least = found, found.set.worth
+                best, mark, worth = found, found.set, 0.0
     return best
 
 
@@ -169,25 +157,6 @@ def _settled(pilot: PilotView, search: Search) -> bool:
 def _too_short(pilot: PilotView, search: Search) -> bool:
     """Whether no waiting task can run in a queued pilot."""
     return pilot.state is PilotState.QUEUED and pilot.request.tr < min(search.demand.shortest, search.max_tr)
-
-
-def _proposed(
-    search: Search, kept: Choice, places: list[Place], wanted: Wanted, shut: Mapping[str, str]
-) -> list[CraftedRequest]:
-    """What a heuristic of the paper would ask for, if that completes the bag sooner; empty: it does not."""
-    if not wanted.remaining or not wanted.allowed:
-        return []
-    for heuristic, among in ((adaptive, spread), (static, partial(one_by_one, static))):
-        made = (
-            craft_among(places, wanted, shut, among)
-            if len(places) > 1
-            else craft_in(places, wanted, heuristic)
-        )
-        found = search.with_these(made.crafted[: wanted.allowed])
-        if found.set.worth < kept.set.worth - WORTH_PROPOSED:
-            why = done_about(search, found)
-            return [msgspec.structs.replace(each, reason=f"{each.reason}; {why}") for each in made.crafted]
-    return []
 
 
 def _crafted(search: Search, found: Choice) -> list[CraftedRequest]:

@@ -17,7 +17,7 @@ from adaptor.crafting.places import Place
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.shape import TINY, RequestShape
 from adaptor.crafting.situation import PilotView, PlanningView
-from adaptor.model import CraftedRequest, PilotState, Request
+from adaptor.model import PilotState, Request
 from adaptor.units import round_up
 
 PACE, PACE_ALONE = 0.55, 1.0
@@ -103,7 +103,7 @@ class Search:
             free.profile(shape.chunk) for free, shape in zip(self._free, self.shapes, strict=True)
         ]
         self._least = pad + max(self.demand.shortest, min(belief.longest for belief in self.believed))
-        offers = [offer.member for offer in self._offers(self._profiles, math.inf)]
+        offers = [offer.member for offer in self._offers(self._profiles)]
         for progress in self._by_belief:
             progress.foresee(offers)
 
@@ -123,25 +123,10 @@ class Search:
         """All that is there, and the best of what may be made beside it."""
         return self._best((), self._profiles)
 
-    def without(self, withdrawn: tuple[PilotView, ...]) -> Choice:
-        """The best if these are withdrawn."""
-        return self._best(withdrawn, self._left_by(withdrawn))
-
-    def with_these(self, requests: Sequence[CraftedRequest]) -> Choice:
-        """All that is there, and these requests, which start when it is said, else when they fit."""
-        profiles, made = [profile.copy() for profile in self._profiles], []
-        for crafted in requests:
-            number, request = self.place_of(crafted.partition), crafted.request
-            start = crafted.predicted_start
-            if start is None:
-                start = profiles[number].earliest_start(request.p, request.tr)
-            if start < math.inf:
-                start = max(self.now, start)
-                self._take(profiles, number, start, request.tr, request.p)
-                member = Member(start - self.now, float(request.tr), self._slots(number, request.p))
-                made.append(Made(number, member, request.p))
-        members = [*self._there(()), *(each.member for each in made)]
-        return Choice(set=RequestSet(self._by_belief, members), made=made)
+    def without(self, withdrawn: tuple[PilotView, ...], mark: RequestSet, least: float) -> Choice | None:
+        """The best if these are withdrawn; None: it is not sooner than a set by more than `least` places."""
+        best = self._best(withdrawn, self._left_by(withdrawn), mark, least)
+        return best if best.set.worth < mark.worth - least else None
 
     def request(self, made: Made, ends: Sequence[float]) -> Request:
         """As long as the bag may need it by the belief that needs most."""
@@ -152,8 +137,17 @@ class Search:
         tr = min(made.member.length, round_up(needed - TINY, rules.time_resolution))
         return Request(made.processors, int(tr))
 
-    def _best(self, withdrawn: tuple[PilotView, ...], profiles: Sequence[Profile]) -> Choice:
-        """One by one the request that shortens the completion most."""
+    def _best(
+        self,
+        withdrawn: tuple[PilotView, ...],
+        profiles: Sequence[Profile],
+        mark: RequestSet | None = None,
+        least: float = 0.0,
+    ) -> Choice:
+        """One by one the request that shortens the completion most.
+
+        The last one is looked for only among those that make the set sooner than `mark` by `least` places.
+        """
         made = list[Made]()
         found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
         gone = [self.place_of(pilot.partition) for pilot in withdrawn]
@@ -168,14 +162,20 @@ class Search:
         while allowed or beside:
             offers = [
                 offer
-                for offer in self._offers(profiles, most)
-                if (left[offer.place] > 0 or not several) and offer.member.start <= FAR * found.cost
+                for offer in self._offers(profiles, most, FAR * found.cost if allowed else 0.0)
+                if left[offer.place] > 0 or not several
             ]
             if not allowed:
-                offers = [offer for offer in offers if not offer.member.start and self._wide(offer)]
-            number = found.best_addition([offer.member for offer in offers], BETTER)
-            if number is None:
+                offers = [offer for offer in offers if self._wide(offer)]
+            members = [offer.member for offer in offers]
+            addition = (
+                found.best_addition(members, least, mark.places)
+                if mark and allowed + beside == 1
+                else found.best_addition(members, BETTER)
+            )
+            if addition is None:
                 break
+            number, completions = addition
             best = self._placed(offers[number], profiles)
             if beside and not best.member.start:
                 beside -= 1
@@ -183,7 +183,8 @@ class Search:
                 allowed -= 1
                 left[best.place] -= 1
             if best.member.start < math.inf:
-                found, most = found.joined(best.member), most - best.processors
+                known = completions if found.members and best == offers[number] else None
+                found, most = found.joined(best.member, known), most - best.processors
                 made.append(best)
         if not several:
             made.sort(key=lambda each: (-each.member.slots, each.member.length))
@@ -193,20 +194,27 @@ class Search:
     def _wide(self, offer: Made) -> bool:
         return offer.processors >= WIDE * self.shapes[offer.place].widest
 
-    def _offers(self, profiles: Sequence[Profile], most: float) -> list[Made]:
+    def _offers(
+        self, profiles: Sequence[Profile], most: float = math.inf, within: float = math.inf
+    ) -> list[Made]:
         """The requests that fit, each the widest and longest of its hole.
 
         Those that another one of the place beats are left out: it starts no later, lasts as long and has as
         many slots.
         """
-        found = list[Made]()
+        found, until = list[Made](), self.now + within
         for number, profile in enumerate(profiles):
             place, shape = self.places[number], self.shapes[number]
             tasks = 1 if self.demand.alone else self.tasks
             widest = min(shape.widest, shape.processors_for(tasks), most) if place.usable else 0
-            least = min(self._least, place.rules.limits.max_tr)
+            longest = place.rules.limits.max_tr
+            least, best = min(self._least, longest), shape.fit(int(widest))
             unbeaten: list[tuple[float, int]] = []
             for slot in profile.free_slots() if widest else ():
+                if slot.start > until:
+                    break
+                if slot.duration < least:
+                    continue
                 p, length = shape.fit(int(min(slot.processors, widest))), shape.longest_tr(slot.duration)
                 if not p or length < least or any(long >= length and wide >= p for long, wide in unbeaten):
                     continue
@@ -214,6 +222,8 @@ class Search:
                 unbeaten.append((length, p))
                 start = max(0.0, slot.start - self.now)
                 found.append(Made(number, Member(start, float(length), self._slots(number, p)), p))
+                if length == longest and p == best:  # all that start later are beaten
+                    break
         return found
 
     def _slots(self, place: int, processors: int) -> int:
