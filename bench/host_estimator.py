@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.runtimes.sums import Sums
 from bench.table import Row, show, timed
 
 TASKS, GROUPS, STEPS = 100_000, 100, 200

@@ -8,8 +8,6 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
@@ -21,6 +19,8 @@ from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.runtimes.learned_times import Learned
+from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
 _OPENINGS = 3

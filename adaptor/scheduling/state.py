@@ -13,15 +13,15 @@ from typing import Any
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.estimation.runtime_sample import RuntimeSample
-from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.resources import TaskSize
+from adaptor.runtimes.experience import Experience
+from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
+from adaptor.runtimes.sample import RuntimeSample
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode

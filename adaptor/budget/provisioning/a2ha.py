@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import Runtimes
 from adaptor.units import format_duration
 
 _FINDING_OUT = "the first hosts find out how long the tasks take"

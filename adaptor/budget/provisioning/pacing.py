@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT
-from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import (
     Situation,
@@ -24,6 +23,7 @@ from adaptor.budget.provisioning.a2ha import (
 )
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import Runtimes, Sums
 from adaptor.units import format_duration, round_up
 
 CORRECTION_PERIOD = 1 / 12

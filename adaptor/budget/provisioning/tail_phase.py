@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
+from adaptor.runtimes.experience import Experience
 
 MOST_TASKS = 256
 """Running tasks that are considered, those first that are expected to end last."""

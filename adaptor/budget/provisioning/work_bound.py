@@ -18,8 +18,8 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.runtimes.sums import Runtimes
 
 PRIOR = 2
 """Finished tasks that the assumption of an exponential distribution counts for."""

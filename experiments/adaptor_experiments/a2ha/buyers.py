@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, Pace, advise
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import Runtimes
 
 
 class Buyer(Protocol):

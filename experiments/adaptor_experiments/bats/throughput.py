@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Configuration
 from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Tolerance, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.runtimes.experience import Experience
+from adaptor.runtimes.learned_times import Learned
+from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
 from adaptor_experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor_experiments.bats.sampling import Sampled

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, EVEN_ODDS, INTERVAL, Parting, part_tasks
+from adaptor.runtimes.learned_times import Learned
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import Resource, Target
 from adaptor_experiments.ricciardi.production import State

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
 from adaptor.budget.provisioning.presets import CONSERVATIVE, CONSERVATIVE_2008, PREFERENCES, Preset
+from adaptor.runtimes.sums import Sums
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)

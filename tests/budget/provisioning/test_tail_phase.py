@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.provisioning.tail_phase import (
     SLIDES,
     IdleProcessor,
@@ -18,6 +17,7 @@ from adaptor.budget.provisioning.tail_phase import (
     replicas,
     worthwhile_copies,
 )
+from adaptor.runtimes.experience import Experience
 
 SITES = ("slow", "fast")
 

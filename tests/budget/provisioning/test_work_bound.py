@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.runtimes.sums import Runtimes
 
 HOURLY = HostTerms(unit=3600, startup=300)
 

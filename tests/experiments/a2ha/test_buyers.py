@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation, goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import (
@@ -18,6 +17,7 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
+from adaptor.runtimes.sums import Runtimes
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 HOURLY = HostTerms(unit=3600, startup=300)

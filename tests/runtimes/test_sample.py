@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.runtime_sample import RuntimeSample
+from adaptor.runtimes.sample import RuntimeSample
 
 
 @given(st.permutations(range(50)), st.integers(1, 20))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.runtimes.task_time import TaskTime
 
 ENOUGH = 10
 """Tasks that show how far runtimes spread."""

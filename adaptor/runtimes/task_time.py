@@ -7,7 +7,7 @@ import math
 
 import msgspec
 
-from adaptor.budget.errors import BudgetError
+from adaptor.errors import UsageError
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
@@ -30,11 +30,11 @@ class TaskTime(msgspec.Struct, frozen=True):
     deviation: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raises BudgetError: no such runtime can be, or tasks that never finish."""
+        """Raises UsageError: no such runtime can be, or tasks that never finish."""
         if not (math.isfinite(self.mean) and self.mean > 0):
-            raise BudgetError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
+            raise UsageError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
         if not (math.isfinite(self.deviation) and self.deviation >= 0):
-            raise BudgetError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
+            raise UsageError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
 
     def completed(self, seconds: float, fresh: bool) -> float:
         """Tasks that one processor is expected to start from now on and to end within so many seconds.

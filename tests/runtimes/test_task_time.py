@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.errors import UsageError
+from adaptor.runtimes.learned_times import Learned
+from adaptor.runtimes.task_time import TaskTime
 from tests.budget.provisioning.offer_strategies import task_times
 
 IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.inf)]
@@ -19,7 +19,7 @@ IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.i
 
 @pytest.mark.parametrize(("mean", "deviation"), IMPOSSIBLE)
 def test_runtimes_that_cannot_be(mean, deviation):
-    with pytest.raises(BudgetError, match="must be"):
+    with pytest.raises(UsageError, match="must be"):
         TaskTime(mean, deviation)
 
 

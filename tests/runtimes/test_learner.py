@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
+from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
 
 HOUR = 3600.0
 
