@@ -25,7 +25,7 @@ from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import known_shortest, most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
-from adaptor.runtimes.sums import Sums
+from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -143,7 +143,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     return Course(
         now=now,
         tasks=bag.tasks,
-        sums=Sums(
+        sums=RuntimeSums(
             finished=bag.finished,
             total=bag.total,
             squares=bag.squares,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,6 @@ from adaptor.budget.provisioning.presets import (
     PREFERENCES,
     Preset,
 )
-from adaptor.runtimes.sums import Runtimes
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 HOURLY = HostTerms(unit=3600, startup=300)
@@ -86,7 +86,7 @@ def test_running_tasks_count_in_the_periodic_step_only():
     assert made.runtimes.corrected_mean(960.0) == 465
     hosts = [Hosts(4, 300, 3600)]
     often, periodic = made, estimator()
-    periodic.runtimes = Runtimes(made.runtimes.sums)
+    periodic.runtimes = msgspec.structs.replace(made.runtimes)
     assert periodic.step(960, hosts, periodic=True).hosts > often.step(960, hosts).hosts
 
 
