@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, advise
 from adaptor.budget.provisioning.presets import PREFERENCES
+from adaptor.runtimes.sums import RuntimeSums
 from bench.table import Row, show, timed
 
 TASKS, GROUPS, STEPS = 100_000, 100, 200
@@ -24,7 +24,7 @@ def seconds(prefer: str) -> float:
     course = Course(
         now=0.0,
         tasks=TASKS,
-        sums=Sums(finished=finished, total=220.0 * finished, squares=220.0**2 * finished),
+        sums=RuntimeSums(finished=finished, total=220.0 * finished, squares=220.0**2 * finished),
         hosts=[Hosts(50, 300.0, 3600.0 + group) for group in range(GROUPS)],
         terms=HostTerms(unit=3600.0, startup=300.0),
         hint=220.0,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.questions import donated_nodes
@@ -18,6 +17,7 @@ from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeView, UseNodes
+from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
 

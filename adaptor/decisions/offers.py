@@ -8,8 +8,6 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
@@ -21,6 +19,8 @@ from adaptor.decisions.questions import Question
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor.scheduling.facts import BagFacts
 
 _OPENINGS = 3
@@ -59,11 +59,11 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     """
     here = bag.learned[site]
     guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or _earlier(bag, site) or here.estimate
-    found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
     known, elapsed = here.learned, bag.elapsed(site, now)
     total = max(known.total, _SHORTEST * known.finished)
-    found.add_together(known.finished, total, max(known.squares, _SHORTEST * total))
-    return found.estimate(elapsed[:: max(1, -(-len(elapsed) // _RUNNING))])
+    seen = RuntimeSums(finished=known.finished, total=total, squares=max(known.squares, _SHORTEST * total))
+    running = elapsed[:: max(1, -(-len(elapsed) // _RUNNING))]
+    return learned_time(TaskTime(guess, _SPREAD * guess), 0, seen, running)
 
 
 def _earlier(bag: BagFacts, site: str) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast import worth_telling
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.crafting.placing import width
@@ -17,6 +16,7 @@ from adaptor.decisions.quotes import is_due, looked_at, slots_by_quote, with_slo
 from adaptor.decisions.requests import most_slots, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.errors import AdaptorError
+from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
 

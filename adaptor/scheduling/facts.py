@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import TaskState
+from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SchedulingState
 

@@ -13,15 +13,14 @@ from typing import Any
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.estimation.runtime_sample import RuntimeSample
-from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationRules
 from adaptor.model import QueueState, TaskState
 from adaptor.protocol.messages import LAST_SECONDS, AttemptKey
 from adaptor.resources import TaskSize
+from adaptor.runtimes.learner import SHORTEST, LearnedRuntimes, RuntimeLearner
+from adaptor.runtimes.sample import RuntimeSample
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.changes import AttemptRevived, AttemptStart, Changes, TaskChange
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
@@ -34,8 +33,6 @@ RESERVE_SECONDS = 0.5
 """Seconds of work that a worker holds in reserve, beside the work done while messages travel."""
 TOGETHER = ","
 """Between the names of the nodes, and of the workers, of one attempt in the journal."""
-_EXPERIENCE = 2000
-"""The most runtimes of a bag at a site that the broker keeps one by one."""
 
 
 class SiteTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,8 +134,8 @@ class SchedulingState:
         """By bag: what was told of tasks that ran out of memory."""
         self.looked: dict[int, float] = {}
         """By bag: the last search for tasks to replicate (epoch seconds)."""
-        self._experiences: dict[tuple[int, str], Experience] = {}
         self._samples: dict[int, RuntimeSample] = {}
+        self._site_samples: dict[tuple[int, str], RuntimeSample] = {}
         self.ended_parents: deque[tuple[Bag, int]] = deque()
         """Tasks that have ended and for which others wait."""
         self.followers: dict[int, set[int]] = {}
@@ -205,7 +202,7 @@ class SchedulingState:
         """Learn from a result."""
         for learner in self._learners_for(bag, site, task):
             learner.finished(wall, task=task)
-        self._experiences.setdefault((bag.id, site), Experience(_EXPERIENCE)).add(wall)
+        self._site_samples.setdefault((bag.id, site), RuntimeSample()).add(task, wall)
         self.note_runtime(bag.id, task, wall)
 
     def note_runtime(self, bag: int, task: int, wall: float) -> None:
@@ -216,13 +213,9 @@ class SchedulingState:
         """Runtimes of a bag's finished tasks, at all sites."""
         return self._samples.get(bag) or RuntimeSample()
 
-    def experience(self, bag: Bag, site: str) -> Experience:
-        """A bag's runtimes at a site; before the first, those of the site with the most finished tasks."""
-        mine = self._experiences.get((bag.id, site))
-        if mine is not None:
-            return mine
-        others = [each for (owner, _), each in self._experiences.items() if owner == bag.id]
-        return max(others, key=len, default=Experience())
+    def sample_at(self, bag: int, site: str) -> RuntimeSample:
+        """Runtimes of a bag at a site; before the first, those at all sites."""
+        return self._site_samples.get((bag, site)) or self.sample(bag)
 
     def _learners_of(self, bag: int) -> list[RuntimeLearner]:
         return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
@@ -439,7 +432,7 @@ class SchedulingState:
         self._samples.pop(bag.id, None)
         for root in [root for root in self.roots if root[0] == bag.id] if self.roots else ():
             del self.roots[root]
-        tables: tuple[dict[Any, Any], ...] = (self.learners, self.shares, self._experiences)
+        tables: tuple[dict[Any, Any], ...] = (self.learners, self.shares, self._site_samples)
         for table in (*tables, self.class_learners, self.leases):
             for key in [key for key in table if key[0] == bag.id]:
                 del table[key]

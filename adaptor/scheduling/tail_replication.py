@@ -50,9 +50,9 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     running = {} if _on_several_nodes(bag) else _running(state, bag, now)
     if not running:
         return []
-    known = {site: state.experience(bag, site) for site in state.sites if _is_known(state, bag, site)}
+    known = {site: state.sample_at(bag.id, site) for site in state.sites if _is_known(state, bag, site)}
     sites = {site for attempts in running.values() for site, _ in attempts}
-    expectation = LateByItsNode({site: state.experience(bag, site) for site in sites}, known)
+    expectation = LateByItsNode({site: state.sample_at(bag.id, site) for site in sites}, known)
     places = _places(state, bag, expectation.sites, now) if known else []
 
     def allowed(task: int, number: int) -> bool:
@@ -98,7 +98,7 @@ def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:
     }
     for worker in state.workers.values():
         if state.owners.get(worker.pilot) == bag.id:
-            runtimes = state.experience(bag, worker.site)
+            runtimes = state.sample_at(bag.id, worker.site)
             ends = (
                 held.started + runtimes.whole(max(0.0, now - held.started))
                 for key, held in worker.held.items()

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
 from adaptor.donation.situation import DonationRules
 from adaptor.model import AttemptOutcome, TaskState
 from adaptor.protocol.messages import AttemptKey
+from adaptor.runtimes.learner import LearnedRuntimes
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd

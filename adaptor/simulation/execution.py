@@ -7,8 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.crafting.learning import LearnedRuntimes
 from adaptor.crafting.situation import Demand
+from adaptor.runtimes.learner import LearnedRuntimes
 
 
 class Served(msgspec.Struct, frozen=True):

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import Demand, TaskTimes
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeLearner
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation import task_kernels as k
 from adaptor.simulation.errors import ReplayError

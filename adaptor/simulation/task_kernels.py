@@ -19,7 +19,7 @@ heap     (rows * width,) the ends of running tasks, as `end << SHIFT | slot`, ro
 
 from __future__ import annotations
 
-from adaptor.crafting.learning import ENOUGH
+from adaptor.runtimes.learner import ENOUGH
 from adaptor.simulation.kernels import NEVER, Array, kernel
 
 FRESH, BACK, OVER, HEAP = 0, 1, 2, 3

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import PlannedQueue, schedule
-from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import PlanningView
 from adaptor.model import QueueState
+from adaptor.runtimes.learner import RuntimeLearner
 
 from .crafting_strategies import queues
 from .planner_views import views

@@ -14,7 +14,6 @@ import pytest
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.daemon.client.credits import why_paused
@@ -23,6 +22,7 @@ from adaptor.decisions import shares
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import aim_of, task_time
 from adaptor.decisions.questions import Question
+from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import BagFacts, facts_of
 from adaptor.views import BagView

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adaptor.crafting.learning import ENOUGH
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
+from adaptor.runtimes.learner import ENOUGH
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.grid_job import GridTerms, WorkerTerms
 from tests.simulation.trace_strategies import PROCESSORS, policies, traces

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration
 
 _FINDING_OUT = "the first hosts find out how long the tasks take"
@@ -25,7 +25,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     tasks: int
     """Those that have a result or may still have one."""
-    runtimes: Runtimes
+    runtimes: RuntimeSums
     hosts: Sequence[Hosts]
     """Those that are paid now, or asked for."""
     terms: HostTerms

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT
-from adaptor.budget.estimation.runtime_sums import Runtimes, Sums
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import (
     Situation,
@@ -24,6 +23,7 @@ from adaptor.budget.provisioning.a2ha import (
 )
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration, round_up
 
 CORRECTION_PERIOD = 1 / 12
@@ -41,7 +41,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     tasks: int
     """Those that have a result or may still have one."""
-    sums: Sums
+    sums: RuntimeSums
     hosts: Sequence[Hosts]
     """Slots that are there or have been asked for, until the end of the unit that is paid."""
     lasting: Sequence[Hosts] | None = None
@@ -102,7 +102,7 @@ def advise(course: Course, pace: Pace | None = None) -> Paced:
     bought = pace.allowed
     if course.deadline is None:
         return Paced(bought, pace)
-    needed = _for_deadline(course, Runtimes(course.sums), course.deadline - course.now)
+    needed = _for_deadline(course, course.sums, course.deadline - course.now)
     if needed <= bought.hosts:
         return Paced(bought, pace)
     left = format_duration(max(0.0, course.deadline - course.now))
@@ -162,14 +162,14 @@ def situation_of(course: Course) -> Situation:
     return Situation(
         now=course.now,
         tasks=course.tasks,
-        runtimes=Runtimes(course.sums),
+        runtimes=course.sums,
         hosts=course.hosts,
         terms=course.terms,
         needed=course.needed,
     )
 
 
-def _for_deadline(course: Course, runtimes: Runtimes, time_left: float) -> float:
+def _for_deadline(course: Course, runtimes: RuntimeSums, time_left: float) -> float:
     """More slots that are needed to be done in time; infinite where none would do."""
     assumed = course.assumed if course.hint is None else course.hint
     mean = runtimes.corrected_mean(course.now) if runtimes.finished else assumed

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.budget.provisioning.sampling import compact_samples, sample_size
 from adaptor.budget.provisioning.site_mapping import learn
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.runtimes.task_time import TaskTime
 
 
 class SiteSample(msgspec.Struct, frozen=True):

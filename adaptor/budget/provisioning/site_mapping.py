@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.runtimes.task_time import TaskTime
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
+from adaptor.runtimes.sample import RuntimeSample
 
 MOST_TASKS = 256
 """Running tasks that are considered, those first that are expected to end last."""
@@ -59,9 +59,9 @@ class LateByItsNode:
     any task of its site in a bad case.
     """
 
-    def __init__(self, experiences: Mapping[str, Experience], known: Mapping[str, Experience]) -> None:
-        """`experiences` by site of a running attempt, `known` by site at which a fresh one may start."""
-        self._experiences = experiences
+    def __init__(self, samples: Mapping[str, RuntimeSample], known: Mapping[str, RuntimeSample]) -> None:
+        """`samples` by site of a running attempt, `known` by site at which a fresh one may start."""
+        self._samples = samples
         self._whole = {site: each.late(0.0) for site, each in known.items()}
 
     @property
@@ -69,16 +69,16 @@ class LateByItsNode:
         return set(self._whole)
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
-        left = min(max(0.0, self._experiences[site].late(ran) - ran) for site, ran in attempts)
+        left = min(max(0.0, self._samples[site].late(ran) - ran) for site, ran in attempts)
         return RunningTask(task=task, left=left, whole=self._whole)
 
 
 class LongEverywhere:
     """As the slides of BaTS expect it: a late task is long, and would be as long elsewhere."""
 
-    def __init__(self, experience: Experience, slower: Mapping[str, float]) -> None:
-        """`experience` in seconds of one site, `slower` by site: its seconds for one of those."""
-        self._experience, self._slower = experience, slower
+    def __init__(self, sample: RuntimeSample, slower: Mapping[str, float]) -> None:
+        """`sample` in seconds of one site, `slower` by site: its seconds for one of those."""
+        self._sample, self._slower = sample, slower
 
     @property
     def sites(self) -> set[str]:
@@ -86,12 +86,12 @@ class LongEverywhere:
 
     def of(self, task: int, attempts: Attempts) -> RunningTask:
         elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._experience.late(elapsed), task, attempts)
+        return self._taking(self._sample.late(elapsed), task, attempts)
 
     def on_average(self, task: int, attempts: Attempts) -> RunningTask:
         """Not in a bad case: where an attempt is to be given up for another."""
         elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._experience.whole(elapsed), task, attempts)
+        return self._taking(self._sample.whole(elapsed), task, attempts)
 
     def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
         return RunningTask(

@@ -18,20 +18,22 @@ import math
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
+from adaptor.runtimes.sums import RuntimeSums
 
 PRIOR = 2
 """Finished tasks that the assumption of an exponential distribution counts for."""
 
 
-def overflow(runtimes: Runtimes, waiting: int, hosts: Iterable[Hosts], now: float, certainty: float) -> float:
+def overflow(
+    runtimes: RuntimeSums, waiting: int, hosts: Iterable[Hosts], now: float, certainty: float
+) -> float:
     """Seconds of work for which the hosts have no time, by the lower bound; negative: time to spare."""
     work = lower_bound(runtimes, waiting, now, certainty) + runtimes.running * runtimes.residual
     return work - sum(each.count * capacity(each.time_left(now), runtimes) for each in hosts)
 
 
-def lower_bound(runtimes: Runtimes, waiting: int, now: float, certainty: float) -> float:
+def lower_bound(runtimes: RuntimeSums, waiting: int, now: float, certainty: float) -> float:
     """Seconds of work that the waiting tasks have with this probability at least.
 
     Where the running tasks have run longer than the finished ones took, they count too (A²HA Fig. 7).
@@ -45,12 +47,12 @@ def lower_bound(runtimes: Runtimes, waiting: int, now: float, certainty: float) 
     return waiting * runtimes.corrected_mean(now) * math.exp(-away)
 
 
-def capacity(time_left: float, runtimes: Runtimes) -> float:
+def capacity(time_left: float, runtimes: RuntimeSums) -> float:
     """Seconds of a host's time that end in finished tasks, in the mean."""
     return max(0.0, time_left - runtimes.residual)
 
 
-def necessary(runtimes: Runtimes, uncovered: float, terms: HostTerms) -> int:
+def necessary(runtimes: RuntimeSums, uncovered: float, terms: HostTerms) -> int:
     """Hosts of one unit for so many seconds of work."""
     if uncovered <= 0:
         return 0

@@ -8,7 +8,6 @@ import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
 from adaptor.budget.estimation.forecast import Forecast
-from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise
 from adaptor.crafting.situation import Demand
@@ -26,6 +25,7 @@ from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import known_shortest, most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
 
@@ -143,7 +143,7 @@ def course_of(snapshot: Snapshot, bag: BagFacts, needed: float = 0.0, *, but: in
     return Course(
         now=now,
         tasks=bag.tasks,
-        sums=Sums(
+        sums=RuntimeSums(
             finished=bag.finished,
             total=bag.total,
             squares=bag.squares,

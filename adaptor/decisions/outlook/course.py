@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.budget.estimation.possible_runtimes import Runtimes
+from adaptor.runtimes.possible import Runtimes
 
 MOST_SLOTS = 16
 """Slots that are followed one by one."""

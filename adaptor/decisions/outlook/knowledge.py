@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.possible_runtimes import RuntimeKnowledge
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize
+from adaptor.runtimes.possible import RuntimeKnowledge
 
 
 class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaptor.budget.estimation.possible_runtimes import RuntimeKnowledge
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.situation import Demand
 from adaptor.crafting.unit import unit_of
@@ -13,6 +12,7 @@ from adaptor.decisions.holdoff import why_held_off
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownPilot, KnownSite
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import PilotState
+from adaptor.runtimes.possible import RuntimeKnowledge
 from adaptor.scheduling.facts import BagFacts
 
 _SAID, _UNKNOWN = 0.5, 1.5

@@ -13,7 +13,6 @@ from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.estimate import Estimate, estimate
-from adaptor.budget.estimation.possible_runtimes import RuntimeCases
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
@@ -22,6 +21,7 @@ from adaptor.decisions.outlook.knowledge import KnownBag
 from adaptor.decisions.outlook.plain_array import array_end
 from adaptor.decisions.requests import tariff_for
 from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.runtimes.possible import RuntimeCases
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of

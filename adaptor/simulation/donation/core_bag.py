@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.situation import Demand
 from adaptor.donation.deciding import decide
 from adaptor.donation.hours import closes
@@ -28,6 +27,7 @@ from adaptor.donation.situation import (
 )
 from adaptor.model import TaskState
 from adaptor.protocol.messages import AttemptKey, Ending, Hello, Leaving, Report, Result
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.donation_facts import DonatedNode

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from adaptor.crafting.learning import RuntimeLearner
 from adaptor.crafting.situation import Demand
 from adaptor.donation.fitting import held, least_probability, release_probability
 from adaptor.donation.situation import Allocation, DonationRules
+from adaptor.runtimes.learner import RuntimeLearner
 from adaptor.scheduling.settling import NEAR_THE_END
 from adaptor.simulation.cluster import Simulation
 from adaptor.simulation.donation import kernels as k

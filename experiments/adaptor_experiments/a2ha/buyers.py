@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, Pace, advise
 from adaptor.budget.provisioning.presets import Preset
+from adaptor.runtimes.sums import RuntimeSums
 
 
 class Buyer(Protocol):
     """Call `runtimes.start`, `finish` and `stop` as tasks do so."""
 
-    runtimes: Runtimes
+    runtimes: RuntimeSums
 
     def first(self, hint: int | None = None) -> Advice:
         """With what to begin; `hint`: hosts."""
@@ -29,7 +29,7 @@ class PublishedBuyer:
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
-        self.runtimes = Runtimes()
+        self.runtimes = RuntimeSums()
         self._ratio, self._hinted = preset.creation_ratio, 0
 
     def first(self, hint: int | None = None) -> Advice:
@@ -58,7 +58,7 @@ class DaemonBuyer:
 
     def __init__(self, tasks: int, terms: HostTerms, preset: Preset) -> None:
         self._tasks, self._terms, self._preset = tasks, terms, preset
-        self.runtimes = Runtimes()
+        self.runtimes = RuntimeSums()
         self.needed = 0.0
         """Seconds that the waiting tasks are known to need."""
         self._pace: Pace | None = None
@@ -75,7 +75,7 @@ class DaemonBuyer:
         course = Course(
             now=now,
             tasks=self._tasks,
-            sums=self.runtimes.sums,
+            sums=self.runtimes,
             hosts=hosts,
             terms=self._terms,
             preset=self._preset,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from adaptor.crafting.learning import RuntimeLearner
+from adaptor.runtimes.learner import RuntimeLearner
 
 _FACTOR = 2
 """The default of `growth_factor`."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Line, menu
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.bats.design import (
     BUDGETS,
     EVERY_WAY,

@@ -12,9 +12,9 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.knapsack_arrays import Floats
 from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.runtimes.task_time import TaskTime
 
 Kind = Literal["normal", "levy", "multi-modal"]
 BudgetName = Literal["minimal +10 %", "fastest"]

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.experience import Experience
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Configuration
 from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Tolerance, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.runtimes.sample import RuntimeSample
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.task_time import TaskTime, learned_time
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
 from adaptor_experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor_experiments.bats.sampling import Sampled
@@ -29,9 +29,9 @@ class Ending(msgspec.Struct, frozen=True):
     waiting: tuple[int, ...]
     fleet: Fleet
     learned: dict[str, TaskTime]
-    experience: Experience
+    experience: RuntimeSample
     """In seconds of the first site."""
-    experiences: dict[str, Experience]
+    experiences: dict[str, RuntimeSample]
     """By site, in its own seconds."""
     asked: bool
     """Whether the budget was expected to be too small, and the user would have been called."""
@@ -48,9 +48,9 @@ class Throughput:
         self._runtimes = times
         self._waiting = deque(order)
         self._budget, self._known = budget, sampled.known
-        self._learned = [Learned(self._known[site.name], SAMPLE) for site in SITES]
-        self._experience = Experience()
-        self._experiences = {site.name: Experience() for site in SITES}
+        self._seen = [RuntimeSums() for _ in SITES]
+        self._experience = RuntimeSample(len(order))
+        self._experiences = {site.name: RuntimeSample() for site in SITES}
         self._tolerance = _TOLERANCES[replanning]
         self._wanted = [chosen.processors.get(site.name, 0) for site in SITES]
         self._planned_end = chosen.seconds
@@ -93,9 +93,9 @@ class Throughput:
         for machine in self._machines:
             if machine.task != IDLE and machine.end <= now:
                 runtime = machine.end - machine.started
-                self._learned[machine.site].add(runtime)
-                self._experience.add(runtime * self._ratio(machine.site))
-                self._experiences[SITES[machine.site].name].add(runtime)
+                self._seen[machine.site].add(runtime)
+                self._experience.add(machine.task, runtime * self._ratio(machine.site))
+                self._experiences[SITES[machine.site].name].add(machine.task, runtime)
                 machine.task = IDLE
 
     def _ratio(self, site: int) -> float:
@@ -126,7 +126,7 @@ class Throughput:
             if not self._waiting:
                 return
             leaving = have[machine.site] > self._wanted[machine.site]
-            if leaving and now + self._learned[machine.site].estimate().mean > machine.paid_until:
+            if leaving and now + self._estimate(machine.site).mean > machine.paid_until:
                 continue  # it would have to be killed
             task = self._waiting.popleft()
             machine.start(task, self._runtimes[machine.site][task], now)
@@ -156,7 +156,10 @@ class Throughput:
         self._fill(now)
 
     def _estimates(self) -> dict[str, TaskTime]:
-        return {site.name: each.estimate() for site, each in zip(SITES, self._learned, strict=True)}
+        return {site.name: self._estimate(place) for place, site in enumerate(SITES)}
+
+    def _estimate(self, site: int) -> TaskTime:
+        return learned_time(self._known[SITES[site].name], SAMPLE, self._seen[site])
 
     def _offers(self, now: float) -> list[SiteOffer]:
         """The sites with the machines that we hold, in groups that are paid equally long."""

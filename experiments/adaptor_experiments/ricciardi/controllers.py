@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, EVEN_ODDS, INTERVAL, Parting, part_tasks
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper
 from adaptor_experiments.ricciardi.design import Resource, Target
 from adaptor_experiments.ricciardi.production import State
@@ -27,15 +28,15 @@ class PaperController:
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
         self._offers = [each.offer for each in resources]
         self._target, self._delta = target, delta
-        self._learned = [Learned(each.task, weight=0) for each in self._offers]
+        self._seen = [RuntimeSums() for _ in self._offers]
 
     def finished(self, site: int, runtime: float) -> None:
-        self._learned[site].add(runtime)
+        self._seen[site].add(runtime)
 
     def decide(self, state: State) -> tuple[list[int], float]:
         offers = [
-            msgspec.structs.replace(each, task=learned.estimate())
-            for each, learned in zip(self._offers, self._learned, strict=True)
+            msgspec.structs.replace(each, task=learned_time(each.task, 0, seen))
+            for each, seen in zip(self._offers, self._seen, strict=True)
         ]
         tasks = state.waiting + len(state.running)
         if self._target.goal == "time":
@@ -60,10 +61,10 @@ class DaemonController:
     def __init__(self, resources: Sequence[Resource], target: Target, delta: float) -> None:
         self._offers = [each.offer for each in resources]
         self._goal, self._delta, self._target = target.goal, delta, target
-        self._learned = [Learned(each.task, weight=each.processors) for each in self._offers]
+        self._seen_at = [RuntimeSums() for _ in self._offers]
 
     def finished(self, site: int, runtime: float) -> None:
-        self._learned[site].add(runtime)
+        self._seen_at[site].add(runtime)
 
     def decide(self, state: State) -> tuple[list[int], float]:
         offers = [self._seen(site, state) for site in range(len(self._offers))]
@@ -82,8 +83,9 @@ class DaemonController:
     def _seen(self, site: int, state: State) -> SiteOffer:
         elapsed = [state.now - each.started for each in state.running if each.site == site]
         held = (HeldSlots(len(elapsed)),) if elapsed else ()
-        task = self._learned[site].estimate(elapsed)
-        return msgspec.structs.replace(self._offers[site], task=task, held=held)
+        offer = self._offers[site]
+        task = learned_time(offer.task, offer.processors, self._seen_at[site], elapsed)
+        return msgspec.structs.replace(offer, task=task, held=held)
 
     def _parted(self, progress: Progress, offers: Sequence[SiteOffer]) -> Parting:
         if self._goal == "time":

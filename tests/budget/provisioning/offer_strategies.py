@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.runtimes.task_time import TaskTime
 
 
 @st.composite

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.runtime_sums import Sums
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
 from adaptor.budget.provisioning.presets import CONSERVATIVE, CONSERVATIVE_2008, PREFERENCES, Preset
+from adaptor.runtimes.sums import RuntimeSums
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
 TERMS = HostTerms(unit=3600, startup=300)
@@ -31,7 +31,7 @@ def course(
     hint: float | None = None,
 ) -> Course:
     """Tasks that all take the same time; those that run have just started."""
-    sums = Sums(
+    sums = RuntimeSums(
         finished=finished,
         total=finished * runtime,
         squares=finished * runtime**2,

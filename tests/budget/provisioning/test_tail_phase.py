@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.provisioning.tail_phase import (
     SLIDES,
     IdleProcessor,
@@ -18,6 +17,7 @@ from adaptor.budget.provisioning.tail_phase import (
     replicas,
     worthwhile_copies,
 )
+from adaptor.runtimes.sample import RuntimeSample
 
 SITES = ("slow", "fast")
 
@@ -80,33 +80,10 @@ def test_a_task_is_moved_only_to_where_it_ends_sooner():
     assert migration([running(1, 10.0, 40.0, 20.0)], place) is None
 
 
-@given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=50), st.floats(0, 2000))
-def test_experience_is_the_mean_of_those_that_took_longer(runtimes, elapsed):
-    known = Experience()
-    for runtime in runtimes:
-        known.add(runtime)
-    longer = [runtime for runtime in runtimes if runtime > elapsed]
-    expected = sum(longer) / len(longer) if longer else 2 * elapsed
-    assert known.whole(elapsed) == pytest.approx(expected)
-    assert known.whole(elapsed) >= elapsed * (1 - 1e-9)
-    assert len(known) == len(runtimes)
-
-
-@given(st.lists(st.floats(0.1, 1000), min_size=1, max_size=50), st.floats(0, 2000))
-def test_a_bad_case_is_one_of_the_longest(runtimes, elapsed):
-    known = Experience()
-    for runtime in runtimes:
-        known.add(runtime)
-    longer = sorted(runtime for runtime in runtimes if runtime > elapsed)
-    late = known.late(elapsed)
-    assert late == (longer[int(0.9 * len(longer))] if longer else 2 * elapsed)
-    assert late >= known.late(elapsed, 0.5)
-
-
 def known(*runtimes):
-    found = Experience()
-    for runtime in runtimes:
-        found.add(runtime)
+    found = RuntimeSample()
+    for task, runtime in enumerate(runtimes):
+        found.add(task, runtime)
     return found
 
 

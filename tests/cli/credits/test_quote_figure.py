@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.menu import Configuration, Line, Range, menu
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.cli.credits.quote_figure import draw_menu
 from adaptor.errors import AdaptorError
+from adaptor.runtimes.task_time import TaskTime
 
 LINES = menu(
     100,

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.possible_runtimes import RuntimeKnowledge
 from adaptor.crafting.situation import SiteRules
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownPilot, KnownSite
 from adaptor.decisions.outlook.outlook import outlook
 from adaptor.decisions.outlook.plain_array import array_end
 from adaptor.model import Limits, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
+from adaptor.runtimes.possible import RuntimeKnowledge
 
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=4 * 3600), pad=30.0)
 FREE = QueueState(now=0.0, processors=16)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.runtime_sums import Runtimes
 from adaptor.budget.provisioning.a2ha import Situation, goes_on
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
 from adaptor.budget.provisioning.presets import (
@@ -86,7 +86,7 @@ def test_running_tasks_count_in_the_periodic_step_only():
     assert made.runtimes.corrected_mean(960.0) == 465
     hosts = [Hosts(4, 300, 3600)]
     often, periodic = made, estimator()
-    periodic.runtimes = Runtimes(made.runtimes.sums)
+    periodic.runtimes = msgspec.structs.replace(made.runtimes)
     assert periodic.step(960, hosts, periodic=True).hosts > often.step(960, hosts).hosts
 
 

@@ -8,7 +8,7 @@ from statistics import NormalDist, mean
 
 import pytest
 
-from adaptor.budget.estimation.possible_runtimes import RuntimeCases, RuntimeKnowledge
+from adaptor.runtimes.possible import RuntimeCases, RuntimeKnowledge
 
 
 def rests_of_the_longest(running: float, finished: list[float], count: int) -> list[float]:

@@ -22,9 +22,8 @@ from typing import Protocol
 
 import msgspec
 
-from adaptor.budget.estimation.log_normal_tail import beyond, log_survival, survival
-from adaptor.budget.estimation.runtime_trend import LEAST, trends
-from adaptor.budget.estimation.trend_runtimes import TrendRuntimes
+from adaptor.runtimes.tail import beyond, log_survival, survival
+from adaptor.runtimes.trend import LEAST, TrendRuntimes, trends
 
 _ATOMS = 100
 """Runtimes of a case, at most."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Set
 
 import msgspec
@@ -193,14 +192,6 @@ class RuntimeLearner:
     def mean(self) -> float | None:
         """Mean runtime of the finished tasks in seconds; None before the first."""
         return self._total / self._finished if self._finished else None
-
-    @property
-    def deviation(self) -> float | None:
-        """Sample standard deviation of the finished tasks' runtimes in seconds; None before the second."""
-        if self._finished < 2:
-            return None
-        spread = self._squares - self._total * self._total / self._finished
-        return math.sqrt(max(0.0, spread) / (self._finished - 1))
 
     def _within(self, runtime: float) -> float:
         return max(SHORTEST, min(runtime, self._possible))

@@ -8,9 +8,8 @@ from statistics import median
 
 import pytest
 
-from adaptor.budget.estimation.possible_runtimes import RuntimeCases, RuntimeKnowledge
-from adaptor.budget.estimation.runtime_trend import trends
-from adaptor.budget.estimation.trend_runtimes import TrendRuntimes
+from adaptor.runtimes.possible import RuntimeCases, RuntimeKnowledge
+from adaptor.runtimes.trend import TrendRuntimes, trends
 
 
 def log_normal(tasks: int, spread: float = 0.6) -> list[float]:

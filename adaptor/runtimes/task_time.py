@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.errors import BudgetError
+from adaptor.errors import UsageError
+from adaptor.runtimes.sums import RuntimeSums
 
 _ASKED = 1024
 """Answers of `last_end` that are kept: each program for another deadline asks the same of all offers."""
 FEW = 30
 """Tasks on one processor, up to which the renewal function is summed."""
+ENOUGH = 10
+"""Tasks that show how far runtimes spread."""
+ROUNDS = 6
+"""Of expectation and maximisation."""
 
 
 def _normal(z: float) -> float:
@@ -30,11 +36,11 @@ class TaskTime(msgspec.Struct, frozen=True):
     deviation: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raises BudgetError: no such runtime can be, or tasks that never finish."""
+        """Raises UsageError: no such runtime can be, or tasks that never finish."""
         if not (math.isfinite(self.mean) and self.mean > 0):
-            raise BudgetError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
+            raise UsageError(f"the mean runtime of a task must be finite and above 0 s, not {self.mean:g} s")
         if not (math.isfinite(self.deviation) and self.deviation >= 0):
-            raise BudgetError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
+            raise UsageError(f"the deviation of runtimes must be 0 s or more, not {self.deviation:g} s")
 
     def completed(self, seconds: float, fresh: bool) -> float:
         """Tasks that one processor is expected to start from now on and to end within so many seconds.
@@ -119,3 +125,38 @@ def _last_end(task: TaskTime, processors: int, confidence: float) -> float:
         else:
             high = middle
     return high
+
+
+def learned_time(prior: TaskTime, weight: int, seen: RuntimeSums, running: Sequence[float] = ()) -> TaskTime:
+    """Expected runtime of the next tasks at a site, from those that finished there and those that run.
+
+    Short tasks finish first, so the finished ones alone would look too short; each running one is counted
+    with the runtime to be expected of it (expectation-maximisation for censored normal values). A site whose
+    tasks never finish so looks worse with every step.
+
+    Args:
+        weight: the number of finished tasks that the prior counts for.
+        running: seconds for which present tasks have run.
+    """
+    found = _learned(prior, weight, seen, (), prior)
+    for _ in range(ROUNDS if running else 0):
+        found = _learned(prior, weight, seen, running, found)
+    return found
+
+
+def _learned(
+    prior: TaskTime, weight: int, seen: RuntimeSums, running: Sequence[float], guess: TaskTime
+) -> TaskTime:
+    weight = weight if weight + seen.finished + len(running) else 1
+    total = weight * prior.mean + seen.total
+    squares = weight * (prior.mean**2 + prior.deviation**2) + seen.squares
+    for elapsed in running:
+        excess, variance = guess.above(elapsed)
+        total += elapsed + excess
+        squares += (elapsed + excess) ** 2 + variance
+    number = weight + seen.finished + len(running)
+    mean = total / number
+    # Too few to say how far they spread: as the prior, in proportion.
+    if number - weight < ENOUGH and weight < ENOUGH:
+        return TaskTime(mean, prior.deviation * mean / prior.mean)
+    return TaskTime(mean, math.sqrt(max(0.0, squares / number - mean**2)))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.estimation.task_time import TaskTime
+from adaptor.errors import UsageError
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.runtimes.task_time import TaskTime, learned_time
 from tests.budget.provisioning.offer_strategies import task_times
 
 IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.inf)]
@@ -19,7 +19,7 @@ IMPOSSIBLE = [(0, 1), (-5, 1), (math.inf, 0), (math.nan, 0), (5, -1), (5, math.i
 
 @pytest.mark.parametrize(("mean", "deviation"), IMPOSSIBLE)
 def test_runtimes_that_cannot_be(mean, deviation):
-    with pytest.raises(BudgetError, match="must be"):
+    with pytest.raises(UsageError, match="must be"):
         TaskTime(mean, deviation)
 
 
@@ -74,26 +74,28 @@ def test_what_is_left_is_that_of_normal_runtimes():
 
 
 def test_short_tasks_that_finish_first_do_not_mislead():
+    prior, seen = TaskTime(100.0, 30.0), RuntimeSums()
     runtimes = np.random.default_rng(4).normal(100.0, 30.0, 400)
-    alone, whole = Learned(TaskTime(100.0, 30.0), 1), Learned(TaskTime(100.0, 30.0), 1)
     for runtime in runtimes[runtimes <= 90]:
-        alone.add(float(runtime))
-        whole.add(float(runtime))
+        seen.add(float(runtime))
     running = [90.0] * int((runtimes > 90).sum())
-    assert alone.estimate().mean < 80
-    assert whole.estimate(running).mean == pytest.approx(100, rel=0.05)
+    assert learned_time(prior, 1, seen).mean < 80
+    assert learned_time(prior, 1, seen, running).mean == pytest.approx(100, rel=0.05)
 
 
 def test_a_site_whose_tasks_never_finish_looks_worse_and_worse():
-    learned = Learned(TaskTime(100.0, 10.0), 5)
-    means = [learned.estimate([elapsed] * 20).mean for elapsed in (50.0, 500.0, 5000.0, 50_000.0)]
+    prior = TaskTime(100.0, 10.0)
+    means = [
+        learned_time(prior, 5, RuntimeSums(), [elapsed] * 20).mean
+        for elapsed in (50.0, 500.0, 5000.0, 50_000.0)
+    ]
     assert means == sorted(means)
     assert means[-1] > 30_000
 
 
 def test_few_tasks_keep_the_prior_and_many_replace_it():
-    learned = Learned(TaskTime(100.0, 20.0), 10)
-    assert learned.estimate().deviation == pytest.approx(20.0)
+    prior, seen = TaskTime(100.0, 20.0), RuntimeSums()
+    assert learned_time(prior, 10, seen).deviation == pytest.approx(20.0)
     for _ in range(1000):
-        learned.add(50.0)
-    assert learned.estimate().mean == pytest.approx(50, rel=0.02)
+        seen.add(50.0)
+    assert learned_time(prior, 10, seen).mean == pytest.approx(50, rel=0.02)
