@@ -83,8 +83,6 @@ def view_of(
         avoided=avoided_partitions(site, demands, now),
         submissions_left=site.submissions.left,
         next_submission=site.submissions.again,
-        waits=site.waits,
-        jobs=site.jobs,
     )
 
 

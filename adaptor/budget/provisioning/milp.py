@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from adaptor.budget.provisioning.milp_columns import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
@@ -18,64 +18,27 @@ NODES = 300
 """Of the search tree; the best solution by then counts."""
 SECONDS = 2.0
 """Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
-NEARLY = 0.999
-"""Of the cost that no whole numbers can beat."""
 EQUAL = 1e-9
 """Relative: what differs by less is equal."""
 
 
-def least_cost(
-    columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float, *, constant: bool = False
-) -> list[float] | None:
+def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
     """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
 
     Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs that with fewer processors
     still to be bought.
 
-    `constant`: whole processors, all of which are held until the last task is done (eq. 7). Where they could
-    do more than the tasks, they are done sooner and cost less by that (eq. 8). Else they are paid for as long
-    as the columns say: those that are charged by the second do no more than the tasks, as a part of one is
-    held for a part of the time; whole charging units are charged, whether there is work for them or not.
+    Processors are paid for as long as the columns say: those that are charged by the second do no more than
+    the tasks, as a part of one is held for a part of the time; whole charging units are charged, whether
+    there is work for them or not.
     """
     if capacity(columns, offers) < tasks:
         return None
     dearest = max((each.cost for each in columns), default=0.0) or 1.0
     costs = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
     done = [each.tasks / tasks for each in columns]
-    whole = [constant or not offers[each.site].divisible for each in columns]
-
-    def hold(objective: Sequence[float]) -> list[float] | None:
-        return _hold(objective, columns, offers, [(done, 1.0, math.inf)], whole)
-
-    if not constant:
-        return hold(costs)
-    return _least_ratio(costs, done, hold, NEARLY * relaxed_cost(columns, offers, tasks) / dearest)
-
-
-def _least_ratio(
-    costs: Sequence[float],
-    done: Sequence[float],
-    hold: Callable[[Sequence[float]], list[float] | None],
-    ratio: float,
-) -> list[float] | None:
-    """The least costs for what is done, by Dinkelbach: what is done counts as worth what it costs so far.
-
-    `hold` minimises an objective. `ratio` is a little below the least one: of equal ratios the least costs
-    are found, and two programs are enough as a rule.
-    """
-    best: list[float] | None = None
-    while True:
-        found = hold([cost - ratio * part for cost, part in zip(costs, done, strict=True)])
-        if found is None:
-            return best
-        reached = _dot(costs, found) / _dot(done, found)
-        if best is not None and reached >= ratio * (1 - EQUAL):
-            return best
-        best, ratio = found, reached
-
-
-def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
+    whole = [not offers[each.site].divisible for each in columns]
+    return _hold(costs, columns, offers, [(done, 1.0, math.inf)], whole)
 
 
 def most_tasks(

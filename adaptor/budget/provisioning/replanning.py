@@ -29,8 +29,6 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
 
 DAEMON = Tolerance(name="daemon", time=0.05, budget=0.05, gain=0.05)
 """What every bag that was chosen from a quote meets."""
-SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)
-"""As the slides say it: any expected violation of the budget, and any plan that holds."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
