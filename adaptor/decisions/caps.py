@@ -9,7 +9,7 @@ import msgspec
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
 from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory

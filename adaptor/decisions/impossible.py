@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adaptor.crafting.placing import why_no_node_holds
+from adaptor.crafting.fits import why_no_node_holds
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.actions import GiveUp
 from adaptor.decisions.holdoff import why_shape_held_off

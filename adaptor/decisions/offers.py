@@ -13,8 +13,8 @@ from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Preference, Progress
 from adaptor.crafting.coverage import joint_coverage
+from adaptor.crafting.fits import width
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
-from adaptor.crafting.placing import width
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_offer
 from adaptor.decisions.questions import Question

@@ -13,7 +13,7 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
-from adaptor.crafting.places import as_pending
+from adaptor.crafting.queues import as_pending
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.crafting.coverage import time_left
+from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.crafting.unit import unit_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import Snapshot

@@ -8,7 +8,7 @@ from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.crafting.placing import width
+from adaptor.crafting.fits import width
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasts import charged, pilots_of, sites_of
 from adaptor.decisions.memory import Memory

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.crafting.places import queue_in, rules_in
-from adaptor.crafting.placing import placeable, width
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape, placeable, unit_of, width
+from adaptor.crafting.queues import queue_in, rules_in
 from adaptor.crafting.situation import Demand, SiteRules
-from adaptor.crafting.unit import unit_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.bats import Plan, expected_seconds, reevaluate
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 

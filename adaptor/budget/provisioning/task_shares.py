@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.budget.accounting.splitting import split
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
 from adaptor.units import format_duration

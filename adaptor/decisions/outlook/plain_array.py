@@ -12,8 +12,8 @@ import random
 
 from adaptor.budget.estimation.estimate import Estimate, estimate
 from adaptor.budget.estimation.possible_runtimes import RuntimeCases, Runtimes
+from adaptor.crafting.fits import placeable, width
 from adaptor.crafting.futures.drawn_queue import drawn, fitting, planned
-from adaptor.crafting.placing import placeable, width
 from adaptor.crafting.profile import Profile
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownSite
 

@@ -8,7 +8,7 @@ import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.estimation.learned_times import Learned
-from adaptor.budget.provisioning.milp_columns import CONFIDENCE
+from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, Parting, part_tasks

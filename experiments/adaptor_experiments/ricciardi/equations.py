@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.milp_columns import Column
+from adaptor.budget.provisioning.milp import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
 
 NEARLY = 0.999
