@@ -17,8 +17,7 @@ from adaptor.crafting.queues import as_pending
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
-from adaptor.decisions.holdoff import avoided_partitions, why_held_off
-from adaptor.decisions.impossible import why_not_for
+from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot

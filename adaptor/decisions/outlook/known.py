@@ -9,7 +9,7 @@ from adaptor.budget.estimation.possible_runtimes import RuntimeKnowledge
 from adaptor.crafting.coverage import slots_in
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.held_off import why_held_off
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownPilot, KnownSite
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import PilotState
