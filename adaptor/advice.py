@@ -14,7 +14,7 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import QueueState
 from adaptor.resources import TaskSize

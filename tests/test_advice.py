@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.advice import SeenQueue, advise, round_size, round_time
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits, PendingJob, QueueState
 from adaptor.resources import Node, TaskSize

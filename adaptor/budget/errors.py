@@ -1,8 +1,9 @@
-"""What can be wrong with a budget."""
+"""Budgets that cannot be, or that nothing keeps, and the number that would do."""
 
 from __future__ import annotations
 
 from adaptor.errors import UsageError
+from adaptor.units import format_duration
 
 
 class BudgetError(UsageError, ValueError):
@@ -16,3 +17,29 @@ class OverBudgetError(BudgetError):
         """`needed` and `left` are millionths of a credit."""
         super().__init__(message)
         self.needed, self.left = needed, left
+
+
+class InfeasibleError(BudgetError):
+    """A deadline or a budget that no allocation keeps."""
+
+    def __init__(self, message: str, *, needed_seconds: float | None, needed_credits: float | None) -> None:
+        """What would do; None where that is not what is missing."""
+        super().__init__(message)
+        self.needed_seconds, self.needed_credits = needed_seconds, needed_credits
+
+
+def too_late(tasks: int, deadline: float, needed: float) -> InfeasibleError:
+    return InfeasibleError(
+        f"{tasks:,} tasks cannot be done in {format_duration(deadline)}: "
+        f"they need {format_duration(needed)} on all processors",
+        needed_seconds=needed,
+        needed_credits=None,
+    )
+
+
+def too_dear(tasks: int, budget: float, needed: float, when: str) -> InfeasibleError:
+    return InfeasibleError(
+        f"{tasks:,} tasks{when} cost {needed:,.6g} credits at the least, and the budget is {budget:,.6g}",
+        needed_seconds=None,
+        needed_credits=needed,
+    )

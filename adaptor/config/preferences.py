@@ -12,11 +12,7 @@ from adaptor.config.yaml_lines import Fail
 if TYPE_CHECKING:
     from adaptor.budget.provisioning.presets import Preset
 
-PresetName = Literal[
-    "frugal", "balanced", "fast", "conservative", "aggressive", "conservative-2008", "aggressive-2008"
-]
-
-
+PresetName = Literal["frugal", "balanced", "fast", "conservative", "aggressive"]
 _CHANGED = ("creation_ratio", "increase_ratio", "willing_to_pay")
 """Keys that change what a preset says of the same name."""
 

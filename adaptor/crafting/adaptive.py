@@ -6,10 +6,9 @@ import math
 
 import msgspec
 
-from adaptor.crafting.candidate import Candidate, Work
-from adaptor.crafting.optimize import optimize
+from adaptor.crafting.candidates import Candidate, Work, optimize
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import CraftingSituation
 from adaptor.model import CraftedRequest, FreeSlot
 from adaptor.units import counted, format_duration

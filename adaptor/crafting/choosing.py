@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.refusal import none_left, nothing_possible
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import (
     CraftingSituation,
     Demand,

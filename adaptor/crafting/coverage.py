@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.placing import gpu_slots
-from adaptor.crafting.shape import TINY, rounds_within
+from adaptor.crafting.fits import TINY, RequestUnit, gpu_slots, rounds_within, unit_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
-from adaptor.crafting.unit import RequestUnit, unit_of
 from adaptor.model import PilotState
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -11,12 +11,11 @@ import msgspec
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.choosing import Plan, Wanted, by_free_slots, one_by_one
 from adaptor.crafting.completion.rule import by_completion
-from adaptor.crafting.coverage import coverage
+from adaptor.crafting.coverage import coverage, has_slot, holds
 from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.multisite.site_status import SitePart
-from adaptor.crafting.needless import withdrawals
-from adaptor.crafting.places import places_of
-from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer
+from adaptor.crafting.queues import places_of
+from adaptor.crafting.refusal import everything_covered, hour_used_up, limit_reached, no_answer, too_short
 from adaptor.crafting.reshaping import reshaped
 from adaptor.crafting.serving import nobodys, pilots_by_demand
 from adaptor.crafting.situation import (
@@ -24,6 +23,7 @@ from adaptor.crafting.situation import (
     Demand,
     Heuristic,
     Issue,
+    PilotView,
     PlanningView,
     Reshape,
     Withdraw,
@@ -31,8 +31,8 @@ from adaptor.crafting.situation import (
 )
 from adaptor.crafting.spreading import spread
 from adaptor.crafting.static import static
-from adaptor.crafting.turns import turns
-from adaptor.model import QueueState
+from adaptor.model import PilotState, QueueState
+from adaptor.units import counted
 
 
 class Planner(msgspec.Struct, frozen=True):
@@ -164,3 +164,54 @@ def _requests(
         allowed -= len(made.crafted)
         places = made.places
     return decisions
+
+
+def turns(
+    demands: Sequence[Demand], uncovered: Sequence[int], served: Collection[int]
+) -> Iterator[tuple[int, int]]:
+    """Those to be served by priority, then by their uncovered share, the largest first.
+
+    Each demand of a priority gets an equal part of the requests that are still allowed, so every one of them
+    gets its first request before another one gets its second. Requests that one demand leaves go to the next.
+
+    Args:
+        uncovered: by demand, waiting tasks that no pilot covers.
+        served: places of those with waiting tasks that get a turn.
+
+    Yields:
+        The place of a demand, and among how many, itself included, the requests that are left are divided.
+    """
+    order = sorted(
+        served, key=lambda index: (-demands[index].priority, -uncovered[index] / demands[index].waiting)
+    )
+    for turn, index in enumerate(order):
+        yield index, sum(demands[other].priority == demands[index].priority for other in order[turn:])
+
+
+def withdrawals(view: PlanningView, needless: Container[int]) -> list[Withdraw]:
+    """Of the pilots that `coverage` finds needless, those that have not started."""
+    return [
+        Withdraw(pilot.id, _why_needless(view, pilot))
+        for pilot in view.pilots
+        if pilot.id in needless and pilot.state is PilotState.QUEUED
+    ]
+
+
+def _why_needless(view: PlanningView, pilot: PilotView) -> str:
+    served = [demand for demand in view.demands if demand.bag == pilot.bag]
+    demands = [demand for demand in served if demand.waiting]
+    if not demands:
+        return f"no task waits ({sum(demand.running for demand in served)} running)"
+    long_enough = [demand for demand in demands if holds(pilot, demand)]
+    if not long_enough:
+        return too_short(pilot, demands)
+    fitting = [demand for demand in long_enough if has_slot(view, pilot, demand)]
+    if not fitting:
+        narrowest = min(demand.task.processors for demand in long_enough)
+        return (
+            f"{counted(pilot.request.p, 'processor')} cannot run any waiting task: "
+            f"the narrowest needs {narrowest}"
+        )
+    waiting = sum(demand.waiting for demand in fitting)
+    fit = "fits" if waiting == 1 else "fit"
+    return f"the {counted(waiting, 'waiting task')} already {fit} in idle slots and earlier pilots"

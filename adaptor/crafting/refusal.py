@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, Demand, PilotView, PlanningView
 from adaptor.model import PilotState
 from adaptor.units import counted, format_clock, format_duration

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from adaptor.crafting.availability import Availability
-from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.profile import Profile
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Need, Room, TaskSize
@@ -209,10 +207,6 @@ class PlanningView(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that may still be sent now (`SiteRules.max_submissions`); None: no bound."""
     next_submission: float = 0.0
     """When the next request may be sent, if none is left (epoch seconds)."""
-    waits: WaitLearner = msgspec.field(default_factory=WaitLearner)
-    """How late requests start here."""
-    jobs: RunShares = msgspec.field(default_factory=RunShares)
-    """Which shares of their time limits local jobs run."""
 
     @property
     def places_left(self) -> int:

@@ -7,10 +7,9 @@ import math
 import msgspec
 
 from adaptor.crafting.adaptive import as_crafted, best_candidate, shares
-from adaptor.crafting.candidate import Candidate
+from adaptor.crafting.candidates import Candidate, finish_of, optimize
 from adaptor.crafting.choosing import Made, Offer, Wanted, best_of, open_situation, situation_in, told, within
-from adaptor.crafting.optimize import finish_of, optimize
-from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.refusal import nothing_possible
 from adaptor.model import CraftedRequest
 

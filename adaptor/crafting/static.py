@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation
 from adaptor.model import CraftedRequest, Request
 from adaptor.units import counted, format_duration

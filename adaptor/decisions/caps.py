@@ -9,11 +9,10 @@ import msgspec
 from adaptor.budget.accounting.allowance import Afforded, Allowance, afford
 from adaptor.budget.accounting.credits import format_credits, rounded_up
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import Demand, Issue
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import billed, gpus_per_processor, shape_of, smallest, tariff_for
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -67,7 +66,7 @@ def _site_part(
     bag = snapshot.bags.get(demand.bag) if demand.bag is not None else None
     if bag is None or allowance.amount is None:
         return allowance
-    slots = slots_by_quote(memory, bag)
+    slots = memory.slots_by_quote(bag)
     if snapshot.site not in slots:
         return _share_part(memory, snapshot.here, bag, allowance, least)
     balance = ledger.budget_of(bag.id)

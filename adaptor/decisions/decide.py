@@ -17,17 +17,15 @@ from adaptor.crafting.planner import plan
 from adaptor.crafting.reshaping import same_request
 from adaptor.crafting.situation import Demand, Issue, Reshape, Withdraw, Withhold
 from adaptor.decisions.actions import Action, Explain, SubmitRequest
+from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
 from adaptor.decisions.forecasts import first_forecasts
-from adaptor.decisions.holdoff import why_held_off
-from adaptor.decisions.hosts.aims import aimed
-from adaptor.decisions.impossible import give_up_impossible, why_not_for
+from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
 from adaptor.decisions.outlook.endings import ends_ahead
-from adaptor.decisions.pauses import within_together
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
 from adaptor.decisions.requests import billed, shape_of

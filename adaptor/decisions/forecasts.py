@@ -18,9 +18,8 @@ from adaptor.budget.estimation.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast, forecast, worth_telling
 from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.decisions.actions import KeepForecast
-from adaptor.decisions.hosts.host_terms import expected_end, pilot_start
 from adaptor.decisions.memory import MadeForecast, Memory
-from adaptor.decisions.requests import most_slots, slots_of, tariff_for
+from adaptor.decisions.requests import expected_end, most_slots, pilot_start, slots_of, tariff_for
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState
 from adaptor.scheduling.facts import BagFacts

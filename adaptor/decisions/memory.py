@@ -6,16 +6,39 @@ A restarted daemon begins without it and comes to the same conclusions within se
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.pacing import Pace
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.crafting.availability import Availability
-from adaptor.decisions.questions import Question
 from adaptor.model import PendingJob, QueueState
+from adaptor.scheduling.facts import BagFacts
+
+
+def donated_nodes(site: str) -> str:
+    """Names the donated nodes of a site among the places where tasks can run; its own name is for formal
+    requests."""
+    return f"{site} (donated)"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Where should the uncovered tasks of a bag run? The question to the allocation (Ricciardi & Hwang)."""
+
+    bag: int
+    aim: Aim
+    progress: Progress
+    offers: dict[str, tuple[SiteOffer, ...]]
+    """By place, a site or its `donated_nodes`; each at least one."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What changes the answer at once; all else changes little by little."""
+        return self.aim, self.progress.waiting, frozenset(self.offers)
 
 
 class AnsweredShares(msgspec.Struct, frozen=True):
@@ -82,6 +105,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     def _by_bag(self) -> tuple[Iterable[int], ...]:
         return self.slots, self.looked, self.forecasts, self.paces
+
+    def slots_by_quote(self, bag: BagFacts) -> Mapping[str, int]:
+        """By site: tasks that may run there at the same time by the quote of a bag; empty: it has none."""
+        return self.slots.get(bag.id, bag.spec.slots)
 
     def with_pace(self, bag: int, pace: Pace) -> Memory:
         return msgspec.structs.replace(self, paces={**self.paces, bag: pace})

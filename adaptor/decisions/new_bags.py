@@ -9,8 +9,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff
-from adaptor.crafting.placing import each_kind, why_no_node_holds
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape, each_kind, why_no_node_holds
 from adaptor.crafting.situation import Demand, EarlierTasks, SiteRules
 from adaptor.decisions.requests import gpus_per_processor, smallest
 from adaptor.errors import UsageError

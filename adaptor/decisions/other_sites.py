@@ -13,12 +13,11 @@ import msgspec
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import NO_ANSWER, SitePart, SiteStatus
-from adaptor.crafting.places import as_pending
+from adaptor.crafting.queues import as_pending
 from adaptor.crafting.situation import Demand, PilotView, PlanningView
 from adaptor.decisions.actions import Wake
 from adaptor.decisions.donation import beside_held_nodes
-from adaptor.decisions.holdoff import avoided_partitions, why_held_off
-from adaptor.decisions.impossible import why_not_for
+from adaptor.decisions.held_off import avoided_partitions, why_held_off, why_not_for
 from adaptor.decisions.memory import KnownProfile, Memory
 from adaptor.decisions.shares import targets
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
@@ -83,8 +82,6 @@ def view_of(
         avoided=avoided_partitions(site, demands, now),
         submissions_left=site.submissions.left,
         next_submission=site.submissions.again,
-        waits=site.waits,
-        jobs=site.jobs,
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from adaptor.crafting.availability import availability
-from adaptor.crafting.places import queue_in
-from adaptor.crafting.unit import chunk_of
+from adaptor.crafting.fits import chunk_of
+from adaptor.crafting.queues import queue_in
 from adaptor.decisions.actions import NODES, Action, End, LengthenPad, Remark, WithdrawStuck
-from adaptor.decisions.hosts.unit_ends import why_not_another_unit
+from adaptor.decisions.aims import why_not_another_unit
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import PilotState, QueueState
 from adaptor.protocol.messages import LAST_SECONDS

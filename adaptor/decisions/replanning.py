@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
+
+import msgspec
+
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
-from adaptor.crafting.placing import width
+from adaptor.crafting.fits import width
 from adaptor.decisions.actions import Explain
 from adaptor.decisions.forecasts import charged, pilots_of, sites_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import task_time
-from adaptor.decisions.quotes import is_due, looked_at, slots_by_quote, with_slots
 from adaptor.decisions.requests import most_slots, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.errors import AdaptorError
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
+
+INTERVAL = 10.0
+"""Seconds between two checks of the slots of a bag."""
 
 
 def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], Memory]:
@@ -26,18 +32,23 @@ def keep_to_quotes(snapshot: Snapshot, memory: Memory) -> tuple[list[Explain], M
     for bag in snapshot.bags.values():
         if not (bag.spec.slots and bag.spec.allows(snapshot.site) and is_due(memory, bag.id, snapshot.now)):
             continue
-        memory = looked_at(memory, bag.id, snapshot.now)
+        memory = msgspec.structs.replace(memory, looked={**memory.looked, bag.id: snapshot.now})
         question = _question(snapshot, bag)
         if question is None:
             continue
         try:
-            found = replan(*question, slots_by_quote(memory, bag))
+            found = replan(*question, memory.slots_by_quote(bag))
         except AdaptorError:  # no processor in service, or no scipy: the next look is soon
             continue
         if isinstance(found, Replan):
-            memory = with_slots(memory, bag.id, found.slots)
+            memory = msgspec.structs.replace(memory, slots={**memory.slots, bag.id: found.slots})
             told.append(Explain("divided", f"bag {bag.id} is planned anew: {found.reason}"))
     return told, memory
+
+
+def is_due(memory: Memory, bag: int, now: float) -> bool:
+    """Whether it is time for another look at the slots of a bag."""
+    return not 0 <= now - memory.looked.get(bag, -math.inf) < INTERVAL
 
 
 def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]] | None:

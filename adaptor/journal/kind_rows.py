@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.crafting.placing import most_memory
+from adaptor.crafting.fits import most_memory
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.kinds.earlier import KEPT, KindRecord, earlier_tasks, earlier_text, memory_needed, record_of
 from adaptor.kinds.recognising import kind_of

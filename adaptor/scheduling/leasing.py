@@ -18,9 +18,15 @@ from adaptor.resources import Room
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import reach, take_for_donated
 from adaptor.scheduling.lines import Line
-from adaptor.scheduling.places import keep_for, lines_of, places_for, those_for_gpus, waiting_bags
+from adaptor.scheduling.placement import (
+    feed_suspects,
+    keep_for,
+    lines_of,
+    places_for,
+    those_for_gpus,
+    waiting_bags,
+)
 from adaptor.scheduling.state import PaidCopy, SchedulingState
-from adaptor.scheduling.suspects import feed_suspects
 from adaptor.scheduling.tail_replication import copies
 from adaptor.scheduling.workers import Worker
 

@@ -10,7 +10,7 @@ import math
 
 import msgspec
 
-from adaptor.crafting.placing import most_memory
+from adaptor.crafting.fits import most_memory
 from adaptor.model import TaskState
 from adaptor.protocol.messages import Result
 from adaptor.scheduling.bag import Bag

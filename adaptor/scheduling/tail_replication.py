@@ -22,7 +22,7 @@ from adaptor.budget.provisioning.tail_phase import (
 from adaptor.protocol.messages import AttemptKey
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.donated_nodes import fits_donated
-from adaptor.scheduling.places import lines_of, those_for_gpus, waiting_bags
+from adaptor.scheduling.placement import lines_of, those_for_gpus, waiting_bags
 from adaptor.scheduling.state import PaidCopy, SchedulingState
 from adaptor.scheduling.workers import Worker
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import (
     Decision,
@@ -119,7 +118,6 @@ class _Driver:
         self._pilots: dict[int, _Pilot] = {}
         self._ended: list[GridRequest] = []
         self._withheld = ""
-        self._history = terms.history or RunShares()
         self._submissions = Submissions(terms.rules.max_submissions)
         self._changes = cluster.changes
         self._looked = cluster.now
@@ -281,7 +279,6 @@ class _Driver:
         return PlanningView(
             submissions_left=allowance.left,
             next_submission=allowance.again,
-            jobs=self._history,
             now=float(self._cluster.now),
             queue=self._queue(),
             rules=self._terms.rules,

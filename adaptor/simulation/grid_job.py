@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HEURISTICS, HeuristicName, Traits
 from adaptor.crafting.situation import SiteRules
 from adaptor.resources import TaskSize
@@ -54,9 +53,6 @@ class GridTerms(msgspec.Struct, frozen=True, kw_only=True):
     static_maximum: bool = False
     """Whether static asks for max_proc processors always, as §4.4 says of its requests on CTC, and not for
     the share of the tasks that Algorithm 1 says."""
-
-    history: RunShares | None = None
-    """What was learned of the local jobs before; None: nothing."""
 
     @property
     def compiled(self) -> bool:

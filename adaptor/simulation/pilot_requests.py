@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.crafting.placing import why_no_node_holds
+from adaptor.crafting.fits import need_of, unit_of, why_no_node_holds
 from adaptor.crafting.situation import SiteRules
-from adaptor.crafting.unit import need_of, unit_of
 from adaptor.model import QueueState, Request
 from adaptor.resources import TaskSize
 from adaptor.simulation.cluster import Simulation

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder
 
@@ -81,7 +81,7 @@ def _of_tasks(tasks: int, chunks: int, processors: int, task: TaskSize, *, whole
 
 
 def _usual_size(task: TaskSize, machines: Collection[Node]) -> int:
-    """Processors of most of the machines that may be one of a task's; as `adaptor.crafting.placing.width`."""
+    """Processors of most of the machines that may be one of a task's; as `adaptor.crafting.fits.width`."""
     sizes = [node.processors for node in machines if node.ours and tasks_on(node, task)]
     return max(sizes, key=sizes.count, default=task.processors)
 

@@ -1,8 +1,8 @@
 """How a heuristic fares beside another where what it goes by is wrong, in replays of a trace.
 
-Each case is a mistake: limits that users change, histories of local jobs that are empty or lie, a scheduler
-by EASY instead of conservative backfilling, a second adaptor's requests in the same queue, tasks of which one
-in ten takes much longer. In every case both heuristics run the same bags from the same submission times.
+Each case is a mistake: limits that users change, a scheduler by EASY instead of conservative backfilling, a
+second adaptor's requests in the same queue, tasks of which one in ten takes much longer. In every case both
+heuristics run the same bags from the same submission times.
 
     python -m tests.campaign.mistakes --trace ../shared/traces/SDSC-SP2-1998-4.2-cln.swf.gz --processors 128
 
@@ -25,7 +25,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.heuristics import HeuristicName
 from adaptor.crafting.situation import SiteRules
 from adaptor.model import Limits
@@ -52,15 +51,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """The local jobs with the mistake; those marked come after the bag."""
     runtimes: Callable[[Array, random.Random], Array] = lambda runtimes, _: runtimes
     policy: Policy = "conservative"
-    history: Callable[[Jobs, Mask], RunShares] | None = None
-    """What is told of local jobs that ended before the bag came; None: what is true."""
     second: bool = False
     """Whether another adaptor has a bag in the same queue."""
-
-
-def _true_history(jobs: Jobs, coming: Mask) -> RunShares:
-    ended = ~coming
-    return RunShares.of((jobs.run[ended] / jobs.estimate[ended]).tolist(), {}, 0.0)
 
 
 def _limits_change(jobs: Jobs, coming: Mask, draw: random.Random) -> Jobs:
@@ -84,15 +76,6 @@ CASES = (
     Case(name="nothing wrong"),
     Case(name="limits change when the bag comes", jobs=_limits_change),
     Case(name="one local job in ten asks for ten times as long", jobs=_one_in_ten_asks_for_ten_times_as_long),
-    Case(name="no history of local jobs", history=lambda _jobs, _coming: RunShares()),
-    Case(
-        name="a history that says all run to their limits",
-        history=lambda _jobs, _coming: RunShares.of([1.0] * 200, {}, 0.0),
-    ),
-    Case(
-        name="a history that says all end at once",
-        history=lambda _jobs, _coming: RunShares.of([0.01] * 200, {}, 0.0),
-    ),
     Case(name="EASY backfilling", policy="easy"),
     Case(name="a second adaptor in the queue", second=True),
     Case(name="one task in ten takes four times as long", runtimes=_stragglers),
@@ -113,37 +96,35 @@ def runs(
         at = draw.randint(int(whole.submit[0]), int(whole.submit[-1]))
         coming = whole.submit >= at
         jobs = case.jobs(whole, coming, draw)
-        history = (case.history or _true_history)(jobs, coming)
         if case.second:
-            jobs = _with_second(jobs, processors, at, pair[1], history)
+            jobs = _with_second(jobs, processors, at, pair[1])
         base = Simulation(jobs, processors, case.policy)
         base.advance(at)
         for kind in KINDS:
             runtimes = case.runtimes(kind.runtimes(SEED, sample), draw)
             for most in pending:
                 took = [
-                    run_grid_job(base.fork(), runtimes, _terms(name, processors, most, history)).turnaround
+                    run_grid_job(base.fork(), runtimes, _terms(name, processors, most)).turnaround
                     for name in pair
                 ]
                 yield Run(kind, sample, took[0] / took[1])
 
 
-def _terms(name: str, processors: int, pending: int, history: RunShares) -> GridTerms:
+def _terms(name: str, processors: int, pending: int) -> GridTerms:
     limits = Limits(max_pending_requests=pending, max_proc=processors, max_tr=MAX_TR)
     return GridTerms(
         rules=SiteRules(limits=limits, max_submissions=60),
         heuristic=cast(HeuristicName, name),
         workers=INSTANT_WORKERS,
-        history=history,
     )
 
 
-def _with_second(jobs: Jobs, processors: int, at: int, name: str, history: RunShares) -> Jobs:
+def _with_second(jobs: Jobs, processors: int, at: int, name: str) -> Jobs:
     """With the requests that another bag, of an hour ago, has made alone; they cannot react to ours."""
     base = Simulation(jobs, processors, "conservative")
     base.advance(max(int(jobs.submit[0]), at - 3600))
     kind = JobType(1000, 1000, 2)
-    found = run_grid_job(base, kind.runtimes(SEED + 1, 0), _terms(name, processors, 3, history))
+    found = run_grid_job(base, kind.runtimes(SEED + 1, 0), _terms(name, processors, 3))
     held = [each for each in found.requests if each.started is not None and each.ended is not None]
     rows = [
         (each.submitted, max(1, (each.ended or 0) - (each.started or 0)), each.tr, each.p) for each in held

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adaptor.budget.provisioning.presets import AGGRESSIVE_2008, PREFERENCES
+from adaptor.budget.provisioning.presets import AGGRESSIVE, PREFERENCES
 from adaptor.config.loading import load_config
 from adaptor.config.preferences import presets_of
 from adaptor.config.schema import Config
@@ -30,13 +30,13 @@ def test_a_preset_and_its_ratios_are_chosen_by_preference(tmp_path: Path) -> Non
         tmp_path,
         "preferences:\n"
         "  balanced: {creation_ratio: 0.4}\n"
-        "  fast: {preset: aggressive-2008, increase_ratio: 1, willing_to_pay: 2}\n",
+        "  fast: {preset: aggressive, increase_ratio: 1, willing_to_pay: 2}\n",
     )
     found = presets_of(config.preferences)
     assert found["cheap"] == PREFERENCES["cheap"]
     assert (found["balanced"].creation_ratio, found["balanced"].increase_ratio) == (0.4, 0.5)
     fast = found["fast"]
-    assert (fast.name, fast.published) == (AGGRESSIVE_2008.name, 2008)
+    assert (fast.name, fast.beyond_half) == (AGGRESSIVE.name, AGGRESSIVE.beyond_half)
     assert (fast.creation_ratio, fast.increase_ratio, fast.willing_to_pay) == (0.75, 1.0, 2.0)
 
 

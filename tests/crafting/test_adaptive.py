@@ -10,7 +10,7 @@ from hypothesis import given
 
 from adaptor.crafting.adaptive import adaptive
 from adaptor.crafting.availability import availability, schedule
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.model import CraftedRequest, Limits, PendingJob, QueueState, Request, RunningJob
 from adaptor.resources import TaskSize

@@ -6,7 +6,7 @@ import math
 
 from hypothesis import given
 
-from adaptor.crafting.shape import RequestShape
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.situation import CraftingSituation, SiteRules
 from adaptor.crafting.static import static
 from adaptor.model import Limits, QueueState, Request

@@ -18,7 +18,7 @@ from adaptor.journal.bag_views import bags
 from adaptor.scheduling.facts import BagFacts
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.hosts.test_aims import SPEC, asked, finish, submit
+from tests.decisions.test_aims import SPEC, asked, finish, submit
 
 
 @pytest.fixture

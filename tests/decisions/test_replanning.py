@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.quotes import INTERVAL, is_due, looked_at
+from adaptor.decisions.replanning import INTERVAL, is_due
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.scheduling.bag import Bag
 from tests.daemon.budgeted_site import set_budget, steps
 from tests.daemon.fake_site import FakeSite
-from tests.decisions.hosts.test_aims import asked, finish, submit
+from tests.decisions.test_aims import asked, finish, submit
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_too_little_is_known_for_other_slots(site: FakeSite) -> None:
 
 def test_looks_are_some_seconds_apart() -> None:
     assert is_due(Memory(), 1, 100.0)
-    memory = looked_at(Memory(), 1, 100.0)
+    memory = Memory(looked={1: 100.0})
     assert not is_due(memory, 1, 100.0 + INTERVAL - 1)
     assert is_due(memory, 2, 101.0)
     assert is_due(memory, 1, 100.0 + INTERVAL)

@@ -68,11 +68,8 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         return millionths(with_gpus, f"price_{kind}")
 
     def charged_seconds(self, seconds: float) -> int:
-        """The time that is billed: begun units count whole, a time below 0 counts as none.
-
-        Thousandths of a second are noise of the clock and begin no unit.
-        """
-        return max(0, math.ceil(round(seconds, 3) / self.charging_unit)) * self.charging_unit
+        """The time that is billed: begun units count whole."""
+        return begun_units(seconds, self.charging_unit) * self.charging_unit
 
     def charge(self, kind: Allocation, processors: int, seconds: float) -> int:
         """Millionths of a credit for so many processors, rounded up to a whole one.
@@ -96,6 +93,14 @@ class Tariff(msgspec.Struct, frozen=True, kw_only=True):
         """The longest tr for which so many processors can be reserved within the amount; 0 where none."""
         units = amount * HOUR // (processors * self.charging_unit * self.price(kind))
         return max(0, units * self.charging_unit - self.grace)
+
+
+def begun_units(seconds: float, unit: float) -> int:
+    """Charging units that have begun after so many seconds; none before 0.
+
+    Thousandths of a second are noise of the clock and begin no unit.
+    """
+    return max(0, math.ceil(round(seconds, 3) / unit))
 
 
 def held_seconds(started: float | None, ended: float) -> float:

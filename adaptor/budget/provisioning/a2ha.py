@@ -31,8 +31,6 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     terms: HostTerms
     needed: float = 0.0
     """Seconds that the longest task which is known needs; 0: it does not matter."""
-    hinted: int = 0
-    """Hosts that were bought by a hint, before any task had finished."""
 
     @property
     def remaining(self) -> int:
@@ -47,6 +45,11 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     def there(self) -> int:
         """Hosts."""
         return sum(each.count for each in self.hosts)
+
+    @property
+    def most(self) -> int:
+        """Hosts, so that each runs two tasks (2011, §3.6)."""
+        return max(1, self.tasks // 2)
 
 
 class Purchase(msgspec.Struct, frozen=True):
@@ -77,7 +80,7 @@ def ratio_after(finished: int, preset: Preset) -> float:
 
 
 def hosts_to_buy(seen: Situation, preset: Preset, ratio: float, *, corrected: bool) -> Purchase:
-    """What to buy now (2011: Figs 3, 5 and 7, §3.6; 2008: Fig. 3).
+    """What to buy now (2011: Figs 3, 5 and 7, §3.6).
 
     It costs as much as there are groups of hosts, whatever the number of tasks. Tasks must be taken in random
     order (§3.2).
@@ -106,21 +109,12 @@ def _wanted(seen: Situation, preset: Preset, ratio: float, average: float) -> tu
     missing = round((seen.remaining - possible) * average / processing)
     if missing < 0:
         return 0, False
-    return _part(missing, preset, ratio), True
-
-
-def _part(missing: int, preset: Preset, ratio: float) -> int:
-    if ratio == 1.0:
-        return missing
-    if preset.published == 2008:
-        return int(missing * ratio) + 1
-    return math.ceil(missing * ratio)
+    return preset.part(missing, ratio), True
 
 
 def _within_half(seen: Situation, preset: Preset, wanted: int, average: float) -> Advice:
     """No more hosts than half the tasks; where that bounds them, each is bought for two tasks (§3.6)."""
-    limit = max(1, (seen.tasks + seen.hinted * preset.beside_hint) // 2)
-    allowed = max(0, limit - seen.there)
+    allowed = max(0, seen.most - seen.there)
     possible = min(wanted, seen.waiting)
     bounded = allowed < possible
     bought = min(possible, allowed)
@@ -146,8 +140,7 @@ def units_for(terms: HostTerms, work: float) -> int:
 def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
     """Whether a host whose paid time is over goes on with its task, which ran for `ran` seconds (§3.5).
 
-    `seen.hosts` are the others. A task that is cut starts anew elsewhere. By the rules of 2008 no host goes
-    on, but for a task that has no time on any.
+    `seen.hosts` are the others. A task that is cut starts anew elsewhere.
     """
     average = seen.runtimes.mean
     longest = max((each.time_left(seen.now) for each in seen.hosts if each.count), default=0.0)
@@ -155,8 +148,6 @@ def goes_on(seen: Situation, preset: Preset, ran: float) -> bool:
         return True
     if preset.certainty is not None:
         return _worth_a_unit(seen, preset.certainty, ran, longest)
-    if preset.published == 2008:
-        return ran >= seen.terms.usable  # it would never end on any host
     return not average or average > seen.terms.usable or ran >= average
 
 

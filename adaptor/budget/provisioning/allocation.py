@@ -13,10 +13,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.errors import BudgetError, InfeasibleError, too_dear, too_late
 from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.infeasible import InfeasibleError, too_dear, too_late
-from adaptor.budget.provisioning.milp_columns import CONFIDENCE, Column, columns
+from adaptor.budget.provisioning.milp import CONFIDENCE, Column, columns
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 

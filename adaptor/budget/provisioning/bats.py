@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.knapsack import Item, frontier, relaxed_value
 from adaptor.budget.provisioning.site_offers import SiteOffer
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time, time_of_least_cost
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.knapsack import Item, frontier
 from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
 from adaptor.budget.provisioning.site_offers import SiteOffer

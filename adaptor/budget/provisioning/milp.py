@@ -1,14 +1,72 @@
-"""The allocation as a mixed-integer linear program, solved by HiGHS through scipy."""
+"""The allocation as a mixed-integer linear program over ways to hold a processor, solved by HiGHS (scipy)."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
-from adaptor.budget.provisioning.milp_columns import Column
-from adaptor.budget.provisioning.site_offers import SiteOffer
+import msgspec
+
+from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.extras import require_extra
+
+MOST_LENGTHS = 8
+"""Lengths of whole units that are considered for a processor besides the time until the deadline."""
+
+
+CONFIDENCE = 0.6
+"""With which all tasks that run at the last start have ended by the deadline: a little better than even."""
+
+
+class Column(msgspec.Struct, frozen=True):
+    """One processor of a site, held for so long from now."""
+
+    site: int
+    """Place among the offers."""
+    group: int
+    """Place among `held` of the offer; -1: it is still to be bought."""
+    seconds: float
+    tasks: float
+    """Expected to be started, and ended before the deadline and before `seconds`."""
+    cost: float
+    """Credits still to be charged."""
+
+
+def columns(offers: Sequence[SiteOffer], deadline: float, confidence: float = CONFIDENCE) -> list[Column]:
+    """All that are of any use until the deadline, in seconds from now."""
+    found: list[Column] = []
+    for site, each in enumerate(offers):
+        tail = each.task.last_end(each.processors, confidence ** (1 / len(offers)))
+        for group, held in [(-1, HeldSlots(each.fresh, each.wait)), *enumerate(each.held)]:
+            if held.processors:
+                found.extend(_of_group(each, site, group, held, deadline, tail))
+    return [column for column in found if column.tasks > 0]
+
+
+def _of_group(
+    offer: SiteOffer, site: int, group: int, held: HeldSlots, deadline: float, tail: float
+) -> Iterator[Column]:
+    task, fresh = offer.task, group < 0
+    startup = offer.wait + offer.startup if fresh else 0.0
+    for end in _unit_ends(offer, held, deadline):
+        tasks = task.completed(end - startup, fresh)
+        yield Column(site, group, end, tasks, offer.cost(end - held.paid))
+    # Until the deadline. A pilot leaves when no task is left for it, and its last one runs to its end.
+    tasks = task.started(deadline - tail - startup, fresh)
+    seconds = min(deadline, startup + tasks * task.mean)
+    yield Column(site, group, seconds, tasks, offer.cost(seconds - held.paid))
+
+
+def _unit_ends(offer: SiteOffer, held: HeldSlots, deadline: float) -> list[float]:
+    """The last instants before the deadline at which another unit would begin, where that matters."""
+    unit = offer.charging_unit
+    if offer.divisible:
+        return []
+    most = math.ceil((deadline - held.paid) / unit)
+    ends = [held.paid + units * unit for units in range(max(0, most - MOST_LENGTHS), most)]
+    return [end for end in ends if 0 < end < deadline]
+
 
 GAP = 1e-4
 """Relative, between the solution and the best that is possible."""
@@ -18,64 +76,27 @@ NODES = 300
 """Of the search tree; the best solution by then counts."""
 SECONDS = 2.0
 """Never reached by allocations of ten sites; answers that depend on the machine are the last resort."""
-NEARLY = 0.999
-"""Of the cost that no whole numbers can beat."""
 EQUAL = 1e-9
 """Relative: what differs by less is equal."""
 
 
-def least_cost(
-    columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float, *, constant: bool = False
-) -> list[float] | None:
+def least_cost(columns: Sequence[Column], offers: Sequence[SiteOffer], tasks: float) -> list[float] | None:
     """How many processors to hold in each way so that the tasks are done at the least cost; None: no way.
 
     Ricciardi & Hwang, §3, choice 1: the least C_prod, in credits. Of equal costs that with fewer processors
     still to be bought.
 
-    `constant`: whole processors, all of which are held until the last task is done (eq. 7). Where they could
-    do more than the tasks, they are done sooner and cost less by that (eq. 8). Else they are paid for as long
-    as the columns say: those that are charged by the second do no more than the tasks, as a part of one is
-    held for a part of the time; whole charging units are charged, whether there is work for them or not.
+    Processors are paid for as long as the columns say: those that are charged by the second do no more than
+    the tasks, as a part of one is held for a part of the time; whole charging units are charged, whether
+    there is work for them or not.
     """
     if capacity(columns, offers) < tasks:
         return None
     dearest = max((each.cost for each in columns), default=0.0) or 1.0
     costs = [each.cost / dearest + (1e-9 if each.group < 0 else 0.0) for each in columns]
     done = [each.tasks / tasks for each in columns]
-    whole = [constant or not offers[each.site].divisible for each in columns]
-
-    def hold(objective: Sequence[float]) -> list[float] | None:
-        return _hold(objective, columns, offers, [(done, 1.0, math.inf)], whole)
-
-    if not constant:
-        return hold(costs)
-    return _least_ratio(costs, done, hold, NEARLY * relaxed_cost(columns, offers, tasks) / dearest)
-
-
-def _least_ratio(
-    costs: Sequence[float],
-    done: Sequence[float],
-    hold: Callable[[Sequence[float]], list[float] | None],
-    ratio: float,
-) -> list[float] | None:
-    """The least costs for what is done, by Dinkelbach: what is done counts as worth what it costs so far.
-
-    `hold` minimises an objective. `ratio` is a little below the least one: of equal ratios the least costs
-    are found, and two programs are enough as a rule.
-    """
-    best: list[float] | None = None
-    while True:
-        found = hold([cost - ratio * part for cost, part in zip(costs, done, strict=True)])
-        if found is None:
-            return best
-        reached = _dot(costs, found) / _dot(done, found)
-        if best is not None and reached >= ratio * (1 - EQUAL):
-            return best
-        best, ratio = found, reached
-
-
-def _dot(left: Sequence[float], right: Sequence[float]) -> float:
-    return sum(a * b for a, b in zip(left, right, strict=True))
+    whole = [not offers[each.site].divisible for each in columns]
+    return _hold(costs, columns, offers, [(done, 1.0, math.inf)], whole)
 
 
 def most_tasks(

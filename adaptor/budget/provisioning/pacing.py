@@ -136,7 +136,7 @@ def _decided(course: Course, pace: Pace) -> Pace:
     growth = course.preset.increase_ratio
     ratio = 1 - (1 - pace.ratio) * (1 - growth) ** max(0, finished - pace.finished - 1)
     found = hosts_to_buy(situation_of(course), course.preset, ratio, corrected=periodic)
-    if found.grows and (finished > pace.finished or (periodic and course.preset.published == 2011)):
+    if found.grows and (finished > pace.finished or periodic):
         ratio += (1 - ratio) * growth
     next_look = pace.next_look
     while next_look <= course.now:

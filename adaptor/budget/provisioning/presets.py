@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -21,18 +22,11 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
     """From 0 to 1."""
     increase_ratio: float = 1.0
     """From 0 to 1."""
-    published: Literal[2008, 2011] = 2011
-    """Whose rules hold where the two papers differ. 2008: int(n·r)+1 hosts, even where n is 0 (Fig. 3a, lines
-    12 to 17), the periodic step keeps the ratio (Fig. 3b), and every host ends at its unit (§4). 2011:
-    ceil(n·r) (Fig. 5, line 14), every step moves the ratio, and a host may go on (§3.5)."""
     willing_to_pay: float = 1.0
     """As a multiple of the least cost: with 2 each host may be idle for half of its time (2011, §3.1)."""
     beyond_half: Literal["none", "fill"] = "none"
     """Where there would be more hosts than half the tasks: no new ones (2011, §3.6), or ours, as many as fill
     the half."""
-    beside_hint: bool = False
-    """§3.6 bounds the hosts by half the tasks. Its Table 2 (154 and 179 hosts for 256 tasks) goes beyond
-    that by half of the hosts that were hinted at: with this, half of the tasks that those leave counts."""
     certainty: float | None = None
     """Ours, instead of the ratios (see `adaptor.budget.provisioning.work_bound`); above 0.5 and below 1."""
 
@@ -46,19 +40,18 @@ class Preset(msgspec.Struct, frozen=True, kw_only=True):
         if self.certainty is not None and not 0.5 < self.certainty < 1:
             raise BudgetError(f"certainty must be above 0.5 and below 1, not {self.certainty:g}")
 
+    def part(self, missing: int, ratio: float) -> int:
+        """Hosts to buy of those that seem necessary (2011, Fig. 5, line 14)."""
+        return math.ceil(missing * ratio)
+
 
 CONSERVATIVE = Preset(name="conservative", creation_ratio=0.5, increase_ratio=0.5)
 AGGRESSIVE = Preset(name="aggressive", creation_ratio=0.75, increase_ratio=0.75)
-CONSERVATIVE_2008 = msgspec.structs.replace(CONSERVATIVE, name="conservative-2008", published=2008)
-AGGRESSIVE_2008 = msgspec.structs.replace(AGGRESSIVE, name="aggressive-2008", published=2008)
 BALANCED = msgspec.structs.replace(CONSERVATIVE, name="balanced", beyond_half="fill")
 FAST = msgspec.structs.replace(AGGRESSIVE, name="fast", beyond_half="fill")
 FRUGAL = Preset(name="frugal", certainty=0.8, beyond_half="fill")
 """The certainty was set on other bags than those of the experiments (see `adaptor replay a2ha`)."""
 
-PRESETS = {
-    each.name: each
-    for each in (FRUGAL, BALANCED, FAST, CONSERVATIVE, AGGRESSIVE, CONSERVATIVE_2008, AGGRESSIVE_2008)
-}
+PRESETS = {preset.name: preset for preset in (FRUGAL, BALANCED, FAST, CONSERVATIVE, AGGRESSIVE)}
 PREFERENCES = {"cheap": FRUGAL, "balanced": BALANCED, "fast": FAST}
 """What a user prefers, and how boldly hosts are bought for that where the configuration says nothing else."""

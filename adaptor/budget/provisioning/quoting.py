@@ -1,17 +1,133 @@
-"""A quote: which tasks are run as a sample, and what the rest of the bag then costs and takes (BaTS)."""
+"""A quote: which tasks run as a sample, what it says of each site, and what the rest then costs (BaTS)."""
 
 from __future__ import annotations
 
+import math
+import random
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 
 import msgspec
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.menu import Line, menu
-from adaptor.budget.provisioning.sampling import compact_samples, sample_size
-from adaptor.budget.provisioning.site_mapping import learn
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.runtimes.task_time import TaskTime
+
+REPLICATED = 7
+"""Tasks that run on every site, so that the sites can be compared."""
+NORMAL_SAMPLE = 30
+"""Finished tasks from which a mean is as good as normal (central limit theorem)."""
+
+
+def sample_size(tasks: int, precision: float = 0.4, confidence: float = 0.97) -> int:
+    """Tasks to be sampled, with replacement, so that their mean is precise enough.
+
+    The mean of n draws with replacement from a bag of N lies within `precision` standard deviations of
+    the bag's own mean with this confidence when n >= (z / precision)², whatever N; a finite bag needs
+    the fewer n' = n N / (n + N - 1) that are different tasks. Never fewer than 30, or all: below that
+    the normal distribution does not hold for the mean. The defaults give the 30 of the slides.
+
+    Raises:
+        BudgetError: a number that cannot be.
+    """
+    if tasks < 1:
+        raise BudgetError("a bag without tasks has nothing to sample")
+    if not (precision > 0 and 0 < confidence < 1):
+        raise BudgetError("precision must be above 0 and confidence between 0 and 1")
+    draws = (NormalDist().inv_cdf((1 - confidence) / 2) / precision) ** 2
+    needed = math.ceil(draws * tasks / (draws + tasks - 1))
+    return min(tasks, max(NORMAL_SAMPLE, needed))
+
+
+class Samples(msgspec.Struct, frozen=True):
+    """Which tasks to run where, by their places in the bag."""
+
+    everywhere: tuple[int, ...]
+    spread: Mapping[str, tuple[int, ...]]
+    """Further ones of each site."""
+
+
+def compact_samples(tasks: int, sites: Sequence[str], size: int, seed: int) -> Samples:
+    """A sample in which 7 tasks run on every site and the rest on one site each, in turn.
+
+    Drawn without replacement, as a task that is drawn twice need not run twice.
+
+    Raises:
+        BudgetError: there is no site.
+    """
+    if not sites:
+        raise BudgetError("there is no site to sample on")
+    drawn = random.Random(seed).sample(range(tasks), min(size, tasks))  # noqa: S311 - no secret
+    rest = drawn[REPLICATED:]
+    spread = {site: tuple(rest[place :: len(sites)]) for place, site in enumerate(sites)}
+    return Samples(tuple(drawn[:REPLICATED]), spread)
+
+
+class SiteRelation(msgspec.Struct, frozen=True):
+    """The runtime on one site as a linear function of that on another, g(x) = a f(x) + b."""
+
+    slope: float
+    offset: float
+
+    def __call__(self, runtime: float) -> float:
+        return max(0.0, self.slope * runtime + self.offset)
+
+
+def regression(known: Sequence[float], wanted: Sequence[float]) -> SiteRelation:
+    """The line through the runtimes of the same tasks on two sites, by least squares.
+
+    Where the tasks are all equally long, or longer there means shorter here, the ratio of the means
+    stands in: so few points then say no more.
+
+    Raises:
+        BudgetError: there is no task that ran on both.
+    """
+    if not known or len(known) != len(wanted):
+        raise BudgetError("two sites can be compared only by tasks that ran on both")
+    x, y = sum(known) / len(known), sum(wanted) / len(wanted)
+    spread = sum((each - x) ** 2 for each in known)
+    common = sum((one - x) * (other - y) for one, other in zip(known, wanted, strict=True))
+    if spread <= 1e-12 * x * x or common <= 0:
+        return SiteRelation(y / x, 0.0)
+    slope = common / spread
+    return SiteRelation(slope, y - slope * x)
+
+
+Seen = Mapping[str, Mapping[int, float]]
+"""Runtimes by site, then by the task's place in the bag."""
+
+
+def learn(seen: Seen) -> dict[str, TaskTime]:
+    """What a task takes on each site, from all samples: those of other sites are mapped by regression.
+
+    A task that ran on the site itself counts as it ran there.
+
+    Raises:
+        BudgetError: a site has no finished task in common with another, or none at all.
+    """
+    found = {}
+    for site, own in seen.items():
+        runtimes = dict(own)
+        for other, there in seen.items():
+            missing = [task for task in there if task not in runtimes]
+            if other == site or not missing:
+                continue
+            both = [task for task in there if task in own]
+            if not both:
+                raise BudgetError(f"no task has finished on both {site} and {other}: they cannot be compared")
+            line = regression([there[task] for task in both], [own[task] for task in both])
+            runtimes.update({task: line(there[task]) for task in missing})
+        if not runtimes:
+            raise BudgetError(f"no task has finished on {site}: nothing is known of its runtimes")
+        found[site] = _moments(list(runtimes.values()))
+    return found
+
+
+def _moments(runtimes: Sequence[float]) -> TaskTime:
+    mean = sum(runtimes) / len(runtimes)
+    variance = sum((each - mean) ** 2 for each in runtimes) / max(1, len(runtimes) - 1)
+    return TaskTime(mean, math.sqrt(variance))
 
 
 class SiteSample(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.bats import Plan, expected_seconds, reevaluate
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.units import format_duration
 
@@ -29,8 +29,6 @@ class Tolerance(msgspec.Struct, frozen=True, kw_only=True):
 
 DAEMON = Tolerance(name="daemon", time=0.05, budget=0.05, gain=0.05)
 """What every bag that was chosen from a quote meets."""
-SLIDES = Tolerance(name="slides", time=0.05, budget=0.0, gain=0.0)
-"""As the slides say it: any expected violation of the budget, and any plan that holds."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import (
     Allocation,
     cheapest,
@@ -18,8 +19,7 @@ from adaptor.budget.provisioning.allocation import (
     least_time,
     time_of_least_cost,
 )
-from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.milp_columns import CONFIDENCE
+from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.model import Preference as Preference
 from adaptor.units import format_duration

@@ -73,34 +73,6 @@ class LateByItsNode:
         return RunningTask(task=task, left=left, whole=self._whole)
 
 
-class LongEverywhere:
-    """As the slides of BaTS expect it: a late task is long, and would be as long elsewhere."""
-
-    def __init__(self, sample: RuntimeSample, slower: Mapping[str, float]) -> None:
-        """`sample` in seconds of one site, `slower` by site: its seconds for one of those."""
-        self._sample, self._slower = sample, slower
-
-    @property
-    def sites(self) -> set[str]:
-        return set(self._slower)
-
-    def of(self, task: int, attempts: Attempts) -> RunningTask:
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.late(elapsed), task, attempts)
-
-    def on_average(self, task: int, attempts: Attempts) -> RunningTask:
-        """Not in a bad case: where an attempt is to be given up for another."""
-        elapsed = max(ran / self._slower[site] for site, ran in attempts)
-        return self._taking(self._sample.whole(elapsed), task, attempts)
-
-    def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
-        return RunningTask(
-            task=task,
-            left=min(seconds * self._slower[site] - ran for site, ran in attempts),
-            whole={site: seconds * slower for site, slower in self._slower.items()},
-        )
-
-
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """Which copies are made."""
 
@@ -113,8 +85,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 DAEMON = Rule(name="daemon", exact=True, copies=1)
 """What every bag of a user meets, unless it says `replicas`."""
-SLIDES = Rule(name="slides", exact=False, copies=None)
-"""As the slides of BaTS have it: idle paid time is given to any copy, which may be lucky."""
 
 
 def worthwhile_copies(
@@ -191,12 +161,3 @@ def _best(
         and allowed(task.task, place.processor)
     ]
     return min(useful, key=lambda place: (task.whole[place.site], -place.paid), default=None)
-
-
-def migration(running: Sequence[RunningTask], place: IdleProcessor) -> int | None:
-    """The task to be moved to this processor: the one that ends last, if it ends sooner there; or none.
-
-    As a replica, but the first attempt is killed, so that its processor takes another task.
-    For the experiment only: no task of a user is moved, as that ends bags no sooner (`adaptor replay bats`).
-    """
-    return next((each.task for each in replicas(running, [place])), None)

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from adaptor.budget.accounting.splitting import split
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.milp_columns import CONFIDENCE
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
 from adaptor.units import format_duration
@@ -35,8 +33,6 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
 
 DAEMON = Caution(name="daemon", certainty=0.9, reserve=0.1)
 """What every bag of a user is divided by."""
-EVEN_ODDS = Caution(name="even odds", certainty=CONFIDENCE, reserve=0.0)
-"""A target is met as often as it is missed, and nothing is wasted: the setting of the paper's experiment."""
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from adaptor.crafting.choosing import (
 from adaptor.crafting.completion.beliefs import settled_after
 from adaptor.crafting.completion.search import Choice, Search, places_for
 from adaptor.crafting.completion.wording import compared, completion, nothing_better
-from adaptor.crafting.places import Place, with_crafted
+from adaptor.crafting.queues import Place, with_crafted
 from adaptor.crafting.refusal import (
     everything_covered,
     hour_used_up,

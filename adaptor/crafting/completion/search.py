@@ -13,9 +13,9 @@ from adaptor.crafting.choosing import Wanted, rules_for
 from adaptor.crafting.completion.beliefs import Belief, beliefs, first_runtime, mean_age
 from adaptor.crafting.completion.progress import FINE, Member, Progress, RequestSet
 from adaptor.crafting.coverage import slots_in
-from adaptor.crafting.places import Place
+from adaptor.crafting.fits import TINY, RequestShape
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import TINY, RequestShape
+from adaptor.crafting.queues import Place
 from adaptor.crafting.situation import PilotView, PlanningView
 from adaptor.model import PilotState, Request
 from adaptor.units import round_up

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.availability import Schedule, schedule
-from adaptor.crafting.placing import placeable
+from adaptor.crafting.fits import placeable
 from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState, RunningJob
 from adaptor.resources import TaskSize

@@ -29,11 +29,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from adaptor.crafting.coverage import joint_coverage
-from adaptor.crafting.multisite.lateness import latest, why_taken_back
-from adaptor.crafting.multisite.levelling import Level, level
+from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
 from adaptor.crafting.multisite.reasons import SitePortion, why_covered, why_none, why_some
-from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
-from adaptor.crafting.multisite.target_shares import TargetShares, granted
+from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
 from adaptor.crafting.situation import Demand, TaskGroup
 
 

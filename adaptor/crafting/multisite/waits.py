@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 WEIGHT = 0.5
 """Of the newest request in the average."""
@@ -14,15 +13,13 @@ LEAST_WAIT = 60.0
 LARGEST_SHARE = 20.0
 HALF_LIFE = 3600.0
 """Seconds after which learned lateness counts half, so that a site gets requests again after a bad hour."""
-FEWEST = 5
-"""Waits of a class from which their median counts."""
 
 Class = tuple[int, int]
 """Powers of two of the processors, and of the minutes of tr; 0: tr is not known."""
 
 
 class WaitLearner:
-    """An exponential average of the lateness of a site's requests, and the shares of their waits, by class.
+    """An exponential average of the lateness of a site's requests by class, and the shares of their waits.
 
     Widths and times are grouped by powers of two, because wide and long requests wait differently from narrow
     and short ones. An unknown class uses what is known of the nearest width. All times are seconds.
@@ -31,13 +28,8 @@ class WaitLearner:
     def __init__(self) -> None:
         self._late: dict[Class, tuple[float, float]] = {}
         """By class, and by width with tr 0: the average, and the time of its last update."""
-        self._waits: tuple[tuple[Class, float], ...] = ()
+        self.shares: tuple[float, ...] = ()
         """The newest real waits as shares of the predicted ones, the oldest first; never changed in place."""
-
-    @property
-    def shares(self) -> tuple[float, ...]:
-        """The newest real waits of whatever class as shares of the predicted ones."""
-        return tuple(share for _, share in self._waits[-SHARES:])
 
     def started(self, processors: int, lateness: float, at: float, tr: float | None = None) -> None:
         """Learn that a request started `lateness` seconds later than predicted (earlier, if negative)."""
@@ -65,8 +57,7 @@ class WaitLearner:
         """Learn from a request with a predicted start; True if its wait is over."""
         if started is not None and submitted is not None and predicted - submitted >= LEAST_WAIT:
             share = max(0.0, started - submitted) / (predicted - submitted)
-            kind = _width(processors), _length(tr)
-            self._waits = (*self._waits, (kind, min(LARGEST_SHARE, share)))[-8 * SHARES :]
+            self.shares = (*self.shares, min(LARGEST_SHARE, share))[-SHARES:]
         if started is not None:
             self.started(processors, started - predicted, started, tr)
         elif ended is not None and ended > predicted:
@@ -75,10 +66,10 @@ class WaitLearner:
 
     def copy(self) -> WaitLearner:
         """A copy for a snapshot."""
-        found = WaitLearner()
-        found._late = self._late.copy()
-        found._waits = self._waits
-        return found
+        twin = WaitLearner()
+        twin._late = self._late.copy()
+        twin.shares = self.shares
+        return twin
 
     def lateness(self, processors: int, now: float, tr: float | None = None) -> float:
         """Expected lateness of a request of this width, and of this time where that is known; 0 before the
@@ -91,31 +82,6 @@ class WaitLearner:
             wanted = min(widths, key=lambda width: (abs(width - wanted[0]), width)), 0
         return self._faded(wanted, now)
 
-    def share(self, processors: int, tr: float | None = None) -> float:
-        """The median of real waits as shares of the predicted ones, of the nearest class with enough of them.
-
-        1 where too few are known of any.
-        """
-        width, length = _width(processors), _length(tr)
-        alike = (
-            [share for kind, share in self._waits if kind == (width, length) and length],
-            [share for (each, _), share in self._waits if each == width],
-            [share for (each, _), share in self._waits if abs(each - width) <= 1],
-            self.shares,
-        )
-        return next((_median(shares[-SHARES:]) for shares in alike if len(shares) >= FEWEST), 1.0)
-
-    def expected_start(self, planned: float, processors: int, tr: float, now: float) -> float:
-        """When a request `(processors, tr)` starts that the scheduler's plan starts at `planned`.
-
-        Schedulers plan by time limits, and jobs end before theirs: a wait is mostly a share of the planned
-        one. A request for a hole that is there soon is late, if at all, by what such requests were late.
-        """
-        wait = planned - now
-        if not LEAST_WAIT <= wait < math.inf:
-            return planned + self.lateness(processors, now, tr)
-        return now + wait * self.share(processors, tr)
-
     def worst(self, now: float) -> float | None:
         """The largest lateness of any width; None before the first observation."""
         return max((self._faded(kind, now) for kind in self._late if not kind[1]), default=None)
@@ -123,12 +89,6 @@ class WaitLearner:
     def _faded(self, kind: Class, now: float) -> float:
         late, told = self._late[kind]
         return late * math.pow(0.5, max(0.0, now - told) / HALF_LIFE)
-
-
-def _median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def _classes(processors: int, tr: float | None) -> list[Class]:

@@ -18,11 +18,11 @@ from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.site import Site
+from adaptor.decisions.aims import why_paused as why_paused_at
 from adaptor.decisions.forecasts import forecast_of, made_lately
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
 from adaptor.decisions.observation import sites_facts
 from adaptor.decisions.outlook.endings import OLD
-from adaptor.decisions.pauses import why_paused as why_paused_at
 from adaptor.errors import UsageError
 from adaptor.journal.credit_views import bag_line, credits_view
 from adaptor.scheduling.facts import facts_of

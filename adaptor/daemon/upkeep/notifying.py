@@ -16,7 +16,7 @@ from adaptor.config.notices import HooksConfig, NotifyConfig
 from adaptor.daemon.core import Core
 from adaptor.daemon.notices.programs import run_program
 from adaptor.daemon.notices.texts import title_and_body, variables
-from adaptor.decisions.pauses import why_paused
+from adaptor.decisions.aims import why_paused
 from adaptor.errors import AdaptorError, JournalError, UsageError
 from adaptor.journal.bag_views import bags
 from adaptor.journal.database import guarded

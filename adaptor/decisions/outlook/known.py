@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.crafting.unit import unit_of
-from adaptor.decisions.holdoff import why_held_off
+from adaptor.decisions.held_off import why_held_off
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownPilot, KnownSite
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts
 from adaptor.model import PilotState

@@ -12,8 +12,8 @@ import random
 from collections.abc import Sequence
 
 from adaptor.budget.estimation.estimate import Estimate, estimate
+from adaptor.crafting.fits import placeable, width
 from adaptor.crafting.futures.drawn_queue import planned
-from adaptor.crafting.placing import placeable, width
 from adaptor.decisions.outlook.course import Work, end_of
 from adaptor.decisions.outlook.knowledge import KnownBag, KnownSite
 from adaptor.decisions.outlook.places import CraftBudget, Places, Site

@@ -13,11 +13,11 @@ import random
 from collections.abc import Sequence
 
 from adaptor.crafting.availability import PlannedQueue, Schedule
+from adaptor.crafting.fits import unit_of
 from adaptor.crafting.futures.drawn_queue import drawn, fitting
 from adaptor.crafting.planner import PLANNERS
 from adaptor.crafting.profile import Profile
 from adaptor.crafting.situation import CraftingSituation
-from adaptor.crafting.unit import unit_of
 from adaptor.decisions.outlook.course import Asking, Lease
 from adaptor.decisions.outlook.knowledge import KnownPilot, KnownSite
 from adaptor.model import Request

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from adaptor.crafting.places import rules_in
+from adaptor.crafting.queues import rules_in
 from adaptor.decisions.site_memory import SiteSettings
 from adaptor.donation.idleness import IdleLearner
 from adaptor.donation.situation import NodeUse

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Node
 from adaptor.units import counted, format_size
 from backends.pbs.rows import PbsNode

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from adaptor.config.schema import SiteConfig
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.reports import JobState
 from adaptor.resources import Node
 from backends.base import ChangeRefused, PilotOrder, SchedulerError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.resources import Gpus, Need, TaskSize
 from backends.slurm.fields import expand
 from backends.slurm.nodes import SiteNodes

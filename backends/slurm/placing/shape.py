@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.crafting.placing import tasks_on, why_no_node_holds, width
+from adaptor.crafting.fits import tasks_on, why_no_node_holds, width
 from adaptor.model import QueueState
 from adaptor.resources import Node, TaskSize
 from adaptor.units import counted, format_size

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from adaptor.budget.provisioning.a2ha import Situation, first_hosts, hosts_to_buy
+from adaptor.budget.provisioning.a2ha import first_hosts, hosts_to_buy
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import Course, Pace, advise
 from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.sums import RuntimeSums
+from adaptor_experiments.a2ha.paper_presets import HintedSituation, PaperPreset, by_2008
 
 
 class Buyer(Protocol):
@@ -34,12 +35,12 @@ class PublishedBuyer:
 
     def first(self, hint: int | None = None) -> Advice:
         advice = first_hosts(self._tasks, self._preset, self._ratio, hint)
-        if hint is not None:
+        if hint is not None and isinstance(self._preset, PaperPreset) and self._preset.beside_hint:
             self._hinted = advice.hosts
         return advice
 
     def step(self, now: float, hosts: Sequence[Hosts], periodic: bool = False) -> Advice:
-        situation = Situation(
+        situation = HintedSituation(
             now=now,
             tasks=self._tasks,
             runtimes=self.runtimes,
@@ -48,7 +49,7 @@ class PublishedBuyer:
             hinted=self._hinted,
         )
         found = hosts_to_buy(situation, self._preset, self._ratio, corrected=periodic)
-        if found.grows and not (periodic and self._preset.published == 2008):
+        if found.grows and not (periodic and by_2008(self._preset)):
             self._ratio += (1 - self._ratio) * self._preset.increase_ratio
         return found.advice
 

@@ -10,15 +10,7 @@ from typing import Literal
 import msgspec
 
 from adaptor.budget.provisioning.hosts import HostTerms
-from adaptor.budget.provisioning.presets import (
-    AGGRESSIVE,
-    AGGRESSIVE_2008,
-    CONSERVATIVE,
-    CONSERVATIVE_2008,
-    FRUGAL,
-    PREFERENCES,
-    Preset,
-)
+from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
 from adaptor_experiments.a2ha.bags import (
     DEMO,
     IMAGE,
@@ -30,12 +22,17 @@ from adaptor_experiments.a2ha.bags import (
     WHOLE_HOUR,
     Kind,
 )
+from adaptor_experiments.a2ha.paper_presets import (
+    AGGRESSIVE_2008,
+    AS_THE_TABLE,
+    CONSERVATIVE_2008,
+    HALF_FILLED,
+    PaperPreset,
+    by_2008,
+)
 
 Bought = Literal["as published", "daemon"]
 """How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
-
-HALF_FILLED = msgspec.structs.replace(CONSERVATIVE, name="conservative, half filled", beyond_half="fill")
-AS_THE_TABLE = msgspec.structs.replace(HALF_FILLED, name="conservative, as the table", beside_hint=True)
 
 CREATION = (0.0, 0.25, 0.5, 0.75, 1.0)
 INCREASE = (0.25, 0.5, 0.75)
@@ -102,7 +99,7 @@ def presets() -> list[Scheme]:
     found = []
     for kind in (IMAGE, NORMAL, TESTING, DEMO):
         for bought, each in [*_each("as published", published), *_each("daemon", daemon)]:
-            terms = WHOLE_HOUR if each.published == 2008 and kind is not DEMO else kind.terms
+            terms = WHOLE_HOUR if by_2008(each) and kind is not DEMO else kind.terms
             found.append(Scheme(experiment="presets", bag=kind.key, preset=each, terms=terms, bought=bought))
     return found
 
@@ -134,7 +131,9 @@ def _grid(experiment: str, kinds: tuple[Kind, ...], published: Literal[2008, 201
         Scheme(
             experiment=experiment,
             bag=kind.key,
-            preset=Preset(name="grid", creation_ratio=creation, increase_ratio=increase, published=published),
+            preset=PaperPreset(
+                name="grid", creation_ratio=creation, increase_ratio=increase, published=published
+            ),
             terms=kind.terms,
         )
         for kind, creation, increase in itertools.product(kinds, CREATION, INCREASE)

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.a2ha import Situation, goes_on
+from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, SPARE_UNITS
 from adaptor.budget.provisioning.presets import Preset
 from adaptor_experiments.a2ha.buyers import Buyer, DaemonBuyer, PublishedBuyer
 from adaptor_experiments.a2ha.design import Bought
+from adaptor_experiments.a2ha.paper_presets import goes_on
 from adaptor_experiments.a2ha.pilot_rules import PilotRules
 
 

@@ -8,8 +8,9 @@ import msgspec
 
 from adaptor_experiments.a2ha import paper, reasons
 from adaptor_experiments.a2ha.bags import KINDS
-from adaptor_experiments.a2ha.design import AS_THE_TABLE, Row
+from adaptor_experiments.a2ha.design import Row
 from adaptor_experiments.a2ha.lines import Line, is_near, measured, said
+from adaptor_experiments.a2ha.paper_presets import AS_THE_TABLE
 from adaptor_experiments.a2ha.summary import Group, Mean, groups, published
 
 _HOUR, _MINUTE = 3600.0, 60.0

@@ -11,8 +11,8 @@ import msgspec
 from adaptor.budget.provisioning.tail_phase import (
     IdleProcessor,
     RunningTask,
-    migration,
     must_stop,
+    replicas,
     worthwhile_copies,
 )
 from adaptor_experiments.bats.design import MIGRATING, SITES, Way
@@ -169,3 +169,11 @@ class TailPhase:
 
     def _start(self, machine: Machine, task: int, replica: bool = False) -> None:
         machine.start(task, self._runtimes[machine.site][task], self._now, replica)
+
+
+def migration(running: Sequence[RunningTask], place: IdleProcessor) -> int | None:
+    """The task to be moved to this processor: the one that ends last, if it ends sooner there; or none.
+
+    As a replica, but the first attempt is killed, so that its processor takes another task.
+    """
+    return next((replica.task for replica in replicas(running, [place])), None)

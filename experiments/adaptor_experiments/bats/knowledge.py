@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from adaptor.budget.provisioning.tail_phase import (
     DAEMON,
-    SLIDES,
     Attempts,
     Expectation,
     LateByItsNode,
-    LongEverywhere,
     Rule,
     RunningTask,
 )
+from adaptor.runtimes.sample import RuntimeSample
 from adaptor_experiments.bats.design import SITES, Way
 from adaptor_experiments.bats.throughput import Ending
 
@@ -37,6 +36,34 @@ class Perfect:
         )
 
 
+class LongEverywhere:
+    """As the slides of BaTS expect it: a late task is long, and would be as long elsewhere."""
+
+    def __init__(self, sample: RuntimeSample, slower: Mapping[str, float]) -> None:
+        """`sample` in seconds of one site, `slower` by site: its seconds for one of those."""
+        self._sample, self._slower = sample, slower
+
+    @property
+    def sites(self) -> set[str]:
+        return set(self._slower)
+
+    def of(self, task: int, attempts: Attempts) -> RunningTask:
+        elapsed = max(ran / self._slower[site] for site, ran in attempts)
+        return self._taking(self._sample.late(elapsed), task, attempts)
+
+    def on_average(self, task: int, attempts: Attempts) -> RunningTask:
+        """Not in a bad case: where an attempt is to be given up for another."""
+        elapsed = max(ran / self._slower[site] for site, ran in attempts)
+        return self._taking(self._sample.whole(elapsed), task, attempts)
+
+    def _taking(self, seconds: float, task: int, attempts: Attempts) -> RunningTask:
+        return RunningTask(
+            task=task,
+            left=min(seconds * self._slower[site] - ran for site, ran in attempts),
+            whole={site: seconds * slower for site, slower in self._slower.items()},
+        )
+
+
 def by_the_slides(ending: Ending) -> LongEverywhere:
     first = ending.learned[SITES[0].name].mean
     return LongEverywhere(
@@ -57,4 +84,5 @@ def expectation(way: Way, ending: Ending, runtimes: Sequence[Sequence[float]]) -
 def rule(way: Way) -> Rule:
     if way == "daemon":
         return DAEMON
-    return Rule(name=way, exact=way == "perfect", copies=SLIDES.copies)
+    # As the slides have it: idle paid time is given to any copy, which may be lucky.
+    return Rule(name=way, exact=way == "perfect", copies=None)

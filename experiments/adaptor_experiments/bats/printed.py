@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from adaptor.budget.provisioning.sampling import NORMAL_SAMPLE, REPLICATED
+from adaptor.budget.provisioning.quoting import NORMAL_SAMPLE, REPLICATED
 from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.bats.design import (
     BUDGETS,
@@ -73,7 +73,7 @@ def _estimation() -> tuple[Number, ...]:
             paper="+/- 30",
             ours=str(NORMAL_SAMPLE),
             reason="the same",
-            shown_by="tests/budget/provisioning/test_sampling.py",
+            shown_by="tests/budget/provisioning/test_quoting_sampling.py",
         ),
         Number(
             slide="Compact Sampling",
@@ -81,7 +81,7 @@ def _estimation() -> tuple[Number, ...]:
             paper="7, 30 - 7 = 23",
             ours=f"{REPLICATED}, {NORMAL_SAMPLE - REPLICATED}",
             reason="the same",
-            shown_by="tests/budget/provisioning/test_sampling.py",
+            shown_by="tests/budget/provisioning/test_quoting_sampling.py",
         ),
         Number(
             slide="Cluster Configuration",

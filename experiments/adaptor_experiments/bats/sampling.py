@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.provisioning.sampling import compact_samples, sample_size
-from adaptor.budget.provisioning.site_mapping import learn
+from adaptor.budget.provisioning.quoting import compact_samples, learn, sample_size
 from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.bats.design import SAMPLERS, SITES, UNIT
 from adaptor_experiments.bats.machines import Fleet, Machine

@@ -33,7 +33,7 @@ def terms_of_bag(
     max_proc: int | None,
     max_tr: str | None,
 ) -> list[GridTerms]:
-    from adaptor.crafting.placing import placeable
+    from adaptor.crafting.fits import placeable
     from adaptor.daemon.sites import terms_of
     from adaptor.model import Limits
     from adaptor.simulation.grid_job import GridTerms

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.budget.provisioning.milp import CONFIDENCE
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
-from adaptor.budget.provisioning.task_shares import DAEMON, EVEN_ODDS, INTERVAL, Parting, part_tasks
+from adaptor.budget.provisioning.task_shares import DAEMON, INTERVAL, Caution, Parting, part_tasks
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.runtimes.task_time import learned_time
 from adaptor_experiments.ricciardi import equations as paper
@@ -99,9 +100,9 @@ class DaemonController:
 
 
 class EvenOddsController(DaemonController):
-    """The same function without a reserve and with the paper's Δt."""
+    """The same function with the paper's Δt: a target is met as often as missed, and nothing is wasted."""
 
-    caution = EVEN_ODDS
+    caution = Caution(name="even odds", certainty=CONFIDENCE, reserve=0.0)
 
     def _step(self, left: float) -> float:
         return self._delta if left > LATE * self._delta else SHORT * self._delta

@@ -10,8 +10,13 @@ from collections.abc import Sequence
 
 from adaptor.budget.accounting.tariffs import HOUR
 from adaptor.budget.provisioning import milp
-from adaptor.budget.provisioning.milp_columns import Column
+from adaptor.budget.provisioning.milp import Column
 from adaptor.budget.provisioning.site_offers import SiteOffer
+
+NEARLY = 0.999
+"""Of the cost that no whole numbers can beat."""
+TINY = 1e-9
+"""Relative cost of a processor beside its time: of equal costs that with fewer processors."""
 
 
 def least_seconds(tasks: int, offers: Sequence[SiteOffer]) -> float:
@@ -35,12 +40,34 @@ def least_cost(tasks: int, offers: Sequence[SiteOffer]) -> tuple[float, float]:
 def for_time(tasks: int, offers: Sequence[SiteOffer], seconds: float) -> list[int] | None:
     """Processors per site for the least C_prod in this time (eq. 8, choice 1); None: there are not enough.
 
-    By the program of `allocation.cheapest`.
+    Whole processors, all of which are held until the last task is done (eq. 7). Where they could do more than
+    the tasks, they are done sooner and cost less by that (eq. 8): the least cost for what is done, by
+    Dinkelbach. What is done counts as worth what it costs so far, and the first ratio is a little below the
+    least one: of equal ratios the least costs are found, and two programs are enough as a rule.
     """
     if seconds <= 0:
         return None
-    found = milp.least_cost(constant_ways(offers, seconds), offers, tasks, constant=True)
-    return None if found is None else [int(each) for each in found]
+    ways = constant_ways(offers, seconds)
+    if milp.capacity(ways, offers) < tasks:
+        return None
+    dearest = max((way.cost for way in ways), default=0.0) or 1.0
+    costs = [way.cost / dearest + TINY for way in ways]
+    done = [way.tasks / tasks for way in ways]
+    ratio = NEARLY * milp.relaxed_cost(ways, offers, tasks) / dearest
+    best: list[int] | None = None
+    while True:
+        worth = [cost - ratio * part for cost, part in zip(costs, done, strict=True)]
+        found = milp.minimise(worth, [(done, 1.0, math.inf)], _sizes(offers), [True] * len(offers))
+        if found is None:
+            return best
+        reached = _dot(costs, found) / _dot(done, found)
+        if best is not None and reached >= ratio * (1 - milp.EQUAL):
+            return best
+        best, ratio = [int(count) for count in found], reached
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return sum(a * b for a, b in zip(left, right, strict=True))
 
 
 def constant_ways(offers: Sequence[SiteOffer], seconds: float) -> list[Column]:

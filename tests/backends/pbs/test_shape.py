@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.config.schema import SiteConfig
-from adaptor.crafting.placing import tasks_on, why_no_node_holds
-from adaptor.crafting.unit import unit_of
+from adaptor.crafting.fits import tasks_on, unit_of, why_no_node_holds
 from adaptor.model import Limits, QueueState, Request
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import cheapest, fastest, least_time, time_of_least_cost
-from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.milp import size
-from adaptor.budget.provisioning.milp_columns import columns
+from adaptor.budget.provisioning.milp import columns, size
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.runtimes.task_time import TaskTime
 from adaptor_experiments.ricciardi import equations as paper

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adaptor.budget.errors import BudgetError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.site_offers import HeldSlots
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.infeasible import InfeasibleError
+from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.menu import CHOICES, curve, menu, within
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adaptor.budget.provisioning.hosts import Advice, Hosts, HostTerms
 from adaptor.budget.provisioning.pacing import CORRECTION_PERIOD, Course, advise, terms_for
-from adaptor.budget.provisioning.presets import CONSERVATIVE, CONSERVATIVE_2008, PREFERENCES, Preset
+from adaptor.budget.provisioning.presets import CONSERVATIVE, PREFERENCES, Preset
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
 
@@ -101,14 +101,13 @@ def test_a_decision_is_made_once_for_each_finish() -> None:
     assert advise(much_later, done).advice.hosts > 0
 
 
-@pytest.mark.parametrize(("preset", "ratio"), [(CONSERVATIVE, 0.75), (CONSERVATIVE_2008, 0.5)])
-def test_the_periodic_step_of_2008_keeps_the_ratio(preset: Preset, ratio: float) -> None:
-    before = advise(course(hosts=1, running=1, preset=preset)).pace
-    made = course(now=PERIOD, running=1, hosts=1, preset=preset)
+def test_a_periodic_step_moves_the_ratio_too() -> None:
+    before = advise(course(hosts=1, running=1, preset=CONSERVATIVE)).pace
+    made = course(now=PERIOD, running=1, hosts=1, preset=CONSERVATIVE)
     made = msgspec.structs.replace(made, sums=msgspec.structs.replace(made.sums, starts=0.0))
     found = advise(made, before)
     assert found.advice.hosts > 0, "the running task alone says that more are needed"
-    assert found.pace.ratio == ratio
+    assert found.pace.ratio == 0.75
 
 
 def test_a_bag_without_hosts_gets_one_whenever_it_is_looked_at() -> None:

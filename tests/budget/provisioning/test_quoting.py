@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.quoting import (
+    REPLICATED,
     SampleTerms,
     SiteSample,
     most_processors,
     quote,
     sample_places,
+    sample_size,
 )
-from adaptor.budget.provisioning.sampling import REPLICATED, sample_size
 
 NEAR = SampleTerms(price=10.0, charging_unit=1.0, processors=4)
 FAR = SampleTerms(price=20.0, charging_unit=1.0, processors=4)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.bats import expected_seconds, reevaluate
-from adaptor.budget.provisioning.infeasible import InfeasibleError
-from adaptor.budget.provisioning.replanning import DAEMON, SLIDES, Left, NoSlots, Replan, replan
+from adaptor.budget.provisioning.replanning import DAEMON, Left, NoSlots, Replan, Tolerance, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples
@@ -82,8 +82,8 @@ def test_a_budget_that_holds_nothing_is_no_plan():
         reevaluate(100.0, [NEAR], 0.5)
 
 
-def test_the_slides_replan_at_any_excess_of_the_budget():
-    """The daemon keeps to a plan that is dearer by less than 5 %."""
+def test_the_daemon_keeps_to_a_plan_that_is_dearer_by_less_than_5_percent():
     cost = 100 * 100 / 3600
+    exact = Tolerance(name="exact", time=0.05, budget=0.0, gain=0.0)
     assert replan(left(budget=cost * 0.97), [NEAR, FAR], {"near": 2}) is None
-    assert replan(left(budget=cost * 0.97), [NEAR, FAR], {"near": 2}, SLIDES) is not None
+    assert replan(left(budget=cost * 0.97), [NEAR, FAR], {"near": 2}, exact) is not None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from adaptor.budget.errors import InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time
-from adaptor.budget.provisioning.infeasible import InfeasibleError
 from adaptor.budget.provisioning.steering import Aim, Progress, steer
 from tests.budget.provisioning.offer_strategies import offers, site
 from tests.examples import examples

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.availability import availability
+from adaptor.crafting.fits import chunk_of
 from adaptor.crafting.planner import plan
 from adaptor.crafting.situation import Demand, Issue, PilotView, PlanningView, SiteRules, TaskTimes, Withdraw
-from adaptor.crafting.unit import chunk_of
 from adaptor.model import Limits, PendingJob, PilotState, QueueState, Request, RunningJob
 from adaptor.resources import Need, Node, Part, TaskSize
 from tests.crafting.nodes.node_queues import node_queues

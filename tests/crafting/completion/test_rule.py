@@ -7,9 +7,9 @@ import pytest
 
 from adaptor.crafting.choosing import Wanted
 from adaptor.crafting.completion.search import Search
-from adaptor.crafting.places import Place
 from adaptor.crafting.planner import plan
 from adaptor.crafting.profile import Profile
+from adaptor.crafting.queues import Place
 from adaptor.crafting.serving import pilots_by_demand
 from adaptor.crafting.situation import (
     Demand,

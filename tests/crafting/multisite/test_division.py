@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.crafting.coverage import joint_coverage
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.multisite.division import by_demand, divide
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus
 from adaptor.crafting.multisite.waits import WaitLearner
 from adaptor.crafting.planner import plan
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import (
     Decision,
     Demand,

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.multisite.waits import HALF_LIFE, WaitLearner
+from adaptor.crafting.multisite.waits import HALF_LIFE, LARGEST_SHARE, LEAST_WAIT, SHARES, WaitLearner
 
 
 def test_nothing_is_known_at_first() -> None:
@@ -62,22 +59,15 @@ def test_long_requests_are_late_in_another_way_than_short_ones() -> None:
     assert waits.lateness(4, 0, 600) == waits.lateness(4, 0) == 300, "of another time all of the width speak"
 
 
-def test_a_wait_is_the_share_of_the_planned_one_that_such_requests_waited() -> None:
+def test_waits_count_as_shares_of_the_predicted_ones() -> None:
     waits = WaitLearner()
-    assert waits.expected_start(1000.0, 4, 600, now=0.0) == 1000.0
-    for number in range(6):
-        waits.waited(4, 1000.0, 250.0 + number, None, submitted=0.0, tr=600)
-        waits.waited(4, 1000.0, 750.0, None, submitted=0.0, tr=36_000)
-    assert waits.expected_start(1000.0, 4, 600, now=0.0) == pytest.approx(252.5)
-    assert waits.expected_start(1000.0, 4, 36_000, now=0.0) == pytest.approx(750.0)
-    assert 252.5 < waits.expected_start(1000.0, 64, 600, now=0.0) < 750.0, "of another width all speak"
-    assert waits.expected_start(math.inf, 4, 600, now=0.0) == math.inf
-
-
-def test_a_request_for_a_hole_of_now_is_as_late_as_such_ones_were() -> None:
-    waits = WaitLearner()
-    waits.waited(4, 0.0, 90.0, None, submitted=0.0, tr=600)
-    assert waits.expected_start(90.0, 4, 600, now=90.0) == 180.0
+    waits.waited(4, 1000.0, 250.0, None, submitted=0.0, tr=600)
+    waits.waited(64, 1000.0, 750.0, None, submitted=0.0)
+    waits.waited(4, LEAST_WAIT - 1, 90.0, None, submitted=0.0)
+    assert waits.shares == (0.25, 0.75), "a short predicted wait says little"
+    for _ in range(SHARES):
+        waits.waited(4, 1000.0, 1e9, None, submitted=0.0)
+    assert waits.copy().shares == (LARGEST_SHARE,) * SHARES
 
 
 @given(st.lists(st.tuples(st.integers(1, 99), st.floats(-50, 500)), min_size=1))

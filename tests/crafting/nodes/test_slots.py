@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from adaptor.crafting import availability as availability_module
 from adaptor.crafting.availability import Availability, availability, schedule
+from adaptor.crafting.fits import RequestShape
 from adaptor.crafting.nodes import schedule as schedule_module
 from adaptor.crafting.nodes.schedule import OVERRUN, node_schedule
 from adaptor.crafting.nodes.slots import SlotProfile, slot_profile
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import FreeSlot, Limits, PendingJob, QueueState, RunningJob
 from adaptor.resources import Need, Node, Part

@@ -8,17 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.a2ha import Situation, goes_on
+from adaptor.budget.provisioning.a2ha import Situation
 from adaptor.budget.provisioning.hosts import Hosts, HostTerms
-from adaptor.budget.provisioning.presets import (
-    AGGRESSIVE,
-    CONSERVATIVE,
-    CONSERVATIVE_2008,
-    FRUGAL,
-    PREFERENCES,
-    Preset,
-)
+from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, FRUGAL, PREFERENCES, Preset
 from adaptor_experiments.a2ha.buyers import PublishedBuyer
+from adaptor_experiments.a2ha.paper_presets import CONSERVATIVE_2008, PaperPreset, goes_on
 
 HOURLY = HostTerms(unit=3600, startup=300)
 ONE = [Hosts(1, ready=300, ends=3600)]
@@ -69,6 +63,15 @@ def test_2008_adds_one():
     assert made.step(520, ONE).hosts == 9
     enough = [Hosts(17, 300, 3600)]
     assert made.step(520, enough).hosts == 1  # round(0.x) = 0 necessary, int(0) + 1
+
+
+def test_the_periodic_step_of_2008_keeps_the_ratio():
+    kept, moved = estimator(CONSERVATIVE_2008), estimator()
+    for made in (kept, moved):
+        made.runtimes.start(300.0)
+        made.step(1200, ONE, periodic=True)
+        made.runtimes.finish(300.0, 220)
+    assert (kept.step(1200, ONE).hosts, moved.step(1200, ONE).hosts) == (9, 12)
 
 
 def test_2011_adds_none_where_none_is_necessary():
@@ -125,7 +128,7 @@ def test_as_printed_there_are_no_new_hosts_beyond_half_of_the_tasks():
 
 
 def test_the_table_of_2011_counts_half_of_what_the_first_hosts_leave():
-    made = estimator(Preset(name="all", beside_hint=True, beyond_half="fill"))
+    made = estimator(PaperPreset(name="all", beside_hint=True, beyond_half="fill"))
     first = made.first(100).hosts
     for _ in range(first):
         made.runtimes.start(300.0)

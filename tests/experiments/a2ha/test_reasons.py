@@ -8,13 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from adaptor.budget.provisioning import a2ha
-from adaptor.budget.provisioning.presets import (
-    AGGRESSIVE,
-    CONSERVATIVE,
-    CONSERVATIVE_2008,
-    Preset,
-)
+from adaptor.budget.provisioning.presets import AGGRESSIVE, CONSERVATIVE, Preset
 from adaptor_experiments.a2ha import paper, reasons, simulation
 from adaptor_experiments.a2ha.bags import (
     HOURLY,
@@ -27,7 +21,12 @@ from adaptor_experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor_experiments.a2ha.design import AS_THE_TABLE, HALF_FILLED
+from adaptor_experiments.a2ha.paper_presets import (
+    AS_THE_TABLE,
+    CONSERVATIVE_2008,
+    HALF_FILLED,
+    PaperPreset,
+)
 from adaptor_experiments.a2ha.simulation import CloudRun, Run
 
 ORDERS = 20
@@ -93,8 +92,10 @@ def test_the_orders_with_long_first_tasks_buy_most():
 @pytest.mark.parametrize(("kind", "least"), [(IMAGE, 0.13), (NORMAL, 0.13)], ids=lambda each: str(each)[:9])
 def test_2008_is_within_12_percent_where_nothing_is_bought_without_need(kind, least, monkeypatch):
     as_printed = excess(kind, runs(kind, CONSERVATIVE_2008, WHOLE_HOUR), WHOLE_HOUR)
-    part = a2ha._part
-    monkeypatch.setattr(a2ha, "_part", lambda missing, *others: part(missing, *others) if missing else 0)
+    part = PaperPreset.part
+    monkeypatch.setattr(
+        PaperPreset, "part", lambda preset, missing, ratio: part(preset, missing, ratio) if missing else 0
+    )
     assert excess(kind, runs(kind, CONSERVATIVE_2008, WHOLE_HOUR), WHOLE_HOUR) < 0.12 < least < as_printed
 
 

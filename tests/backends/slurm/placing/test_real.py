@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.config.schema import SiteConfig
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.model import QueueState, Request
 from adaptor.reports import JobState
 from adaptor.resources import Node, TaskSize

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.placing import tasks_on
+from adaptor.crafting.fits import tasks_on
 from adaptor.model import Request
 from adaptor.resources import Node, TaskSize
 from backends.base import PilotOrder

@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adaptor.crafting.multisite.capacity import TargetShares
 from adaptor.crafting.multisite.division import divide
 from adaptor.crafting.multisite.site_status import SiteStatus
-from adaptor.crafting.multisite.target_shares import TargetShares
 from adaptor.crafting.situation import TaskGroup
 from tests.examples import examples
 

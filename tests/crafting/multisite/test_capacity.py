@@ -8,10 +8,9 @@ import msgspec
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from adaptor.crafting.multisite.capacity import Capacity, Strip, strips
-from adaptor.crafting.multisite.levelling import level
+from adaptor.crafting.fits import RequestShape
+from adaptor.crafting.multisite.capacity import Capacity, Strip, level, strips
 from adaptor.crafting.profile import Profile
-from adaptor.crafting.shape import RequestShape
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.provisioning.sampling import compact_samples, sample_size
-from adaptor.budget.provisioning.site_mapping import learn, regression
+from adaptor.budget.provisioning.quoting import compact_samples, learn, regression, sample_size
 
 SITES = ("slow", "middle", "fast")
 

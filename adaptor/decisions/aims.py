@@ -1,30 +1,40 @@
-"""What a bag may ask for now, given what its user wants: budget, deadline, cheap or fast."""
+"""What a bag may ask for now, by budget, deadline, preference and max-running, and when its pilots end."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
 from adaptor.budget.estimation.forecast import Forecast
+from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
-from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise
+from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of
+from adaptor.crafting.coverage import time_left
+from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
 from adaptor.decisions.forecasts import forecast_of, sites_of
-from adaptor.decisions.hosts.host_terms import (
+from adaptor.decisions.memory import Memory
+from adaptor.decisions.requests import (
     charges_whole_units,
+    end_takes,
     ends_with_units,
     expected_end,
     host_terms,
+    known_shortest,
+    most_slots,
     paid_until,
     pilot_start,
+    shape_of,
+    slots_of,
+    slots_there,
+    staying,
 )
-from adaptor.decisions.memory import Memory
-from adaptor.decisions.quotes import slots_by_quote
-from adaptor.decisions.requests import known_shortest, most_slots, shape_of, slots_there, staying
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.model import PilotState
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
 from adaptor.units import counted, format_duration, format_instant, round_up
@@ -110,7 +120,7 @@ def _within_share(memory: Memory, site: SiteFacts, bag: BagFacts, hosts: int) ->
 
 def _as_chosen(site: SiteFacts, memory: Memory, bag: BagFacts, demand: Demand) -> Demand:
     """At most the slots that were chosen from the quote (BaTS: the machine configuration)."""
-    chosen = slots_by_quote(memory, bag).get(site.name, 0)
+    chosen = memory.slots_by_quote(bag).get(site.name, 0)
     there = slots_there(site, bag)
     most = shape_of(site, demand).processors_for(max(0, chosen - there))
     slots = counted(chosen, "slot")
@@ -199,3 +209,82 @@ def _needs(bag: BagFacts, ahead: Forecast, budget: int, soonest: float, slots: i
         f"{cost[1]} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
         f"on {slots} slots, which is {late} late: adaptor budget {bag.id} --set {enough} lets it go on"
     )
+
+
+def why_not_another_unit(snapshot: Snapshot, site: SiteFacts, pilot: PilotFacts) -> str:
+    """Why a pilot ends with the charging unit that is nearly over; empty: it goes on, or no unit ends.
+
+    A pilot is charged as a whole, so its slots go on together: where half of them at least run a task that
+    should go on.
+    """
+    bag = snapshot.bags.get(pilot.bag) if pilot.bag is not None else None
+    if bag is None or pilot.node or pilot.leaving or pilot.started is None:
+        return ""
+    if not ends_with_units(bag, snapshot.ledger, site):
+        return ""
+    ends = paid_until(pilot, pilot.started, host_terms(snapshot.ledger, site), snapshot.now)
+    if ends >= pilot.started + pilot.granted or ends - snapshot.now > end_takes(site):
+        return ""
+    slots = slots_of(site, pilot, bag)
+    going = _going_on(snapshot, bag, pilot)
+    if 2 * going >= slots:
+        return ""
+    return (
+        f"its charging unit ends, and of its {counted(slots, 'slot')} {going} should go on: "
+        "the other tasks cost less where they start anew"
+    )
+
+
+def _going_on(snapshot: Snapshot, bag: BagFacts, pilot: PilotFacts) -> int:
+    """Its running tasks that should go on."""
+    course = course_of(snapshot, bag, but=pilot.id)
+    others = situation_of(course)
+    starts = bag.by_pilot.get(pilot.id, ())
+    return sum(goes_on(others, course.preset, snapshot.now - start) for start in starts)
+
+
+def why_paused(memory: Memory, bag: int, sites: Sequence[str]) -> str:
+    """Why nothing is bought for a bag at any of these sites; empty: something may be.
+
+    Sites that are to have nothing of what waits, by cost and time, do not count.
+    """
+    shares = shares_of(memory, bag)
+    wanted = [name for name in sites if shares is None or shares.tasks(name)] or sites
+    reasons = [memory.paused.get(name, {}).get(bag, "") for name in wanted]
+    return reasons[0] if reasons and all(reasons) else ""
+
+
+def within_together(snapshot: Snapshot, demand: Demand) -> Demand:
+    """The demand, without more slots than its tasks may use beside those in the system at all sites."""
+    if demand.together is None:
+        return demand
+    there = _slots(snapshot, demand)
+    left = max(0, demand.together - there)
+    unit = unit_of(snapshot.here.rules, snapshot.queue, demand.task)
+    most = math.ceil(left / unit.tasks) * unit.processors
+    if demand.most is not None and demand.most <= most:
+        return demand
+    why = (
+        f"max-running: {counted(demand.together, 'task')} may run at the same time, and requests in the "
+        f"system have {counted(there, 'slot')}"
+    )
+    return msgspec.structs.replace(demand, most=most, why_most=why)
+
+
+def _slots(snapshot: Snapshot, demand: Demand) -> int:
+    """Tasks that the pilots in the system for such tasks can run at the same time.
+
+    Of those that end too soon for any waiting task, only what runs counts.
+    """
+    found = ending = 0
+    for site in snapshot.sites.values():
+        unit = unit_of(site.rules, site.queue, demand.task)
+        for pilot in site.pilots:
+            same = pilot.bag == demand.bag and pilot.shape in (None, demand.shape)
+            if same and pilot.state.in_system and not pilot.leaving:
+                slots = unit.slots(pilot.request.p)
+                if pilot.state is PilotState.RUNNING and time_left(pilot, snapshot.now) < demand.shortest:
+                    ending += slots
+                else:
+                    found += slots
+    return max(found, min(found + ending, demand.running))

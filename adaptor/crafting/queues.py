@@ -8,9 +8,9 @@ from collections.abc import Iterable
 import msgspec
 
 from adaptor.crafting.availability import Availability
+from adaptor.crafting.fits import chunk_of, need_of
 from adaptor.crafting.nodes.occupying import parts_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
-from adaptor.crafting.unit import chunk_of, need_of
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 
 

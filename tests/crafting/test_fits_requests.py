@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.shape import RequestShape, rounds_within
+from adaptor.crafting.fits import RequestShape, rounds_within
 from adaptor.crafting.situation import Demand, SiteRules
 from adaptor.model import Limits, QueueState
 from adaptor.resources import TaskSize

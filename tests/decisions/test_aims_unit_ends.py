@@ -11,7 +11,7 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.hosts.unit_ends import why_not_another_unit
+from adaptor.decisions.aims import why_not_another_unit
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import Limits, PilotState, Request

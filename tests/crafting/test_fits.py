@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.crafting.placing import placeable, why_no_node_holds
+from adaptor.crafting.fits import placeable, why_no_node_holds
 from adaptor.model import QueueState
 from adaptor.resources import Node, TaskSize
 from tests.alike import alike

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor.crafting.places import places_of, with_crafted
+from adaptor.crafting.queues import places_of, with_crafted
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import CraftedRequest, Limits, PilotState, QueueState, Request
 from adaptor.resources import Node, TaskSize

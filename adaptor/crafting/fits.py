@@ -1,0 +1,291 @@
+"""How many tasks fit: on a node, in the unit of a request's p, in a request, and what a site holds. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from adaptor.crafting.situation import CraftingSituation, Demand, SiteRules
+from adaptor.model import QueueState, Request
+from adaptor.resources import Need, Node, TaskSize
+from adaptor.units import counted, format_size, round_down, round_up
+
+
+def as_given(queue: QueueState, task: TaskSize) -> TaskSize:
+    """The size with the memory that the scheduler counts: its default where the task names none."""
+    memory = task.memory
+    if memory is None and queue.default_memory is not None:
+        memory = queue.default_memory * task.processors
+    if memory is not None and queue.memory_step > 1:
+        step = queue.memory_step * task.processors
+        memory = math.ceil(memory / step) * step
+    return msgspec.structs.replace(task, memory=memory)
+
+
+def tasks_on(node: Node, task: TaskSize) -> int:
+    """Tasks of this size that a node holds at the same time when it is empty.
+
+    Of tasks that take several nodes: 1 where the node may be one of theirs.
+    """
+    held = node.processors // task.processors
+    if task.memory and node.memory is not None:
+        held = min(held, node.memory // task.memory)
+    if task.gpus:
+        held = min(held, gpu_slots(node.gpus_of(task.gpu_type), task))
+    return min(held, 1) if task.nodes > 1 else held
+
+
+def gpu_slots(gpus: int, task: TaskSize) -> int:
+    """Tasks that so many whole GPUs of one node hold."""
+    return gpus // task.whole_gpus * task.tasks_per_gpu
+
+
+def width(queue: QueueState | None, task: TaskSize) -> int:
+    """The processors of a request that one task takes: those of whole nodes if it takes several nodes.
+
+    Then the usual size of the nodes that hold it; where none is known, the processors that it asks for.
+    """
+    if task.nodes == 1:
+        return task.processors
+    given = as_given(queue, task) if queue else task
+    sizes = (
+        Counter(node.processors for node in usable(queue) if tasks_on(node, given)) if queue else Counter()
+    )
+    return task.nodes * (sizes.most_common(1)[0][0] if sizes else task.processors)
+
+
+def usable(queue: QueueState) -> Iterable[Node]:
+    """The nodes that requests of the site may ever use, those out of service included."""
+    return (node for node in queue.nodes if node.ours)
+
+
+def each_kind(queue: QueueState) -> QueueState:
+    """The queue with one of the nodes of each kind, where it is asked only whether any holds a task."""
+    kinds = {(node.processors, node.memory, node.gpus): node for node in usable(queue)}
+    return msgspec.structs.replace(queue, nodes=tuple(kinds.values()))
+
+
+def placeable(queue: QueueState, task: TaskSize) -> int:
+    """The processors of all tasks of this size that empty nodes hold at the same time.
+
+    Where the nodes are not known, the processors of the site.
+    """
+    if queue.partitions:
+        return max(placeable(each, task) for each in queue.partitions.values())
+    if not queue.nodes:
+        return queue.processors
+    given = as_given(queue, task)
+    slots = sum(tasks_on(node, given) for node in usable(queue)) // task.nodes
+    return min(queue.processors, slots * width(queue, task))
+
+
+def most_memory(queue: QueueState, task: TaskSize) -> int | None:
+    """The most memory (bytes) with which a node holds a task that is else of this size.
+
+    None: no node is known that does, or memory is not counted.
+    """
+    without = msgspec.structs.replace(task, memory=None)
+    sizes = [node.memory for node in usable(queue) if node.memory and tasks_on(node, without)]
+    step = queue.memory_step * task.processors
+    return max(sizes) // step * step if sizes else None
+
+
+def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
+    """Why no node can ever run a task of this size; empty: one can, or none is known."""
+    if queue.partitions:
+        found = {name: why_no_node_holds(each, task) for name, each in queue.partitions.items()}
+        if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
+            return ""
+        return "; ".join(f"{name}: {why}" for name, why in found.items())
+    nodes, task = list(usable(queue)), as_given(queue, task)
+    fitting = sum(tasks_on(node, task) > 0 for node in nodes)
+    if not nodes or fitting >= task.nodes:
+        return ""
+    if fitting:
+        return f"each needs {task.nodes} nodes, and {fitting} of the site hold it; submit with fewer --nodes"
+    return _too_many_processors(nodes, task) or _too_many_gpus(nodes, task) or _too_much_memory(nodes, task)
+
+
+def _too_many_processors(nodes: list[Node], task: TaskSize) -> str:
+    widest = max(node.processors for node in nodes)
+    if task.processors <= widest:
+        return ""
+    need = counted(task.processors, "processor")
+    return f"each needs {need} on one node, and the largest node has {widest}; submit with fewer --cpus"
+
+
+def _too_many_gpus(nodes: list[Node], task: TaskSize) -> str:
+    """With its processors: the largest number of GPUs, and which types there are."""
+    if not task.gpus:
+        return ""
+    wide = [node for node in nodes if node.processors >= task.processors]
+    most = max(node.gpus_of(task.gpu_type) for node in wide)
+    if most >= task.whole_gpus:
+        return ""
+    kind = f"{task.gpu_type} GPU" if task.gpu_type else "GPU"
+    need = f"each needs {counted(task.whole_gpus, kind)} on one node with " + counted(
+        task.processors, "processor"
+    )
+    if most:
+        return f"{need}, and the most that such a node has is {most}; submit with fewer --gpus"
+    types = sorted({type or "GPUs without a type" for node in nodes for type, _ in node.gpus})
+    there = f"the site has {', '.join(types)}" if types else "the site has no GPUs"
+    return f"{need}, and {there if task.gpu_type or not types else 'no such node has any'}"
+
+
+def _too_much_memory(nodes: list[Node], task: TaskSize) -> str:
+    largest = max(
+        node.memory or 0
+        for node in nodes
+        if node.processors >= task.processors and node.gpus_of(task.gpu_type) >= task.whole_gpus
+    )
+    needs = f"{format_size(task.memory or 0)} on one node with {counted(task.processors, 'processor')}"
+    if task.gpus:
+        needs += f" and {counted(math.ceil(task.gpus), 'GPU')}"
+    return f"each needs {needs}, and such a node has {format_size(largest)}; submit with less --mem"
+
+
+class RequestUnit(msgspec.Struct, frozen=True):
+    """p is a multiple of `processors`."""
+
+    processors: int
+    tasks: int
+    """That run in one unit at the same time."""
+    each: int
+    """Processors of one task."""
+
+    def slots(self, processors: int) -> int:
+        """Tasks that run at the same time on so many processors; a task never spans two whole nodes."""
+        whole, rest = divmod(processors, self.processors)
+        return whole * self.tasks + min(self.tasks, rest // self.each)
+
+
+def unit_of(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> RequestUnit:
+    """One task; the tasks that share a GPU; a whole node where the site gives whole nodes.
+
+    `queue` is None where the nodes are not known yet.
+    """
+    each, node = width(queue, task), rules.granularity
+    if task.nodes > 1:
+        return RequestUnit(each, 1, each)
+    if node > 1 and task.processors <= node:
+        return RequestUnit(node, _on_whole_node(queue, task, node), each)
+    together = math.lcm(task.processors * task.tasks_per_gpu, node)
+    return RequestUnit(together, together // task.processors, each)
+
+
+def on_nodes(unit: RequestUnit, rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
+    """What one unit asks of the nodes: one chunk, or a chunk on each of the nodes of a task."""
+    whole = task.nodes > 1 or rules.granularity > 1
+    ours = frozenset(node.name for node in queue.nodes if node.ours)
+    return Need(
+        chunks=task.nodes,
+        processors=unit.processors // task.nodes,
+        memory=(as_given(queue, task).memory or 0) * unit.tasks,
+        gpus=task.gpus_for(unit.tasks),
+        gpu_type=task.gpu_type,
+        scatter=whole,
+        whole_nodes=whole,
+        nodes=None if len(ours) == len(queue.nodes) else ours,
+    )
+
+
+def chunk_of(rules: SiteRules, queue: QueueState, task: TaskSize) -> Need:
+    """What one unit of requests for tasks of this size asks of the nodes."""
+    return on_nodes(unit_of(rules, queue, task), rules, queue, task)
+
+
+def need_of(request: Request, rules: SiteRules, queue: QueueState, task: TaskSize | None) -> Need | None:
+    """What a request for tasks of this size asks of the nodes; None: the nodes or the size are not known."""
+    if task is None or not queue.nodes:
+        return None
+    chunk = chunk_of(rules, queue, task)
+    units = request.p // (chunk.chunks * chunk.processors)
+    return msgspec.structs.replace(chunk, chunks=chunk.chunks * units)
+
+
+def _on_whole_node(queue: QueueState | None, task: TaskSize, processors: int) -> int:
+    """On the least of the nodes that hold one: the scheduler may give any of them."""
+    by_processors = processors // task.processors
+    held = [tasks_on(node, as_given(queue, task)) for node in usable(queue)] if queue else []
+    return min([by_processors, *(tasks for tasks in held if tasks)])
+
+
+TINY = 1e-6
+"""Differences in seconds or shares below this are rounding errors."""
+
+
+def rounds_within(seconds: float, runtime: float, pad: float) -> int:
+    """Tasks that one slot can run one after another in `seconds` of a pilot."""
+    return max(0, math.floor((seconds - pad + TINY) / runtime))
+
+
+class RequestShape(msgspec.Struct, frozen=True, kw_only=True):
+    """The possible requests for tasks of one size and runtime, at a site with these rules."""
+
+    rules: SiteRules
+    site_processors: int
+    """On which such tasks can run at the same time (`placeable`)."""
+    task: TaskSize
+    unit: RequestUnit
+    chunk: Need | None
+    """What a unit asks of the nodes; None: these are not known."""
+    runtime: float
+
+    @classmethod
+    def of(cls, situation: CraftingSituation) -> RequestShape:
+        return cls.for_demand(situation.rules, situation.queue, situation)
+
+    @classmethod
+    def for_demand(
+        cls, rules: SiteRules, queue: QueueState | None, demand: Demand | CraftingSituation
+    ) -> RequestShape:
+        """`queue` is None where the size of the site is not known yet."""
+        unit = unit_of(rules, queue, demand.task)
+        return cls(
+            rules=rules,
+            site_processors=placeable(queue, demand.task) if queue else 0,
+            task=demand.task,
+            unit=unit,
+            chunk=on_nodes(unit, rules, queue, demand.task) if queue and queue.nodes else None,
+            runtime=demand.runtime,
+        )
+
+    @property
+    def widest(self) -> int:
+        """The largest possible p; 0 if no task fits."""
+        if self.task.nodes == 1 and self.task.processors > self.rules.granularity > 1:
+            return 0  # a task runs on one node
+        return self.fit(min(self.rules.limits.max_proc, self.site_processors))
+
+    def fit(self, processors: int) -> int:
+        """The largest valid p up to `processors`."""
+        return processors // self.unit.processors * self.unit.processors
+
+    def slots(self, processors: int) -> int:
+        """Tasks that run at the same time in a request of p = `processors`."""
+        return self.unit.slots(processors)
+
+    def processors_for(self, tasks: int) -> int:
+        """The least p on which `tasks` run at the same time, regardless of the limits."""
+        return math.ceil(tasks / self.unit.tasks) * self.unit.processors
+
+    def rounds(self, tr: float) -> int:
+        """Tasks that each slot of a request can run one after another in tr seconds."""
+        return rounds_within(tr, self.runtime, self.rules.pad)
+
+    def longest_tr(self, duration: float) -> int:
+        """The largest tr for a free slot of `duration` seconds (may be `math.inf`)."""
+        max_tr = self.rules.limits.max_tr
+        usable = duration - self.rules.slot_margin
+        if usable >= round_up(max_tr, self.rules.time_resolution):
+            return max_tr
+        return min(max_tr, max(0, round_down(usable + TINY, self.rules.time_resolution)))
+
+    def tr_for(self, rounds: int, longest: int) -> int:
+        """The tr in which each slot runs `rounds` tasks, in the scheduler's resolution, at most `longest`."""
+        needed = max(rounds * self.runtime + self.rules.pad, self.rules.least_tr)
+        return min(longest, round_up(needed - TINY, self.rules.time_resolution))

@@ -1,1 +1,0 @@
-"""Hosts that bags with a preference or a deadline may buy, and when they end. Pure."""
