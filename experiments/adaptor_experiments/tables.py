@@ -118,7 +118,7 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def exhibit(
         self,
         key: str,
-        rows: Sequence[Sequence[str]] | None = None,
+        rows: Iterable[Sequence[str]] | None = None,
         headings: Iterable[str] = (),
         *,
         name: str | None = None,
@@ -153,10 +153,19 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         rows = []
         for key, number in self.numbers.items():
             value = ours.get(key, number.ours)
-            same = key in agree or (not number.reason and value == number.paper)
+            same = key in agree or value == number.paper
             reason = "agrees" if same else number.reason or "differs"
             rows.append([number.where, number.what, number.paper, value, reason, number.shown_by])
         return rows
+
+    def explained(self, exhibit: Exhibit, reasons: Iterable[str]) -> Exhibit:
+        """With a remark for each of these reasons that has one in full."""
+        remarks = (
+            f"{short}: {self.reasons[short].text} ({self.reasons[short].test})"
+            for short in dict.fromkeys(reasons)
+            if short in self.reasons
+        )
+        return msgspec.structs.replace(exhibit, remarks=(*exhibit.remarks, *remarks))
 
     def report(
         self,
