@@ -155,7 +155,7 @@ class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             value = ours.get(key, number.ours)
             same = key in agree or value == number.paper
             reason = "agrees" if same else number.reason or "differs"
-            rows.append([number.where, number.what, number.paper, value, reason, number.shown_by])
+            rows.append([number.where, number.what, number.paper, value, reason, number.shown_by or "-"])
         return rows
 
     def explained(self, exhibit: Exhibit, reasons: Iterable[str]) -> Exhibit:

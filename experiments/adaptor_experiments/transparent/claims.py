@@ -1,7 +1,7 @@
 """What De Rose et al. 2008 say of the two strategies (§3 on its reference [8], §5), against every cell.
 
-The paper gives no figures for "acceptable" or "efficiently"; the bounds are ours and stand beside each claim on
-the page. A claim on transparent allocation is held against the paper's own rule (all-idle) and against ours
+The paper gives no figures for "acceptable" or "efficiently"; the bounds are ours, and the page names them. A
+claim on transparent allocation is held against the paper's own rule (all-idle) and against ours
 (transparent).
 """
 
@@ -80,7 +80,7 @@ _JUDGES: dict[str, tuple[Callable[[Cell], bool], Judge]] = {
     "K": (_every, lambda cell, _: "confirms" if cell.by["adaptive"].delay > 0 else "contradicts"),
     "L": (_every, _above(1 / 1.1, lambda cell, _: cell.mixed)),
 }
-"""By the key of a claim in `page.yaml`, which has the words: the cells that it concerns, and if one agrees."""
+"""By the key of a claim, whose words are in `page.yaml`: the cells that it concerns, and if one agrees."""
 
 
 def verdicts(cell: Cell, rule: Donated) -> str:
