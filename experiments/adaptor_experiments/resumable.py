@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -28,38 +27,28 @@ class Piece(Protocol):
 AnyPiece = TypeVar("AnyPiece", bound=Piece)
 
 
-class Store(ABC, Generic[Outcome]):
+class Store(Generic[Outcome]):
     """A piece's file appears whole or not at all, and its name says which it is: nothing counts twice."""
 
-    ending: ClassVar[str]
-    """Of the files' names."""
-
-    def __init__(self, folder: Path, settings: msgspec.Struct) -> None:
-        """Open the folder, made where it does not exist.
+    def __init__(self, folder: Path, settings: msgspec.Struct, kind: type[Outcome]) -> None:
+        """Open the folder, made where it does not exist; `kind`: of the outcomes, which are kept as JSON.
 
         Raises:
             ReplayError: it holds results of other settings, or cannot be written.
         """
         self.folder = folder
         self._parts = folder / "samples"
+        self._decoder: msgspec.json.Decoder[list[Outcome]] = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
         with naming(folder):
             self._parts.mkdir(parents=True, exist_ok=True)
             _check(folder / "settings.json", msgspec.json.encode(settings))
-
-    @abstractmethod
-    def encode(self, outcomes: Sequence[Outcome]) -> bytes:
-        """The content of a file."""
-
-    @abstractmethod
-    def decode(self, content: bytes) -> list[Outcome]:
-        """Raises ValueError and msgspec.DecodeError: it is damaged."""
 
     def has(self, piece: Piece) -> bool:
         return self._path(piece).exists()
 
     def add(self, piece: Piece, outcomes: Sequence[Outcome]) -> None:
         """Raises ReplayError: the file cannot be written."""
-        write_whole(self._path(piece), self.encode(outcomes))
+        write_whole(self._path(piece), msgspec.json.encode(outcomes))
 
     def read(self, pieces: Sequence[Piece]) -> list[Outcome]:
         """The outcomes of finished pieces, in their order. Raises ReplayError: a file is damaged."""
@@ -67,12 +56,12 @@ class Store(ABC, Generic[Outcome]):
 
     def _read(self, path: Path) -> list[Outcome]:
         try:
-            return self.decode(path.read_bytes())
+            return self._decoder.decode(path.read_bytes())
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise ReplayError(f"{path}: {error}; remove it, and it is made again") from error
 
     def _path(self, piece: Piece) -> Path:
-        return self._parts / f"{piece.name}.{self.ending}"
+        return self._parts / f"{piece.name}.json"
 
 
 def run_missing(

@@ -23,14 +23,8 @@ class Piece(msgspec.Struct, frozen=True):
         return f"piece-{self.number}"
 
 
-class Store(resumable.Store[int]):
-    ending = "json"
-
-    def encode(self, outcomes):
-        return msgspec.json.encode(outcomes)
-
-    def decode(self, content):
-        return msgspec.json.decode(content, type=list[int])
+def open_store(folder: Path, seed: int = 1) -> resumable.Store[int]:
+    return resumable.Store(folder, Settings(seed=seed), int)
 
 
 PIECES = [Piece(number) for number in range(5)]
@@ -48,12 +42,12 @@ def fails_at_three(piece: Piece) -> list[int]:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_what_is_finished_is_not_run_again(tmp_path: Path, processes: int) -> None:
-    store = Store(tmp_path / "new" / "out", Settings())
+    store = open_store(tmp_path / "new" / "out")
     with pytest.raises(ReplayError, match="stopped"):
         resumable.run_missing(fails_at_three, PIECES, store, 1, lambda _: None)
     assert [store.has(piece) for piece in PIECES] == [True, True, True, False, False]
     store.add(PIECES[0], [7])
-    again, told = Store(store.folder, Settings()), []
+    again, told = open_store(store.folder), []
     resumable.run_missing(squares, PIECES, again, processes, told.append)
     assert told == [3, 1, 1]
     assert again.read(PIECES) == [7, 1, 1, 2, 4, 3, 9, 4, 16]
@@ -63,15 +57,15 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, processes: int) -> No
 
 
 def test_results_of_other_settings_stay_as_they_are(tmp_path: Path) -> None:
-    Store(tmp_path, Settings()).add(PIECES[0], [1])
+    open_store(tmp_path).add(PIECES[0], [1])
     with pytest.raises(ReplayError, match=rf"^{tmp_path} holds results of other settings \(settings.json\)"):
-        Store(tmp_path, Settings(seed=2))
-    assert Store(tmp_path, Settings()).read(PIECES[:1]) == [1]
+        open_store(tmp_path, seed=2)
+    assert open_store(tmp_path).read(PIECES[:1]) == [1]
 
 
 @pytest.mark.parametrize("content", [b"", b"[1,", b'["x"]', b"\xff", None])
 def test_a_damaged_or_missing_file_is_named_with_the_way_out(tmp_path: Path, content: bytes | None) -> None:
-    store = Store(tmp_path, Settings())
+    store = open_store(tmp_path)
     path = tmp_path / "samples" / "piece-0.json"
     if content is not None:
         path.write_bytes(content)
@@ -82,11 +76,11 @@ def test_a_damaged_or_missing_file_is_named_with_the_way_out(tmp_path: Path, con
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ReplayError, match=f"^{tmp_path / 'file'}: "):
-        Store(tmp_path / "file", Settings())
+        open_store(tmp_path / "file")
 
 
 def test_a_result_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
-    store = Store(tmp_path, Settings())
+    store = open_store(tmp_path)
     (tmp_path / "samples" / "piece-0.json").mkdir()
     with pytest.raises(ReplayError, match=r"piece-0.json: Is a directory"):
         store.add(PIECES[0], [1])

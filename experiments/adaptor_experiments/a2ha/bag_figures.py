@@ -21,8 +21,8 @@ from adaptor_experiments.a2ha.bags import (
     runtimes,
 )
 from adaptor_experiments.a2ha.design import Settings
-from adaptor_experiments.a2ha.drawn import Seconds
-from adaptor_experiments.a2ha.known_hosts import FIVE_MINUTES, charged_units, speedup
+from adaptor_experiments.a2ha.examples import FIVE_MINUTES
+from adaptor_experiments.a2ha.published import Seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,8 +39,8 @@ def figure_2008_1(folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for axes, most in zip(plots, (FIVE_MINUTES.count, _TIGHT), strict=True):
             hosts = np.arange(1, most + 1)
-            charged = [charged_units(FIVE_MINUTES, int(each), WHOLE_HOUR.unit) for each in hosts]
-            gained = [speedup(FIVE_MINUTES, int(each)) for each in hosts]
+            charged = [FIVE_MINUTES.charged_units(int(number), WHOLE_HOUR.unit) for number in hosts]
+            gained = [FIVE_MINUTES.speedup(int(number)) for number in hosts]
             axes.step(hosts, charged, where="mid", color="C3", linewidth=1.2, label="hours charged")
             axes.step(hosts, gained, where="mid", color="C0", label="speedup")
             axes.set_xlabel("hosts")

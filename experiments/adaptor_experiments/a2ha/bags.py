@@ -16,101 +16,71 @@ import numpy as np
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.simulation.errors import ReplayError
 from adaptor_experiments.a2ha import published
-from adaptor_experiments.a2ha.drawn import DRAWN, Seconds
+from adaptor_experiments.a2ha.published import Seconds
 
 HOURLY = HostTerms(unit=3600.0, startup=300.0)
 """2011, §4: 55 of 60 minutes are usable."""
 WHOLE_HOUR = HostTerms(unit=3600.0)
 """2008, §4: no start-up."""
+_Draw = np.random.Generator
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """A bag of the evaluation."""
+class Kind(msgspec.Struct, frozen=True):
+    """A bag of the evaluation. `page.yaml` says where it comes from."""
 
     key: str
     title: str
-    optimal: int | None
+    optimal: int | None = None
     """Hosts, as the paper of 2011 says (§4.1); None where it has no such bag. Ours follow from the work."""
-    origin: str
     terms: HostTerms = HOURLY
 
 
-IMAGE = Kind(
-    key="image",
-    title="image rendering",
-    optimal=18,
-    origin="synthetic: 256 tasks of 25 to 565 s, mean 220 s, deviation 125 s, as published; in one hump; the"
-    " list is always the same",
-)
-NORMAL = Kind(
-    key="normal",
-    title="normal",
-    optimal=12,
-    origin="synthetic: 256 tasks of N(150 s, 30 s), drawn anew for each order",
-)
-TESTING = Kind(
-    key="testing",
-    title="software testing",
-    optimal=29,
-    origin="synthetic: 1,480 tasks, half of them below 30 s, mean 60 s, 3 above 15 minutes, as published;"
-    " log-normal; the list is always the same",
-)
-LONG = Kind(
-    key="long",
-    title="long-running",
-    optimal=None,
-    origin="synthetic: 256 tasks of N(1.5 h, 20 min), drawn anew for each order; without a start-up",
-    terms=WHOLE_HOUR,
-)
-DEMO = Kind(
-    key="demo",
-    title="demo picture",
-    optimal=None,
-    origin="measured: the 256 parts of `make demo` on two cores; mean 0.81 s, deviation 0.83 s. The unit is"
-    " 12 s, of which 11 s are usable, so that a unit holds about as many tasks as for the image",
-    terms=HostTerms(unit=12.0, startup=1.0),
-)
+IMAGE = Kind("image", "image rendering", 18)
+NORMAL = Kind("normal", "normal", 12)
+TESTING = Kind("testing", "software testing", 29)
+LONG = Kind("long", "long-running", terms=WHOLE_HOUR)
+DEMO = Kind("demo", "demo picture", terms=HostTerms(unit=12.0, startup=1.0))
+"""Of a unit of 12 s 11 s are usable, so that a unit holds about as many tasks as for the image."""
 IMAGE_LISTS = (
-    Kind(
-        key="image-dark",
-        title="image rendering, a fifth of 25 s",
-        optimal=18,
-        origin="synthetic: the same statistics of 256 tasks; 51 take 25 s, as much of a picture is plain",
-    ),
-    Kind(
-        key="image-heavy",
-        title="image rendering, a twentieth of 565 s",
-        optimal=18,
-        origin="synthetic: the same statistics of 256 tasks; 13 take the longest time",
-    ),
+    Kind("image-dark", "image rendering, a fifth of 25 s", 18),
+    Kind("image-heavy", "image rendering, a twentieth of 565 s", 18),
 )
 TESTING_LISTS = (
-    Kind(
-        key="testing-power",
-        title="software testing, power law",
-        optimal=29,
-        origin="synthetic: the same statistics of 1,480 tasks, as a generalised Pareto distribution",
-    ),
-    Kind(
-        key="testing-dozen",
-        title="software testing, a dozen long ones",
-        optimal=29,
-        origin="synthetic: the same statistics of 1,480 tasks; 12 from 15 to 30 minutes, the others short",
-    ),
-    Kind(
-        key="testing-64",
-        title="software testing, mean 64.4 s",
-        optimal=29,
-        origin="synthetic: 1,480 tasks, half of them below 30 s; the mean, which is 1 minute as well in whole"
-        " minutes, makes the paper's 29 hosts; log-normal",
-    ),
+    Kind("testing-power", "software testing, power law", 29),
+    Kind("testing-dozen", "software testing, a dozen long ones", 29),
+    Kind("testing-64", "software testing, mean 64.4 s", 29),
 )
 """Lists that the published statistics allow as well: the results for them say what the choice decides."""
-OTHERS = tuple(
-    Kind(key=key, title=title, optimal=None, origin=f"synthetic: {origin}, drawn anew for each order")
-    for key, (title, origin, _) in DRAWN.items()
-)
-"""Nothing was set by these."""
+
+
+def _two_kinds(draw: _Draw, share: float, mean: float) -> Seconds:
+    """Most of N(60 s, 10 s), and a share of another mean."""
+    long = draw.random(300) < share
+    return np.maximum(1.0, np.where(long, draw.normal(mean, 60, 300), draw.normal(60, 10, 300)))
+
+
+def _many_kinds(draw: _Draw) -> Seconds:
+    means = draw.choice([18.0, 60.0, 120.0, 300.0], size=600, p=[0.35, 0.35, 0.2, 0.1])
+    return np.maximum(3.0, draw.normal(means, 0.1 * means))
+
+
+def _levy(draw: _Draw) -> Seconds:
+    found: Seconds = 36.0 / draw.normal(0.0, 1.0, 3000) ** 2
+    return found[found <= 540.0][:600]
+
+
+_DRAWN: dict[Kind, Callable[[_Draw], Seconds]] = {
+    Kind("constant", "constant"): lambda _: np.full(256, 200.0),
+    Kind("uniform", "uniform"): lambda draw: draw.uniform(10, 400, 400),
+    Kind("exponential", "exponential"): lambda draw: draw.exponential(150, 500),
+    Kind("log-normal", "log-normal"): lambda draw: draw.lognormal(np.log(60), 1.2, 600),
+    Kind("two-kinds", "two kinds"): lambda draw: _two_kinds(draw, 0.2, 400),
+    Kind("rare-long", "a tenth ten times as long"): lambda draw: _two_kinds(draw, 0.1, 600),
+    Kind("many-kinds", "multi-modal"): _many_kinds,
+    Kind("levy", "Lévy"): _levy,
+}
+"""Drawn anew for each order; nothing was set by these."""
+OTHERS = tuple(_DRAWN)
 KINDS = {
     kind.key: kind for kind in (IMAGE, *IMAGE_LISTS, NORMAL, TESTING, *TESTING_LISTS, LONG, DEMO, *OTHERS)
 }
@@ -140,8 +110,8 @@ def runtimes(kind: Kind, seed: int, order: int, demo: Path | None = None) -> Sec
         return np.maximum(1.0, draw.normal(150, 30, 256))
     if kind.key == "long":
         return np.maximum(1.0, draw.normal(5400, 1200, 256))
-    if kind.key in DRAWN:
-        return DRAWN[kind.key][2](draw)
+    if kind in _DRAWN:
+        return _DRAWN[kind](draw)
     return draw.permutation(fixed(kind.key) if kind.key in _FIXED else measured(demo))
 
 

@@ -84,6 +84,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     def speedup(self) -> float:
         return self.work / self.wall
 
+    @property
+    def excess(self) -> float:
+        """Hosts over the optimal number."""
+        return self.hosts / self.optimal
+
 
 def schemes() -> list[Scheme]:
     return [*_grid_2011(), *_grid_2008(), *presets(), *_lists(), *_long()]

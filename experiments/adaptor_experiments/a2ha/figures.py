@@ -12,8 +12,9 @@ from adaptor.figures.canvas import Drawing, save
 from adaptor_experiments.a2ha.bag_figures import figure_8, figure_2008_1
 from adaptor_experiments.a2ha.bags import IMAGE, KINDS, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.design import CREATION, INCREASE, Row, Settings
-from adaptor_experiments.a2ha.growth import bought_with, predicted
-from adaptor_experiments.a2ha.summary import Group, groups, pick
+from adaptor_experiments.a2ha.examples import bought_with, predicted
+from adaptor_experiments.a2ha.numbers import published
+from adaptor_experiments.tables import Figure, Runs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,28 +23,26 @@ _HOUR = 3600.0
 _SHORT_BAGS = ("image", "normal", "testing", "demo")
 
 
-def draw_figures(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Drawing]:
+def draw_figures(rows: Runs[Row], settings: Settings, folder: Path) -> list[Drawing]:
     """All of them, as PNG and SVG. Raises ReplayError: the folder cannot be written."""
-    grid = groups(rows, "grid-2011")
-    old = groups(rows, "grid-2008")
-    presets = [each for each in groups(rows, "presets") if each.first.bought == "as published"]
+    grid, old = rows.where(experiment="grid-2011"), rows.where(experiment="grid-2008")
     return [
         figure_8(settings, folder),
         _figure_4(settings, folder),
         _figure_6(settings, folder),
         *(
-            _grid(f"figure-{9 + i}", f"Fig. {9 + i}", grid, bag, folder)
+            _grid(f"figure-{9 + i}", f"Fig. {9 + i}", grid.where(bag=bag), folder)
             for i, bag in enumerate(_SHORT_BAGS[:3])
         ),
-        _grid("figure-demo", "As Figs 9 to 11, the demo's measured parts", grid, "demo", folder),
+        _grid("figure-demo", "As Figs 9 to 11, the demo's measured parts", grid.where(bag="demo"), folder),
         figure_2008_1(folder),
         *(
-            _grid(f"figure-2008-{5 + i}", f"2008, Fig. {5 + i}", old, bag, folder)
+            _grid(f"figure-2008-{5 + i}", f"2008, Fig. {5 + i}", old.where(bag=bag), folder)
             for i, bag in enumerate(("image", "normal"))
         ),
-        _speedups("figure-12", "Fig. 12", presets, ("conservative", "aggressive", "frugal"), folder),
-        _speedups("figure-2008-7", "2008, Fig. 7", presets, ("conservative-2008", "aggressive-2008"), folder),
-        _cost_and_time(presets, folder),
+        _speedups("figure-12", "Fig. 12", rows, ("conservative", "aggressive", "frugal"), folder),
+        _speedups("figure-2008-7", "2008, Fig. 7", rows, ("conservative-2008", "aggressive-2008"), folder),
+        _cost_and_time(rows.where(experiment="presets", bought="as published"), folder),
     ]
 
 
@@ -88,24 +87,25 @@ def _figure_6(settings: Settings, folder: Path) -> Drawing:
     return save(folder / "figure-6.svg", caption, 2, draw)
 
 
-def _grid(name: str, figure: str, found: Sequence[Group], bag: str, folder: Path) -> Drawing:
+def _grid(name: str, figure: str, runs: Runs[Row], folder: Path) -> Drawing:
+    bag = runs[0].bag
+    wall: Figure = "wall" if bag == "demo" else lambda row: row.wall / _HOUR
+
     def draw(plots: Sequence[Axes]) -> None:
         for increase in INCREASE:
-            line = [each for each in found if each.first.bag == bag and each.first.increase == increase]
-            walls = [each.mean(lambda row: row.wall / _scale(bag)) for each in line]
-            hosts = [each.mean(lambda row: row.hosts) for each in line]
-            for axes, means in zip(plots, (walls, hosts), strict=True):
+            line = runs.where(increase=increase).by("creation").values()
+            for axes, of in zip(plots, (wall, "hosts"), strict=True):
+                means = [some.spread(of) for some in line]
                 axes.errorbar(
                     np.array(CREATION) + (increase - 0.5) / 20,
-                    [each.value for each in means],
-                    [each.deviation for each in means],
+                    [mean.value for mean in means],
+                    [mean.deviation for mean in means],
                     marker="o",
                     markersize=4,
                     elinewidth=0.8,
                     label=f"increaseRatio {increase:g}",
                 )
-        optimal = next(each.first.optimal for each in found if each.first.bag == bag)
-        plots[1].axhline(optimal, color="black", linestyle="--", label="optimal")
+        plots[1].axhline(runs[0].optimal, color="black", linestyle="--", label="optimal")
         plots[0].set_ylabel(f"time to the last result ({'s' if bag == 'demo' else 'h'})")
         plots[1].set_ylabel("hosts bought")
         for axes in plots:
@@ -117,13 +117,11 @@ def _grid(name: str, figure: str, found: Sequence[Group], bag: str, folder: Path
     return save(folder / f"{name}.svg", caption, 2, draw)
 
 
-def _speedups(
-    name: str, figure: str, found: Sequence[Group], presets: Sequence[str], folder: Path
-) -> Drawing:
+def _speedups(name: str, figure: str, every: Runs[Row], presets: Sequence[str], folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for axes, bag in zip(plots, ("image", "normal"), strict=True):
             for place, preset in enumerate(presets):
-                rows = pick(found, bag, preset).rows
+                rows = published(every, bag, preset)
                 axes.plot(
                     [row.hosts + (place - 1) / 5 for row in rows],
                     [row.speedup for row in rows],
@@ -142,26 +140,21 @@ def _speedups(
     return save(folder / f"{name}.svg", f"{figure}: speedup and hosts (the line: equal)", 2, draw)
 
 
-def _cost_and_time(found: Sequence[Group], folder: Path) -> Drawing:
+def _cost_and_time(runs: Runs[Row], folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for place, bag in enumerate(_SHORT_BAGS):
-            here = [each for each in found if each.first.bag == bag and "2008" not in each.first.preset]
-            for each, marker in zip(here, "osD", strict=True):
-                cost = each.mean(lambda row: row.units / row.optimal).value
-                time = each.mean(lambda row: row.wall).value / KINDS[bag].terms.unit
-                plots[0].plot(cost, time, marker, color=f"C{place}", label=f"{bag}, {each.first.preset}")
+            by_preset = {
+                preset: some
+                for preset, some in runs.where(bag=bag).by("preset").items()
+                if "2008" not in preset
+            }
+            for (preset, some), marker in zip(by_preset.items(), "osD", strict=True):
+                cost = some.mean(lambda row: row.units / row.optimal)
+                time = some.mean("wall") / KINDS[bag].terms.unit
+                plots[0].plot(cost, time, marker, color=f"C{place}", label=f"{bag}, {preset}")
         plots[0].axvline(1.1, color="black", linewidth=0.8, linestyle="--")
         plots[0].set_xlabel("charged units / optimal number (dashed: 10 % above)")
         plots[0].set_ylabel("time to the last result (charging units)")
 
-    return save(
-        folder / "figure-cost-time.svg",
-        "Ours: what the presets cost, and how long they take",
-        1,
-        draw,
-        legend=True,
-    )
-
-
-def _scale(bag: str) -> float:
-    return 1.0 if bag == "demo" else _HOUR
+    caption = "Ours: what the presets cost, and how long they take"
+    return save(folder / "figure-cost-time.svg", caption, 1, draw, legend=True)

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
-from adaptor_experiments.a2ha.drawn import Seconds
+Seconds = npt.NDArray[np.float64]
 
 IMAGE_TASKS, IMAGE_MEAN, IMAGE_DEVIATION = 256, 220.0, 125.0
 """2011, §4: seconds."""

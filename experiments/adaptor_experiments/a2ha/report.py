@@ -1,4 +1,4 @@
-"""What the experiment leaves for its reader: all runs, tables, figures and a page."""
+"""The tables beside those of the papers, where they agree, and the page."""
 
 from __future__ import annotations
 
@@ -7,30 +7,142 @@ from pathlib import Path
 
 from adaptor.figures import exhibits
 from adaptor.figures.exhibits import Exhibit
-from adaptor_experiments.a2ha.comparison import comparison
+from adaptor_experiments.a2ha.bags import IMAGE, IMAGE_LISTS, KINDS, TESTING, TESTING_LISTS
 from adaptor_experiments.a2ha.design import Row, Settings
 from adaptor_experiments.a2ha.figures import draw_figures
-from adaptor_experiments.a2ha.tables import conclusion, tables
+from adaptor_experiments.a2ha.numbers import ENDS, LONG, comparison, excesses, published, without_estimator
+from adaptor_experiments.tables import Runs, texts
+
+_HOUR = 3600.0
+_CONCLUDED = {
+    "as published": ("conservative", "aggressive", "frugal"),
+    "daemon": ("balanced", "fast", "frugal"),
+}
 
 
-def write_report(rows: Sequence[Row], settings: Settings, folder: Path) -> list[Exhibit]:
+def write_report(found: Sequence[Row], settings: Settings, folder: Path) -> exhibits.Report:
     """Write `runs.csv`, a CSV for each table, the figures and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
     """
-    made = [comparison(rows, settings), *tables(rows)]
-    setting = (
-        f"{settings.orders} random orders of each bag, of seed {settings.seed}; means and standard deviations"
-        " between the orders. The estimator is the one of adaptor.budget, asked as the daemon would ask it."
-    )
+    rows = Runs(found)
     exhibits.write_runs(rows, folder / "runs.csv")
-    report = exhibits.Report(
-        title="How many hosts to buy (Silva et al. 2008; A²HA, 2011)",
-        conclusion=conclusion(rows),
-        drawings=draw_figures(rows, settings, folder / "figures"),
-        setting=setting,
-        exhibits=made,
+    report = texts("a2ha").report(
+        [_above_optimal(rows.where(experiment="presets", bag=bag)) for bag in ("image", "testing", "normal")],
+        draw_figures(rows, settings, folder / "figures"),
+        [comparison(rows, settings), *tables(rows)],
+        settings=settings,
     )
     exhibits.write_report(report, folder)
-    return made
+    return report
+
+
+def tables(rows: Runs[Row]) -> list[Exhibit]:
+    page = texts("a2ha")
+    presets = rows.where(experiment="presets").by("bag", "preset", "bought").values()
+    return [
+        page.exhibit("hosts", map(_hosts, presets)),
+        page.exhibit("ratios", _ratios(rows)),
+        page.exhibit("table-1", _table_1(rows)),
+        page.exhibit("table-2", _table_2(rows)),
+        page.exhibit("lists", _lists(rows)),
+        page.exhibit("omitted"),
+        page.exhibit("bags"),
+    ]
+
+
+def _above_optimal(presets: Runs[Row]) -> str:
+    """Hosts above the optimal number, as published and as the daemon asks."""
+    page, first = texts("a2ha"), presets[0]
+    number = page.numbers.get(f"grid-2011 {first.bag}")
+
+    def asked(bought: str) -> str:
+        by_preset = presets.where(bought=bought).by("preset")
+        return ", ".join(
+            f"{name} {by_preset[name].mean('excess') - 1:+.0%}"
+            for name in _CONCLUDED[bought]
+            if name in by_preset
+        )
+
+    return page.say(
+        "above",
+        title=KINDS[first.bag].title,
+        optimal=first.optimal,
+        published=asked("as published"),
+        paper=page.say("paper", excess=number.paper) if number else "",
+        daemon=asked("daemon"),
+    )
+
+
+def _hosts(runs: Runs[Row]) -> list[str]:
+    row = runs[0]
+    unit, of = ("s", 1.0) if row.bag == "demo" else ("h", _HOUR)
+    return [
+        KINDS[row.bag].title,
+        row.preset,
+        row.bought,
+        str(row.optimal),
+        runs.spread("hosts").shown(),
+        f"{runs.mean('excess') - 1:+.0%}",
+        runs.spread("units").shown(),
+        f"{runs.mean(lambda row: row.units / row.optimal) - 1:+.0%}",
+        runs.spread(lambda row: row.wall / of).shown(2, f" {unit}"),
+        runs.spread("speedup").shown(),
+    ]
+
+
+def _ratios(rows: Runs[Row]) -> list[list[str]]:
+    numbers = texts("a2ha").numbers
+    lines = []
+    for experiment in ("grid-2011", "grid-2008"):
+        for bag, runs in rows.where(experiment=experiment).by("bag").items():
+            number = numbers.get(f"{experiment} {bag}")
+            printed = [experiment[-4:], str(runs[0].optimal), number.paper if number else "-"]
+            ours = (f"{excess:+.0%}" for excess in excesses(rows, experiment, bag))
+            lines.append([KINDS[bag].title, *printed, *ours])
+    return lines
+
+
+def _lists(rows: Runs[Row]) -> list[list[str]]:
+    return [
+        [KINDS[kind.key].title, preset, *_hosts(published(rows, kind.key, preset))[3:9]]
+        for kind in (IMAGE, *IMAGE_LISTS, TESTING, *TESTING_LISTS)
+        for preset in _CONCLUDED["as published"]
+    ]
+
+
+def _table_1(rows: Runs[Row]) -> list[list[str]]:
+    numbers, units = texts("a2ha").numbers, (" h", "", " m", "")
+    lines = []
+    for bag in ("image", "normal", "testing"):
+        printed = (numbers[f"table 1 {bag}: {what}"].paper for what in ENDS)
+        lines.append([KINDS[bag].title, "paper", *map("".join, zip(printed, units, strict=True))])
+        by_preset = rows.where(experiment="presets", bag=bag, bought="as published").by("preset")
+        for preset, runs in by_preset.items():
+            if "2008" not in preset:
+                ours = (f"{runs.mean(figure):.1f}" for figure in ENDS.values())
+                lines.append(["", preset, *map("".join, zip(ours, units, strict=True))])
+    return lines
+
+
+def _table_2(rows: Runs[Row]) -> list[list[str]]:
+    numbers = texts("a2ha").numbers
+
+    def printed(name: object) -> list[str]:
+        return [numbers[f"table 2 {name}: {what}"].paper for what in LONG]
+
+    lines = []
+    for name, means in without_estimator(rows).items():
+        lines.append([name, "paper", *printed(name)])
+        shown = [mean.shown(digits) for mean, digits in zip(means.values(), (1, 2, 1, 0), strict=True)]
+        lines.append(["", "ours", *shown])
+    by_first = rows.where(experiment="long").by("initial")
+    for first, runs in by_first.items():
+        title = f"{first} (one per task)" if first == max(by_first) else str(first)
+        lines.append([title, "paper", *printed(first)])
+        for preset, some in runs.by("preset").items():
+            digits = (1, 2, 1, 1)
+            ours = zip(LONG.values(), digits, strict=True)
+            lines.append(["", preset, *(some.spread(figure).shown(places) for figure, places in ours)])
+    return lines

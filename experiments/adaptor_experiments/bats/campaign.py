@@ -20,12 +20,14 @@ from adaptor_experiments.bats.design import (
     Kind,
     Replanning,
     Settings,
+    Way,
     bag,
 )
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.sampling import Sampled, sample
 from adaptor_experiments.bats.throughput import Throughput
 from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.tables import Runs
 
 _LINES = {"minimal +10 %": "cheapest +10 %", "fastest": "fastest"}
 """The line of the menu that each budget stands for."""
@@ -65,6 +67,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def over(self) -> bool:
         return self.spent > self.allowed * (1 + 1e-9)
+
+
+def of(
+    runs: Runs[Run], kind: Kind, budget: BudgetName, way: Way, replanning: Replanning = "daemon"
+) -> Runs[Run]:
+    return runs.where(kind=kind, budget=budget, way=way, replanning=replanning)
 
 
 class Piece(msgspec.Struct, frozen=True):

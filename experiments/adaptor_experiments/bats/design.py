@@ -33,6 +33,7 @@ EVERY_WAY: tuple[Way, ...] = get_args(Way)
 WAYS = EVERY_WAY[:-1]
 MIGRATING: tuple[Way, ...] = ("migration", "nothing lost")
 REPLANNINGS: tuple[Replanning, ...] = get_args(Replanning)
+CASES: tuple[tuple[Kind, BudgetName], ...] = tuple((kind, budget) for kind in KINDS for budget in BUDGETS)
 
 UNIT = 3600.0
 """Seconds of the charging unit (ATU)."""

@@ -1,65 +1,182 @@
-"""The figures and the page of the experiment."""
+"""The tables, the figures and the page of the experiment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptor.budget.provisioning.quoting import NORMAL_SAMPLE, REPLICATED
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
-from adaptor_experiments.bats.campaign import Run
-from adaptor_experiments.bats.design import BUDGETS, KINDS, SAMPLERS, SITES, WAYS, BudgetName, Settings
-from adaptor_experiments.bats.findings import findings, verdicts
-from adaptor_experiments.bats.printed import compared, left_out
-from adaptor_experiments.bats.tables import TITLES, conclusion, of, tables
+from adaptor_experiments.bats.campaign import Run, of
+from adaptor_experiments.bats.design import (
+    BUDGETS,
+    CASES,
+    INTERVAL,
+    KINDS,
+    REPLANNINGS,
+    SAMPLERS,
+    SITES,
+    THRESHOLD,
+    UNIT,
+    WAYS,
+    BudgetName,
+    Settings,
+    Way,
+)
+from adaptor_experiments.bats.findings import findings
+from adaptor_experiments.tables import Runs, texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TITLES: dict[Way, str] = {
+    "none": "no tail phase",
+    "random": "random replicas",
+    "stochastic": "slides: stochastic",
+    "daemon": "daemon",
+    "perfect": "perfect knowledge",
+    "migration": "stochastic + migration",
+}
 _WIDTH = 0.16
+_HOUR, _MINUTE = 3600, 60
 
 
-def write_report(runs: Sequence[Run], settings: Settings, folder: Path) -> list[Exhibit]:
+def write_report(found: Sequence[Run], settings: Settings, folder: Path) -> exhibits.Report:
     """Write `runs.csv`, the tables, the figures and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
     """
-    made = [findings(runs), *tables(runs), compared(settings), left_out()]
+    runs = Runs(found)
     exhibits.write_runs(runs, folder / "runs.csv")
-    drawings = [_figure(runs, budget, folder / "figures") for budget in BUDGETS]
-    machines = "; ".join(
-        f"{site.machines} {site.name} machines of speed {site.speed:g} at {site.price:g} credits an hour"
-        for site in SITES
-    )
-    setting = (
-        f"{settings.bags} bags of each kind, {settings.tasks:,} tasks each, in {settings.runs} orders, random"
-        f" numbers of seed {settings.seed}. {machines}; begun hours are charged whole. The slides name kinds,"
-        " numbers and ways; sites and parameters of the bags are ours, as they give none. Runtimes are"
-        f" learned from a compact sample on {SAMPLERS} machines of each kind. What that costs counts towards"
-        " the budget, its tasks are done, and the hours that are paid when it is over serve the rest; times"
-        " begin then. Means ± standard deviations of the runs."
-    )
-    report = exhibits.Report(
-        title="The tail phase of BaTS (Oprescu, Kielmann)",
-        conclusion=(*conclusion(runs), *verdicts(runs)),
-        drawings=drawings,
-        setting=setting,
-        exhibits=made,
+    judged = findings(runs)
+    report = texts("bats").report(
+        (
+            *(_gains(runs, budget) for budget in BUDGETS),
+            _costs(runs),
+            *(f"“{sentence}”: {verdict}." for sentence, *_, verdict in judged.rows),
+        ),
+        [_figure(runs, budget, folder / "figures") for budget in BUDGETS],
+        [judged, *tables(runs), numbers(settings), texts("bats").exhibit("left-out")],
+        settings=settings,
+        samplers=SAMPLERS,
+        machines="; ".join(
+            f"{site.machines} {site.name} machines of speed {site.speed:g} at {site.price:g} credits an hour"
+            for site in SITES
+        ),
     )
     exhibits.write_report(report, folder)
-    return made
+    return report
 
 
-def _figure(runs: Sequence[Run], budget: BudgetName, folder: Path) -> Drawing:
+def tables(runs: Runs[Run]) -> list[Exhibit]:
+    page = texts("bats")
+
+    def by_way(key: str, cell: Callable[[Runs[Run]], str]) -> Exhibit:
+        rows = [[*case, *(cell(of(runs, *case, way)) for way in WAYS)] for case in CASES]
+        return page.exhibit(key, rows, TITLES.values())
+
+    def once(key: str, *cells: Callable[[Runs[Run]], str]) -> Exhibit:
+        """What does not depend on how a bag ends."""
+        return page.exhibit(
+            key, [[*case, *(cell(of(runs, *case, "none")) for cell in cells)] for case in CASES]
+        )
+
+    replanned = [
+        [*case, rule, *(cell(of(runs, *case, "none", rule)) for cell in (_planned, _over, _asked))]
+        for case in CASES
+        for rule in REPLANNINGS
+    ]
+    return [
+        by_way("time", lambda some: some.spread("relative").shown(unit=" %")),
+        by_way("planned", _planned),
+        by_way("over", _over),
+        once(
+            "sampled",
+            lambda some: f"{some.mean('sampled'):.1f}",
+            lambda some: f"{100 * some.mean(lambda run: run.sampled / run.allowed):.1f} %",
+        ),
+        page.exhibit("replanning", replanned),
+        by_way("copies", _copies),
+        once("asked", _asked),
+    ]
+
+
+def _planned(runs: Runs[Run]) -> str:
+    values = runs.where(asked=False).values(lambda run: 100 * run.seconds / run.planned)
+    return f"{np.median(values):.0f} % ({np.quantile(values, 0.9):.0f} %)" if len(values) else "-"
+
+
+def _over(runs: Runs[Run]) -> str:
+    through = runs.where(asked=False)
+    if not through:
+        return "-"
+    over = through.where(over=True)
+    by = f", by {over.mean(lambda run: 100 * (run.spent / run.allowed - 1)):.1f} %" if over else ""
+    return f"{len(over) / len(through):.0%}{by}"
+
+
+def _copies(runs: Runs[Run]) -> str:
+    replicas, won, moved = (runs.mean(field) for field in ("replicas", "won", "migrations"))
+    text = f"{replicas:.1f}" + (f" ({1 - won / replicas:.0%} in vain)" if replicas else "")
+    return text + (f", {moved:.1f} moved" if moved else "")
+
+
+def _asked(runs: Runs[Run]) -> str:
+    return f"{runs.mean('asked'):.0%}"
+
+
+def numbers(settings: Settings) -> Exhibit:
+    """Each number of the slides beside ours."""
+    ours = {
+        "prices": ", ".join(f"{site.price:g}" for site in SITES) + " credits",
+        "unit": f"{UNIT / _HOUR:g} hour",
+        "sample": str(NORMAL_SAMPLE),
+        "compact sample": f"{REPLICATED}, {NORMAL_SAMPLE - REPLICATED}",
+        "re-evaluation": f"every {INTERVAL / _MINUTE:g} minutes; the daemon every 10 s",
+        "threshold": str(THRESHOLD),
+        "ways": f"5, and the daemon's: {len(WAYS)}",
+        "kinds": ", ".join(KINDS),
+        "runs": f"{settings.bags}, {settings.runs}",
+        "budgets": "; ".join(reversed(BUDGETS)),
+    }
+    agree = ("sample", "compact sample", "choices", "threshold")
+    return texts("bats").exhibit("paper-numbers", texts("bats").compared(ours, agree))
+
+
+def _gains(runs: Runs[Run], budget: BudgetName) -> str:
+    def gain(way: Way) -> str:
+        by_kind = {kind: 100 - of(runs, kind, budget, way).mean("relative") for kind in KINDS}
+        return ", ".join(f"{value:.1f} % ({kind})" for kind, value in by_kind.items())
+
+    ways: tuple[Way, ...] = ("daemon", "stochastic", "perfect")
+    return texts("bats").say("gains", budget=budget.capitalize(), **{way: gain(way) for way in ways})
+
+
+def _costs(runs: Runs[Run]) -> str:
+    over = runs.where(over=True, asked=False, replanning="daemon")
+    return texts("bats").say("costs", **{way: len(over.where(way=way)) for way in ("daemon", "none")})
+
+
+def _figure(runs: Runs[Run], budget: BudgetName, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         axes = plots[0]
         for place, way in enumerate(WAYS):
-            _bars(axes, [of(runs, kind, budget, way) for kind in KINDS], place, TITLES[way])
+            means = [of(runs, kind, budget, way).spread("relative") for kind in KINDS]
+            axes.bar(
+                np.arange(len(KINDS)) + (place - (len(WAYS) - 1) / 2) * _WIDTH,
+                [mean.value for mean in means],
+                _WIDTH,
+                yerr=[mean.deviation for mean in means],
+                label=TITLES[way],
+                color=f"C{place}",
+                error_kw={"linewidth": 0.7},
+            )
         axes.axhline(100, color="black", linewidth=0.8)
         axes.set_xticks(range(len(KINDS)), KINDS)
         axes.set_ylabel("time, per cent of that without a tail phase")
@@ -68,16 +185,3 @@ def _figure(runs: Sequence[Run], budget: BudgetName, folder: Path) -> Drawing:
     name = budget.replace(" %", "").replace(" +", "-plus-")
     caption = f"The ways to end a bag, {budget} budget (low is good; bars: standard deviation)"
     return save(folder / f"tail-{name}.svg", caption, 1, draw, legend=True)
-
-
-def _bars(axes: Axes, by_kind: list[list[Run]], place: int, label: str) -> None:
-    values = [[run.relative for run in some] for some in by_kind]
-    axes.bar(
-        np.arange(len(values)) + (place - (len(WAYS) - 1) / 2) * _WIDTH,
-        [float(np.mean(each)) for each in values],
-        _WIDTH,
-        yerr=[float(np.std(each)) for each in values],
-        label=label,
-        color=f"C{place}",
-        error_kw={"linewidth": 0.7},
-    )

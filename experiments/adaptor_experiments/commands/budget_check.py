@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from adaptor_experiments.commands.a2ha import demo_option
 from adaptor_experiments.commands.running import (
     count_option,
+    demo_option,
     folder_option,
     processes_option,
     running,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-import msgspec
 
-from adaptor_experiments.commands.derose_traces import workloads_named
 from adaptor_experiments.commands.running import (
     folder_of_traces,
     folder_option,
@@ -19,14 +16,10 @@ from adaptor_experiments.commands.running import (
     processes_option,
     running,
     seed_option,
+    show,
     tasks_option,
 )
 from adaptor_experiments.commands.trace_options import PROCESSORS
-
-if TYPE_CHECKING:
-    from adaptor_experiments.derose.campaign import Piece
-    from adaptor_experiments.derose.design import Settings
-    from adaptor_experiments.derose.store import Store
 
 
 def _heuristics(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -120,54 +113,28 @@ def derose(
       adaptor replay derose --trace ctc-sp2-512 --stretch 0.7 --samples 20 --output loaded
       adaptor replay derose --trace mine.swf.gz --cells goals --samples 40 --output mine
     """
-    from adaptor_experiments.derose.campaign import pieces
+    from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import PARTS, Settings
-    from adaptor_experiments.derose.store import Store
+    from adaptor_experiments.derose.named_traces import workloads_named
+    from adaptor_experiments.derose.report import write_report
+    from adaptor_experiments.derose.sample import Outcome
+    from adaptor_experiments.resumable import Store, run_missing
 
     if quick:
         part["max_pending"] = part["max_pending"] or (1, 6)
         part["heterogeneities"] = part["heterogeneities"] or (2,)
     asked = {name: value for name, value in part.items() if value is not None}
-    settings = Settings(**{**msgspec.structs.asdict(PARTS[cells]), **asked})
+    settings = Settings(**{**PARTS[cells], **asked})
     workloads = workloads_named(names, processors)
-    folder = Path() if all(each.own for each in workloads) else folder_of_traces(traces)
+    folder = Path() if all(workload.own for workload in workloads) else folder_of_traces(traces)
     wanted = pieces(workloads, folder, settings, samples or (6 if quick else 100))
-    store = Store(output, settings)
-    _run(wanted, store, processes, settings)
-    _report(wanted, store, settings)
-
-
-def _run(wanted: list[Piece], store: Store, processes: int, settings: Settings) -> None:
-    from adaptor_experiments.derose.campaign import run_piece
-    from adaptor_experiments.resumable import run_missing
-
-    each = settings.jobs_per_sample
-    with running("bags", len(wanted) * each) as done:
-        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * each))
-
-
-def _report(wanted: list[Piece], store: Store, settings: Settings) -> None:
-    from adaptor_experiments.derose.compared_tables import compared_tables
-    from adaptor_experiments.derose.report import write_report
-    from adaptor_experiments.derose.tables import table_3
-
-    found = write_report(wanted, store, settings)
-    for sentence in found.sentences:
+    store = Store(output, settings, Outcome)
+    bags = settings.jobs_per_sample
+    with running("bags", len(wanted) * bags) as done:
+        run_missing(run_piece, wanted, store, processes, lambda samples: done(samples * bags))
+    report = write_report(wanted, store, settings)
+    for sentence in report.conclusion:
         click.echo(sentence)
     click.echo("")
-    for exhibit in compared_tables(found.comparisons):
-        if exhibit.name.startswith(("goals", "pairs")):
-            _show(exhibit.title, exhibit.headings, exhibit.rows)
-    if found.summaries:
-        title = "Table 3: average speedup of adaptive over static, with 95 % confidence intervals"
-        _show(title, *table_3(found.summaries))
-    click.echo(f"The page: {store.folder / 'report.html'}")
-
-
-def _show(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from adaptor.cli.table import layout
-
-    click.echo(title)
-    for line in layout(headings, rows):
-        click.echo(line)
-    click.echo("")
+    shown = [table for table in report.exhibits if table.name.startswith(("goals", "pairs", "table-3"))]
+    show(shown, output)

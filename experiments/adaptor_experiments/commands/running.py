@@ -41,6 +41,12 @@ def count_option(flag: str, least: int, default: int, about: str) -> Decorator:
     )
 
 
+demo_option = click.option(
+    "--demo",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Measured runtimes, a column `seconds`.  [default: those of `make demo`]",
+)
 seed_option = count_option("--seed", 0, 1, "Of what is drawn at random.")
 processes_option = count_option("--processes", 1, 2, "At the same time.")
 
@@ -101,9 +107,6 @@ def show(exhibits: Sequence[Exhibit], folder: Path) -> None:
     """Print the tables, and where the page is."""
     from adaptor.cli.table import layout
 
-    for each in exhibits:
-        click.echo(f"{each.title}")
-        for line in layout(each.headings, each.rows):
-            click.echo(line)
-        click.echo("")
+    for exhibit in exhibits:
+        click.echo("\n".join((exhibit.title, *layout(exhibit.headings, exhibit.rows), "")))
     click.echo(f"The page: {folder / 'report.html'}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
 from adaptor_experiments.derose.design import Workload
 from adaptor_experiments.derose.sample import Outcome
+from adaptor_experiments.tables import Runs
 
 CLEARLY_SLOWER = 0.97
 """Cells with a smaller ratio are counted."""
@@ -20,14 +20,15 @@ BIGGEST = 10**8
 """Seconds of work from which on a bag is left out of `Profile.local_wait`: the 10,000 × 10,000 s of six of 54
 cells are four fifths of all work."""
 
-_SUMMED = (
+MEANS = (
     *("turnaround", "bound", "requests", "withdrawn", "reshaped", "held", "work", "local_wait"),
     *("decisions", "planning"),
 )
+"""The fields of an outcome of which a cell has the mean."""
 
 
 class Kind(msgspec.Struct, frozen=True, order=True):
-    """A cell: a kind of grid job under one limit."""
+    """A kind of grid job under one limit."""
 
     tasks: int
     mean: int
@@ -38,21 +39,13 @@ class Kind(msgspec.Struct, frozen=True, order=True):
         return f"{self.tasks:,} × {self.mean:,} s, {self.heterogeneity}x, limit {self.max_pending}"
 
 
-class CellOf(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell by one heuristic: means over the submission times; seconds and processor-seconds."""
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind by one heuristic."""
 
     kind: Kind
     heuristic: str
-    turnaround: float
-    bound: float
-    requests: float
-    withdrawn: float
-    reshaped: float
-    held: float
-    work: float
-    local_wait: float
-    decisions: float
-    planning: float
+    means: dict[str, float]
+    """By the fields of `MEANS`, over the submission times: seconds and processor-seconds."""
     over: dict[str, Interval]
     """By another heuristic: its mean turnaround / this one's."""
 
@@ -103,13 +96,17 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     profiles: dict[str, Profile]
     ratios: list[Ratio]
     """Each heuristic over each other one."""
-    cells: list[CellOf]
+    cells: list[Cell]
     log_ratios: dict[str, Matrix]
     """`a/b`: the geometric mean's logarithm in each repetition of the bootstrap."""
 
     def ratio(self, heuristic: str, over: str) -> Ratio | None:
         """None: one of them was not run, or the two are one."""
-        return next((each for each in self.ratios if (each.heuristic, each.over) == (heuristic, over)), None)
+        pair = (heuristic, over)
+        return next((ratio for ratio in self.ratios if (ratio.heuristic, ratio.over) == pair), None)
+
+    def of(self, heuristic: str) -> list[Cell]:
+        return [cell for cell in self.cells if cell.heuristic == heuristic]
 
 
 def compare(workload: Workload, outcomes: Sequence[Outcome], seed: int) -> Comparison:
@@ -119,141 +116,123 @@ def compare(workload: Workload, outcomes: Sequence[Outcome], seed: int) -> Compa
     all machines of one trace, as they share them. Other traces have draws of their own, so that figures of
     several can be put together.
     """
-    kinds, names, values = _matrices(outcomes)
-    samples = next(iter(values.values())).shape[1]
-    again = weights(samples, [seed, zlib.crc32(workload.file.encode())])
-    figures = _Figures(kinds, names, values, again)
+    figures = _Figures(outcomes, [seed, zlib.crc32(workload.file.encode())])
+    names = list(figures.values)
     pairs = [(one, other) for one in names for other in names if one != other]
     return Comparison(
         workload=workload,
-        samples=samples,
-        kinds=kinds,
+        samples=figures.samples,
+        kinds=figures.kinds,
         profiles={name: figures.profile(name) for name in names},
         ratios=[figures.ratio(*pair) for pair in pairs],
-        cells=[figures.cell(row, name) for row in range(len(kinds)) for name in names],
-        log_ratios={f"{one}/{other}": np.log(figures.drawn(one, other)).mean(axis=0) for one, other in pairs},
+        cells=[figures.cell(row, name) for row in range(len(figures.kinds)) for name in names],
+        log_ratios={
+            f"{one}/{other}": np.log(figures.sooner(one, other)[1]).mean(axis=0) for one, other in pairs
+        },
     )
 
 
 def on_all(comparisons: Sequence[Comparison], heuristic: str, over: str) -> Interval | None:
     """The geometric mean over the cells of all traces; None: one of the two was not run."""
-    found = [ratio for each in comparisons if (ratio := each.ratio(heuristic, over)) is not None]
-    if not found:
+    ratios = [ratio for found in comparisons if (ratio := found.ratio(heuristic, over)) is not None]
+    if not ratios:
         return None
-    cells = np.array([len(each.kinds) for each in comparisons], np.float64)
-    logs = np.array([np.log(each.geometric.value) for each in found])
-    drawn = np.array([each.log_ratios[f"{heuristic}/{over}"] for each in comparisons])
+    cells = np.array([len(found.kinds) for found in comparisons], np.float64)
+    logs = np.array([np.log(ratio.geometric.value) for ratio in ratios])
+    drawn = np.array([found.log_ratios[f"{heuristic}/{over}"] for found in comparisons])
     share = cells / cells.sum()
-    value = float(np.exp(share @ logs))
-    return interval(value, np.exp(share @ drawn), min(each.samples for each in comparisons))
+    samples = min(found.samples for found in comparisons)
+    return interval(float(np.exp(share @ logs)), np.exp(share @ drawn), samples)
 
 
 class _Figures:
-    """The matrices of a trace, (cells, samples), and what follows from them."""
+    """What follows from the outcomes of a trace. A figure is its values by cell, and these drawn again."""
 
-    def __init__(
-        self, kinds: list[Kind], names: list[str], values: Mapping[tuple[str, str], Matrix], again: Matrix
-    ) -> None:
-        self._kinds, self._names, self._again = kinds, names, again
-        self._values = values
-        self._samples = again.shape[0]
-        self._again_by: dict[tuple[str, str], Matrix] = {}
+    def __init__(self, outcomes: Sequence[Outcome], seed: list[int]) -> None:
+        cells = Runs(outcomes).by(*Kind.__struct_fields__)
+        self.kinds = sorted(Kind(*values) for values in cells)
+        self.samples = len({outcome.sample for outcome in outcomes})
+        self.values = {
+            name: _matrices(rows, (len(self.kinds), self.samples))
+            for name, rows in Runs(outcomes).by("heuristic").items()
+        }
+        again = weights(self.samples, seed)
+        self._again = {
+            name: {what: matrix @ again for what, matrix in by.items()} for name, by in self.values.items()
+        }
 
-    def drawn(self, one: str, other: str) -> Matrix:
-        """The cells' ratios in each repetition."""
-        return self._again_of(other, "turnaround") / self._again_of(one, "turnaround")
+    def sooner(self, one: str, other: str) -> tuple[Matrix, Matrix]:
+        """How many times sooner one is: mean turnaround of the other / its own."""
+        return self._divided(other, "turnaround", one, "turnaround")
+
+    def _divided(self, upper: str, of_upper: str, lower: str, of_lower: str) -> tuple[Matrix, Matrix]:
+        return (
+            self._mean(upper, of_upper) / self._mean(lower, of_lower),
+            self._again[upper][of_upper] / self._again[lower][of_lower],
+        )
+
+    def _mean(self, name: str, what: str) -> Matrix:
+        means: Matrix = self.values[name][what].mean(axis=1)
+        return means
 
     def ratio(self, one: str, other: str) -> Ratio:
-        ratios = self._mean(other, "turnaround") / self._mean(one, "turnaround")
-        drawn = self.drawn(one, other)
+        ratios, drawn = self.sooner(one, other)
         worst = int(ratios.argmin())
-        means = np.array([kind.mean for kind in self._kinds])
+        means = np.array([kind.mean for kind in self.kinds])
         return Ratio(
             heuristic=one,
             over=other,
             geometric=self._geometric(ratios, drawn),
-            arithmetic=interval(float(ratios.mean()), drawn.mean(axis=0), self._samples),
+            arithmetic=interval(float(ratios.mean()), drawn.mean(axis=0), self.samples),
             by_mean={
                 int(mean): self._geometric(ratios[means == mean], drawn[means == mean])
                 for mean in np.unique(means)
             },
-            worst=interval(float(ratios[worst]), drawn[worst], self._samples),
-            worst_kind=self._kinds[worst],
+            worst=interval(float(ratios[worst]), drawn[worst], self.samples),
+            worst_kind=self.kinds[worst],
             slower=int((ratios < CLEARLY_SLOWER).sum()),
         )
 
     def profile(self, name: str) -> Profile:
-        held, work, wait = (self._mean(name, what) for what in ("held", "work", "local_wait"))
-        held_again, work_again, wait_again = (
-            self._again_of(name, what) for what in ("held", "work", "local_wait")
+        work, work_again = self._divided(name, "work", name, "held")
+        small = np.array([kind.tasks * kind.mean < BIGGEST for kind in self.kinds])
+        small = small if small.any() else ~small
+        waits, works = (self._mean(name, what)[small].sum() for what in ("local_wait", "work"))
+        waits_again, works_again = (
+            self._again[name][what][small].sum(axis=0) for what in ("local_wait", "work")
         )
         decisions = self._mean(name, "decisions")
-        small = np.array([kind.tasks * kind.mean < BIGGEST for kind in self._kinds])
-        small = small if small.any() else ~small
+        counts = {
+            what: float(self._mean(name, what).mean()) for what in ("requests", "withdrawn", "reshaped")
+        }
         return Profile(
             heuristic=name,
-            distance=self._geometric(
-                self._mean(name, "turnaround") / self._mean(name, "bound"),
-                self._again_of(name, "turnaround") / self._again_of(name, "bound"),
-            ),
-            waste=self._plain(1 - work / held, 1 - work_again / held_again),
-            local_wait=interval(
-                float(wait[small].sum() / work[small].sum()),
-                wait_again[small].sum(axis=0) / work_again[small].sum(axis=0),
-                self._samples,
-            ),
-            requests=float(self._mean(name, "requests").mean()),
-            withdrawn=float(self._mean(name, "withdrawn").mean()),
-            reshaped=float(self._mean(name, "reshaped").mean()),
+            distance=self._geometric(*self._divided(name, "turnaround", name, "bound")),
+            waste=interval(float((1 - work).mean()), (1 - work_again).mean(axis=0), self.samples),
+            local_wait=interval(float(waits / works), waits_again / works_again, self.samples),
             decisions=float(decisions.mean()),
             decision_time=1e3 * float(self._mean(name, "planning").sum() / decisions.sum()),
+            **counts,
         )
 
-    def cell(self, row: int, name: str) -> CellOf:
-        over = {
-            other: interval(
-                float(self._mean(other, "turnaround")[row] / self._mean(name, "turnaround")[row]),
-                self.drawn(name, other)[row],
-                self._samples,
-            )
-            for other in self._names
-            if other != name
-        }
-        means = {what: float(self._mean(name, what)[row]) for what in _SUMMED}
-        return CellOf(kind=self._kinds[row], heuristic=name, over=over, **means)
+    def cell(self, row: int, name: str) -> Cell:
+        over = {}
+        for other in self.values:
+            if other != name:
+                ratios, drawn = self.sooner(name, other)
+                over[other] = interval(float(ratios[row]), drawn[row], self.samples)
+        means = {what: float(self._mean(name, what)[row]) for what in MEANS}
+        return Cell(kind=self.kinds[row], heuristic=name, means=means, over=over)
 
     def _geometric(self, values: Matrix, drawn: Matrix) -> Interval:
         return interval(
-            float(np.exp(np.log(values).mean())), np.exp(np.log(drawn).mean(axis=0)), self._samples
+            float(np.exp(np.log(values).mean())), np.exp(np.log(drawn).mean(axis=0)), self.samples
         )
 
-    def _plain(self, values: Matrix, drawn: Matrix) -> Interval:
-        return interval(float(values.mean()), drawn.mean(axis=0), self._samples)
 
-    def _mean(self, name: str, what: str) -> Matrix:
-        means: Matrix = self._values[name, what].mean(axis=1)
-        return means
-
-    def _again_of(self, name: str, what: str) -> Matrix:
-        if (name, what) not in self._again_by:
-            self._again_by[name, what] = self._values[name, what] @ self._again
-        return self._again_by[name, what]
-
-
-def _matrices(outcomes: Sequence[Outcome]) -> tuple[list[Kind], list[str], dict[tuple[str, str], Matrix]]:
-    """By heuristic and field: (cells, samples)."""
-    found: dict[tuple[str, Kind], dict[int, Outcome]] = defaultdict(dict)
-    for each in outcomes:
-        kind = Kind(each.tasks, each.mean, each.heterogeneity, each.max_pending)
-        found[each.heuristic, kind][each.sample] = each
-    names = list(dict.fromkeys(each.heuristic for each in outcomes))
-    kinds = sorted({kind for _, kind in found})
-    samples = sorted({each.sample for each in outcomes})
-    values = {
-        (name, what): np.array(
-            [[getattr(found[name, kind][sample], what) for sample in samples] for kind in kinds], np.float64
-        )
-        for name in names
-        for what in _SUMMED
-    }
-    return kinds, names, values
+def _matrices(rows: Runs[Outcome], shape: tuple[int, int]) -> dict[str, Matrix]:
+    """By field: (cells, samples), both in their order."""
+    ordered = Runs(
+        sorted(rows, key=lambda row: (row.tasks, row.mean, row.heterogeneity, row.max_pending, row.sample))
+    )
+    return {what: ordered.values(what).reshape(shape) for what in MEANS}

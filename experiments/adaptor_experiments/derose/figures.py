@@ -1,4 +1,4 @@
-"""The figures of De Rose et al. 2008, §4.4, drawn from our results."""
+"""The figures of De Rose et al. 2008, §4.4, from our results, and one of all cells that are compared."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from adaptor.figures.canvas import Drawing, below, grid, ratio_scale, write
+from adaptor.figures.canvas import Drawing, below, grid, ratio_scale, save, write
+from adaptor_experiments.derose.comparison import Cell, Comparison, Kind
 from adaptor_experiments.derose.design import MEANS, TASKS
-from adaptor_experiments.derose.summary import Cell, TraceSummary
+from adaptor_experiments.derose.goals import REFERENCES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ class Panel(msgspec.Struct, frozen=True):
 
     title: str
     trace: str
-    wanted: Callable[[Cell], bool]
+    wanted: Callable[[Kind], bool]
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -37,8 +38,8 @@ class Figure(msgspec.Struct, frozen=True):
     panels: tuple[Panel, ...]
 
 
-def _of(heterogeneity: int) -> Callable[[Cell], bool]:
-    return lambda cell: cell.heterogeneity == heterogeneity
+def _of(heterogeneity: int) -> Callable[[Kind], bool]:
+    return lambda kind: kind.heterogeneity == heterogeneity
 
 
 FIGURES = (
@@ -59,7 +60,7 @@ FIGURES = (
             Panel(
                 "100 or 1000 tasks of 10,000 s",
                 "sdsc-sp2",
-                lambda cell: cell.mean == 10_000 and cell.tasks <= 1000,
+                lambda kind: kind.mean == 10_000 and kind.tasks <= 1000,
             ),
         ),
     ),
@@ -70,7 +71,7 @@ FIGURES = (
             Panel(
                 "10,000 or 100,000 tasks of 1000 s or 10,000 s",
                 "sdsc-sp2",
-                lambda cell: cell.mean >= 1000 and cell.tasks >= 10_000,
+                lambda kind: kind.mean >= 1000 and kind.tasks >= 10_000,
             ),
         ),
     ),
@@ -85,24 +86,23 @@ FIGURES = (
 )
 
 
-def draw_figures(summaries: Sequence[TraceSummary], folder: Path) -> list[Drawing]:
-    """Draw those for which there are cells, as PNG and SVG.
+def draw_figures(comparisons: Sequence[Comparison], folder: Path) -> list[Drawing]:
+    """Draw the paper's figures for which there are cells of adaptive and static, as PNG and SVG.
 
     Raises:
         ReplayError: the folder cannot be written.
     """
-    cells = [cell for summary in summaries for cell in summary.cells]
+    cells = {found.workload.key: found.of("adaptive") for found in comparisons}
     drawn = []
     for figure in FIGURES:
-        panels = [(panel, [cell for cell in cells if _belongs(cell, panel)]) for panel in figure.panels]
+        panels = [
+            (panel, [cell for cell in cells.get(panel.trace, []) if panel.wanted(cell.kind)])
+            for panel in figure.panels
+        ]
         panels = [(panel, chosen) for panel, chosen in panels if chosen]
         if panels:
             drawn.append(_draw(figure, panels, folder))
     return drawn
-
-
-def _belongs(cell: Cell, panel: Panel) -> bool:
-    return cell.trace == panel.trace and panel.wanted(cell)
 
 
 def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) -> Drawing:
@@ -121,16 +121,16 @@ def _draw(figure: Figure, panels: list[tuple[Panel, list[Cell]]], folder: Path) 
 def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
     lines: dict[tuple[int, int, int], list[Cell]] = {}
     for cell in cells:
-        lines.setdefault((cell.tasks, cell.mean, cell.heterogeneity), []).append(cell)
+        lines.setdefault((cell.kind.tasks, cell.kind.mean, cell.kind.heterogeneity), []).append(cell)
     axes.axhline(1, color="black", linewidth=0.9)
     for place, ((tasks, mean, heterogeneity), points) in enumerate(sorted(lines.items())):
-        values = [point.speedup for point in points]
+        values = [point.over["static"] for point in points]
         bars = [value.bars for value in values]
         aside = 0.24 * ((place + 0.5) / len(lines) - 0.5)  # so that no bar hides another
         axes.errorbar(
-            [point.max_pending + aside for point in points],
-            [each.value for each in values],
-            yerr=[[low for low, _ in bars], [high for _, high in bars]],
+            [point.kind.max_pending + aside for point in points],
+            [value.value for value in values],
+            yerr=[*zip(*bars, strict=True)],
             color=_COLOURS[tasks],
             marker=_MARKERS[mean],
             linestyle=_LINES[heterogeneity],
@@ -156,7 +156,7 @@ def _legend(cells: Sequence[Cell]) -> list[Line2D]:
         return Line2D([], [], **{"color": "black", "linestyle": "none", **look}, label=label)
 
     tasks, means, kinds = (
-        sorted({getattr(cell, name) for cell in cells}) for name in ("tasks", "mean", "heterogeneity")
+        sorted({getattr(cell.kind, name) for cell in cells}) for name in ("tasks", "mean", "heterogeneity")
     )
     return [
         *(entry(f"{count:,} tasks", color=_COLOURS[count], linestyle="-", linewidth=3) for count in tasks),
@@ -165,3 +165,53 @@ def _legend(cells: Sequence[Cell]) -> list[Line2D]:
         entry("bars: 95 % interval", marker="|", markersize=9),
         entry("below 1: static is faster"),
     ]
+
+
+def draw_comparison(comparisons: Sequence[Comparison], subject: str, folder: Path) -> list[Drawing]:
+    """Draw the cells of a heuristic, by how it compares with each of the others.
+
+    Raises:
+        ReplayError: the folder cannot be written.
+    """
+    names = comparisons[0].profiles
+    return [
+        _draw_compared(comparisons, subject, over, folder / f"{subject}-over-{over}.svg")
+        for over in dict.fromkeys((*REFERENCES, *names))
+        if over in names and over != subject and subject not in REFERENCES
+    ]
+
+
+def _draw_compared(comparisons: Sequence[Comparison], subject: str, over: str, path: Path) -> Drawing:
+    def draw(plots: Sequence[Axes]) -> None:
+        for axes, found in zip(plots, comparisons, strict=True):
+            _panel(axes, found.of(subject), over)
+            axes.set_title(found.workload.title, fontsize="medium")
+        for axes in plots[::2]:
+            axes.set_ylabel(f"mean turnaround: {over} / {subject}")
+
+    caption = f"{subject} over {over}, cell by cell: above 1 {subject} is faster (bars: 95 %)"
+    return save(path, caption, len(comparisons), draw, legend=True, sharey=True)
+
+
+def _panel(axes: Axes, cells: Sequence[Cell], over: str) -> None:
+    """The cells of each mean runtime side by side, ascending."""
+    place = 0
+    for colour, mean in zip(_COLOURS.values(), sorted({cell.kind.mean for cell in cells}), strict=False):
+        chosen = sorted(
+            (cell.over[over] for cell in cells if cell.kind.mean == mean), key=lambda ratio: ratio.value
+        )
+        axes.errorbar(
+            range(place, place + len(chosen)),
+            [ratio.value for ratio in chosen],
+            yerr=[*zip(*(ratio.bars for ratio in chosen), strict=True)],
+            fmt="o",
+            markersize=3,
+            elinewidth=0.6,
+            color=colour,
+            label=f"tasks of {mean:,} s",
+        )
+        place += len(chosen) + 2
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.set_xticks([])
+    axes.set_xlabel("cells, by mean runtime and ratio")
+    ratio_scale(axes)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.derose.comparison import CLEARLY_SLOWER, Comparison, Ratio
+from adaptor_experiments.derose.comparison import CLEARLY_SLOWER, Comparison, Profile, Ratio
 
 REFERENCES = ("adaptive", "static")
 """What other heuristics are measured by."""
@@ -54,30 +54,18 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def met(self) -> bool:
         """On each of these traces."""
-        return all(each.met for each in self.verdicts)
+        return all(verdict.met for verdict in self.verdicts)
 
 
 def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
     """Those of which these results say something."""
     found = [
-        _goal(comparisons, heuristic, f"times sooner than adaptive, geometric mean ≥ {_OVERALL}", _overall),
-        *(
-            _goal(
-                comparisons,
-                heuristic,
-                f"  where tasks run {mean:,} s in the mean ≥ {least}",
-                _of_mean(mean, least),
-            )
-            for mean, least in _BY_MEAN.items()
-        ),
-        _goal(comparisons, heuristic, f"  arithmetic mean ≥ {_ARITHMETIC}", _arithmetic),
-        *(
-            _goal(comparisons, heuristic, f"worst cell against {name} ≥ {CLEARLY_SLOWER}", _worst(name))
-            for name in REFERENCES
-        ),
-        _goal(comparisons, heuristic, "waste, at most adaptive's", _waste),
-        _goal(comparisons, heuristic, "added wait of local jobs, at most adaptive's", _local_wait),
-        _goal(comparisons, heuristic, "distance to the lower bound, at most the trace's goal", _distance),
+        Goal(
+            heuristic=heuristic,
+            text=text,
+            verdicts=[made for on_trace in comparisons if (made := judge(on_trace, heuristic)) is not None],
+        )
+        for text, judge in _JUDGES.items()
     ]
     return [goal for goal in found if goal.verdicts]
 
@@ -85,63 +73,63 @@ def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
 _Judge = Callable[[Comparison, str], Verdict | None]
 
 
-def _goal(comparisons: Sequence[Comparison], heuristic: str, text: str, judge: _Judge) -> Goal:
-    verdicts = [verdict for each in comparisons if (verdict := judge(each, heuristic)) is not None]
-    return Goal(heuristic=heuristic, text=text, verdicts=verdicts)
-
-
-def _at_least(trace: str, measured: Interval, least: float, note: str = "") -> Verdict:
-    return Verdict(trace=trace, measured=measured, allowed=least, at_least=True, note=note)
-
-
-def _at_most(trace: str, measured: Interval, most: float, note: str, *, share: bool = False) -> Verdict:
-    return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=note, share=share)
-
-
-def _of_ratio(judged: Callable[[str, Ratio], Verdict | None], over: str = "adaptive") -> _Judge:
-    def judge(each: Comparison, heuristic: str) -> Verdict | None:
-        ratio = each.ratio(heuristic, over)
-        return None if ratio is None else judged(each.workload.key, ratio)
+def _sooner(
+    figure: Callable[[Ratio], Interval | None],
+    least: float,
+    over: str = "adaptive",
+    note: Callable[[Ratio], str] = lambda _: "",
+) -> _Judge:
+    def judge(found: Comparison, heuristic: str) -> Verdict | None:
+        ratio = found.ratio(heuristic, over)
+        measured = None if ratio is None else figure(ratio)
+        if ratio is None or measured is None:
+            return None
+        trace = found.workload.key
+        return Verdict(trace=trace, measured=measured, allowed=least, at_least=True, note=note(ratio))
 
     return judge
 
 
-def _of_mean(mean: int, least: float) -> _Judge:
-    return _of_ratio(
-        lambda trace, ratio: _at_least(trace, ratio.by_mean[mean], least) if mean in ratio.by_mean else None
-    )
+def _not_above_adaptive(figure: Callable[[Profile], Interval], *, share: bool = False) -> _Judge:
+    def judge(found: Comparison, heuristic: str) -> Verdict | None:
+        if "adaptive" not in found.profiles:
+            return None
+        most = figure(found.profiles["adaptive"]).value
+        note = f"adaptive {most:.1%}" if share else f"adaptive {most:.2f}"
+        measured, trace = figure(found.profiles[heuristic]), found.workload.key
+        return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=note, share=share)
+
+    return judge
+
+
+def _distance(found: Comparison, heuristic: str) -> Verdict | None:
+    trace = found.workload.key
+    most = _DISTANCES.get(trace)
+    if most is None:
+        return None
+    measured = found.profiles[heuristic].distance
+    return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=f"goal {most}")
+
+
+def _of_mean(mean: int) -> Callable[[Ratio], Interval | None]:
+    return lambda ratio: ratio.by_mean.get(mean)
 
 
 def _worst(over: str) -> _Judge:
-    return _of_ratio(
-        lambda trace, ratio: _at_least(trace, ratio.worst, CLEARLY_SLOWER, str(ratio.worst_kind)), over
-    )
+    return _sooner(lambda ratio: ratio.worst, CLEARLY_SLOWER, over, lambda ratio: str(ratio.worst_kind))
 
 
-_overall = _of_ratio(lambda trace, ratio: _at_least(trace, ratio.geometric, _OVERALL))
-_arithmetic = _of_ratio(lambda trace, ratio: _at_least(trace, ratio.arithmetic, _ARITHMETIC))
-
-
-def _waste(each: Comparison, heuristic: str) -> Verdict | None:
-    return _not_above_adaptive(each, heuristic, lambda name: each.profiles[name].waste, share=True)
-
-
-def _local_wait(each: Comparison, heuristic: str) -> Verdict | None:
-    return _not_above_adaptive(each, heuristic, lambda name: each.profiles[name].local_wait)
-
-
-def _not_above_adaptive(
-    each: Comparison, heuristic: str, figure: Callable[[str], Interval], *, share: bool = False
-) -> Verdict | None:
-    if "adaptive" not in each.profiles or heuristic == "adaptive":
-        return None
-    adaptive = figure("adaptive")
-    theirs = f"{adaptive.value:.1%}" if share else f"{adaptive.value:.2f}"
-    return _at_most(each.workload.key, figure(heuristic), adaptive.value, f"adaptive {theirs}", share=share)
-
-
-def _distance(each: Comparison, heuristic: str) -> Verdict | None:
-    most = _DISTANCES.get(each.workload.key)
-    if most is None:
-        return None
-    return _at_most(each.workload.key, each.profiles[heuristic].distance, most, f"goal {most}")
+_JUDGES: dict[str, _Judge] = {
+    f"times sooner than adaptive, geometric mean ≥ {_OVERALL}": _sooner(
+        lambda ratio: ratio.geometric, _OVERALL
+    ),
+    **{
+        f"  where tasks run {mean:,} s in the mean ≥ {least}": _sooner(_of_mean(mean), least)
+        for mean, least in _BY_MEAN.items()
+    },
+    f"  arithmetic mean ≥ {_ARITHMETIC}": _sooner(lambda ratio: ratio.arithmetic, _ARITHMETIC),
+    **{f"worst cell against {name} ≥ {CLEARLY_SLOWER}": _worst(name) for name in REFERENCES},
+    "waste, at most adaptive's": _not_above_adaptive(lambda profile: profile.waste, share=True),
+    "added wait of local jobs, at most adaptive's": _not_above_adaptive(lambda profile: profile.local_wait),
+    "distance to the lower bound, at most the trace's goal": _distance,
+}

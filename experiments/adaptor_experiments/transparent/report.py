@@ -1,4 +1,4 @@
-"""The figures and the page of the experiment."""
+"""The tables, the figures and the page of the experiment."""
 
 from __future__ import annotations
 
@@ -6,69 +6,174 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, ratio_scale, save
 from adaptor.figures.exhibits import Exhibit
-from adaptor_experiments.transparent.design import MACHINES, STRATEGIES, WATCHED, Settings
-from adaptor_experiments.transparent.findings import conclusion
+from adaptor_experiments.tables import texts
+from adaptor_experiments.transparent.cells import HOUR, Cell, Share, summarise
+from adaptor_experiments.transparent.claims import VERDICTS, tally, verdicts
+from adaptor_experiments.transparent.design import DONATED, MACHINES, STRATEGIES, WATCHED, Settings
 from adaptor_experiments.transparent.sample import Outcome
-from adaptor_experiments.transparent.summary import Cell, summarise
-from adaptor_experiments.transparent.tables import TITLES, tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TITLES = {machine.key: machine.title for machine in MACHINES}
 _MARKERS = "osD^v"
 
 
-def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) -> list[Exhibit]:
+def write_report(outcomes: Sequence[Outcome], settings: Settings, folder: Path) -> exhibits.Report:
     """Write `runs.csv`, a CSV for each table, the figures (SVG and PNG) and `report.html`.
 
     Raises:
         ReplayError: something cannot be written.
     """
     cells = summarise(outcomes, settings.seed)
-    made = tables(cells)
     exhibits.write_runs(outcomes, folder / "runs.csv")
-    drawings = [
-        _figure(cells, folder / f"figures/{name}.svg", caption, label, value, ratio=name == "speedup")
-        for name, caption, label, value in (
-            (
-                "speedup",
-                "Transparent against formal requests: above 1 it is faster (bars: 95 %)",
-                "speedup: better explicit / transparent",
-                lambda cell: cell.explicit["transparent"].value,
-            ),
-            (
-                "lost",
-                "Donated processor time that is lost because a local job takes the processor",
-                "lost share (transparent)",
-                lambda cell: cell.by["transparent"].lost / max(cell.by["transparent"].used, 1e-9),
-            ),
-        )
-    ]
-    drawings.append(_delays(cells, folder / "figures/delays.svg"))
-    report = exhibits.Report(
-        title="Transparent allocation beside formal requests (De Rose et al. 2008, §3 and §5)",
-        conclusion=conclusion(cells),
-        drawings=drawings,
-        setting=_setting(outcomes, settings),
-        exhibits=made,
+    report = texts("transparent").report(
+        conclusion(cells),
+        [_speedups(cells, folder), _losses(cells, folder), _delays(cells, folder)],
+        tables(cells),
+        samples=len({outcome.sample for outcome in outcomes}),
+        settings=settings,
+        days=WATCHED // 86400,
     )
     exhibits.write_report(report, folder)
-    return made
+    return report
 
 
-def _setting(outcomes: Sequence[Outcome], settings: Settings) -> str:
-    rules = settings.donation
-    samples = len({each.sample for each in outcomes})
-    return (
-        f"Submission times for each trace and load: {samples}; random numbers of seed {settings.seed}; "
-        f"runtimes are uniform between half and three halves of the mean; max_pending_requests "
-        f"{settings.max_pending}, max_tr {settings.max_tr:,} s, first tr {settings.initial_tr:,.0f} s. "
-        f"useful_time {rules.useful_time:,.0f} s, fit {rules.fit:g}, last_fit {rules.last_fit:g}, patience "
-        f"{rules.patience}; idle periods were watched for {WATCHED // 86400} days before. mixed makes "
-        "adaptive requests; all-idle uses every idle processor (donation: choose: all)."
+def tables(cells: Sequence[Cell]) -> list[Exhibit]:
+    page = texts("transparent")
+    claims = [[*row, *_counts(row[0], cells)] for row in page.tables["claims"].rows]
+    counts = [f"{rule}: {what}" for rule in DONATED for what in ("confirm", "contradict", "open")]
+    ratios = [*(f"explicit / {rule}" for rule in DONATED), "best / mixed", "claims (all-idle)"]
+    return [
+        page.exhibit("claims", claims, (*counts, "for example (all-idle)")),
+        page.exhibit(
+            "turnarounds", [[*_key(cell), *_turnarounds(cell)] for cell in cells], (*STRATEGIES, *ratios)
+        ),
+        page.exhibit(
+            "costs",
+            [[*_key(cell), *_costs(cell)] for cell in cells],
+            (f"delay: {name}" for name in STRATEGIES),
+        ),
+    ]
+
+
+def _key(cell: Cell) -> list[str]:
+    offered = f"{cell.offered:.0%} ({cell.level})"
+    return [TITLES[cell.trace], f"×{cell.load:g}", offered, f"{cell.tasks:,}", f"{cell.mean:,} s"]
+
+
+def _counts(claim: str, cells: Sequence[Cell]) -> list[str]:
+    """The rows by what they say of a claim, by each rule, and one of the paper's rule."""
+    by_rule = {rule: tally(claim, cells, rule) for rule in DONATED}
+    # The rows that are the rarer, as they tell more; where all say the same, the first of them.
+    rarest = sorted(filter(None, by_rule["all-idle"].values()), key=len)
+    example = "no row of this run"
+    if rarest:
+        cell = rarest[0][0]
+        example = f"{TITLES[cell.trace]} ×{cell.load:g}, {cell.tasks:,} × {cell.mean:,} s"
+    return [*(str(len(found[verdict])) for found in by_rule.values() for verdict in VERDICTS), example]
+
+
+def _turnarounds(cell: Cell) -> list[str]:
+    hours = (str(cell.by[name].turnaround.over(HOUR)) for name in STRATEGIES)
+    return [*hours, *map(str, cell.explicit.values()), str(cell.mixed), verdicts(cell, "all-idle")]
+
+
+def _costs(cell: Cell) -> list[str]:
+    donated, everything, mixed = (cell.by[name] for name in ("transparent", "all-idle", "mixed"))
+
+    def used(share: Share) -> list[str]:
+        return [f"{share.used:,.1f}", f"{share.lost:,.1f} ({share.lost / max(share.used, 1e-9):.0%})"]
+
+    delays = (
+        f"{share.delay:,.1f} ({share.later:,.1f} of {share.local_jobs:,.0f})"
+        for share in (cell.by[name] for name in STRATEGIES)
+    )
+    mixes = (f"{mixed.used:,.1f}", f"{mixed.held:,.1f}")
+    return [*used(donated), f"{donated.reclaims:,.1f}", *used(everything), *mixes, *delays]
+
+
+def conclusion(cells: Sequence[Cell]) -> list[str]:
+    """What the experiment says, in sentences with their figures."""
+    page, count = texts("transparent"), len(cells)
+    by_mean = {
+        mean: [cell for cell in cells if cell.mean == mean] for mean in sorted({cell.mean for cell in cells})
+    }
+
+    def for_each(figure: Callable[[Sequence[Cell]], str]) -> str:
+        return ", ".join(f"{figure(some)} (tasks of {mean:,} s)" for mean, some in by_mean.items())
+
+    theirs, ours = (
+        for_each(lambda some, rule=rule: _geometric([cell.explicit[rule].value for cell in some]))  # type: ignore[misc]
+        for rule in DONATED
+    )
+    lost_by_theirs, lost_by_ours = (
+        for_each(lambda some, rule=rule: f"{_lost([cell.by[rule] for cell in some]):.0%}")  # type: ignore[misc]
+        for rule in DONATED
+    )
+    delayed = {name: f"{name} in {sum(cell.by[name].later > 0 for cell in cells)}" for name in STRATEGIES}
+    return [
+        page.say(
+            "speed",
+            theirs=theirs,
+            ours=ours,
+            mixed=_geometric([cell.mixed.value for cell in cells]),
+            cells=count,
+            chance="" if max(cell.samples for cell in cells) > 1 else page.say("one time"),
+        ),
+        page.say(
+            "delay",
+            cells=count,
+            donated=" and ".join(delayed[name] for name in DONATED),
+            others=", ".join(text for name, text in delayed.items() if name not in DONATED),
+        ),
+        page.say("lost", theirs=lost_by_theirs, ours=lost_by_ours),
+        _on_claims(cells),
+    ]
+
+
+def _geometric(values: Sequence[float]) -> str:
+    return f"{np.exp(np.log(values).mean()):.2f}"
+
+
+def _lost(shares: Sequence[Share]) -> float:
+    return sum(share.lost for share in shares) / max(sum(share.used for share in shares), 1e-9)
+
+
+def _on_claims(cells: Sequence[Cell]) -> str:
+    """The paper's claims, by whether the rows that they concern agree."""
+    claims = [row[0] for row in texts("transparent").tables["claims"].rows]
+    found: dict[tuple[bool, bool], list[str]] = {}
+    for claim in claims:
+        counts = tally(claim, cells, "all-idle")
+        found.setdefault((bool(counts["confirms"]), bool(counts["contradicts"])), []).append(claim)
+    names = {
+        "confirmed": (True, False),
+        "contradicted": (False, True),
+        "both": (True, True),
+        "neither": (False, False),
+    }
+    lists = {name: ", ".join(found.get(kind, [])) or "none" for name, kind in names.items()}
+    return texts("transparent").say("claims", claims=len(claims), **lists)
+
+
+def _speedups(cells: Sequence[Cell], folder: Path) -> Drawing:
+    caption = "Transparent against formal requests: above 1 it is faster (bars: 95 %)"
+    label = "speedup: better explicit / transparent"
+    path = folder / "figures/speedup.svg"
+    return _figure(cells, path, caption, label, lambda cell: cell.explicit["transparent"].value, ratio=True)
+
+
+def _losses(cells: Sequence[Cell], folder: Path) -> Drawing:
+    caption = "Donated processor time that is lost because a local job takes the processor"
+    path = folder / "figures/lost.svg"
+    return _figure(
+        cells, path, caption, "lost share (transparent)", lambda cell: _lost([cell.by["transparent"]])
     )
 
 
@@ -79,7 +184,7 @@ def _figure(
     label: str,
     value: Callable[[Cell], float],
     *,
-    ratio: bool,
+    ratio: bool = False,
 ) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for axes, machine in zip(plots, shown, strict=True):
@@ -122,7 +227,7 @@ def _panel(axes: Axes, cells: Sequence[Cell], value: Callable[[Cell], float], *,
     axes.xaxis.set_major_formatter(lambda load, _: f"{load:.0%}")
 
 
-def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
+def _delays(cells: Sequence[Cell], folder: Path) -> Drawing:
     """Hours of delay by strategy, summed over the cells of one trace and load, relative to the work."""
 
     def draw(plots: Sequence[Axes]) -> None:
@@ -140,4 +245,5 @@ def _delays(cells: Sequence[Cell], path: Path) -> Drawing:
         plots[0].set_xticks(range(len(groups)), labels)
         plots[0].set_ylabel("hours by which local jobs start later")
 
+    path = folder / "figures/delays.svg"
     return save(path, "Delay of local jobs, summed over one bag of each kind", 1, draw, legend=True)

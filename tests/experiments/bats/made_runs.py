@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from adaptor_experiments.bats.campaign import Run
 from adaptor_experiments.bats.design import BUDGETS, EVERY_WAY, KINDS, REPLANNINGS
+from adaptor_experiments.tables import Runs
 
 BAGS, ORDERS = 8, 3
 
 
 def made_runs(relative, won):
     """`relative(way, bag, order)` in per cent of the time without a tail phase; `won(way)` of 10 replicas."""
-    return [
+    return Runs(
         Run(
             kind=kind,
             bag=bag,
@@ -35,4 +36,4 @@ def made_runs(relative, won):
         for way in (EVERY_WAY if replanning == "daemon" else EVERY_WAY[:1])
         for bag in range(BAGS)
         for order in range(ORDERS)
-    ]
+    )

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import random
 
-import numpy as np
 import pytest
 
-from adaptor_experiments.bats.campaign import Piece, run_bag
+from adaptor_experiments.bats.campaign import Piece, of, run_bag
 from adaptor_experiments.bats.design import KINDS, SAMPLERS, SITES, WAYS, Settings, bag
 from adaptor_experiments.bats.ending import TailPhase
 from adaptor_experiments.bats.machines import IDLE
 from adaptor_experiments.bats.sampling import sample
-from adaptor_experiments.bats.tables import of
 from adaptor_experiments.commands.replay import replay
+from adaptor_experiments.tables import Runs
 from tests.experiments.bats.endings import SMALL, ending
 from tests.simulation.invoking_replay import call
 
@@ -81,8 +80,8 @@ def test_a_state_can_be_ended_again_and_again():
 
 
 def test_copies_shorten_the_end():
-    runs = run_bag(Piece("normal", 0, SMALL))
-    mean = {way: np.mean([run.relative for run in of(runs, "normal", "fastest", way)]) for way in WAYS}
+    runs = Runs(run_bag(Piece("normal", 0, SMALL)))
+    mean = {way: of(runs, "normal", "fastest", way).mean("relative") for way in WAYS}
     assert mean["perfect"] <= mean["daemon"] < mean["none"] == 100
 
 

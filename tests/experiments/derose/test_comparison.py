@@ -1,4 +1,4 @@
-"""Ratios of heuristics, goals and the sentence with which the page begins."""
+"""Ratios of heuristics, goals, the tables of the paper and the sentences with which the page begins."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from adaptor_experiments.derose.compared_tables import compared_tables, sentences
+from adaptor.simulation.jobs import Jobs
 from adaptor_experiments.derose.comparison import Kind, compare, on_all
-from adaptor_experiments.derose.design import WORKLOADS, Workload
+from adaptor_experiments.derose.design import WORKLOADS, Settings, Workload
 from adaptor_experiments.derose.goals import goals
+from adaptor_experiments.derose.report import conclusion, sentences
 from adaptor_experiments.derose.sample import Outcome
+from adaptor_experiments.derose.tables import compared_tables, paper_tables, table_1, table_2
 
 SP2, BLUE, *_ = WORKLOADS
 
@@ -121,7 +123,7 @@ def test_goals_are_met_or_missed() -> None:
 
 
 def test_what_was_not_run_is_no_goal() -> None:
-    own = Workload(key="own", title="own", file="own", processors=8, paper=None)
+    own = Workload(key="own", title="own", file="own", processors=8)
     alone = {name: each for name, each in THREE.items() if name != "adaptive"}
     assert list(verdicts(own, alone)) == ["worst cell against static ≥ 0.97"]
     exhibits = compared_tables([compare(own, outcomes(alone), seed=1)])
@@ -138,3 +140,45 @@ def test_the_biggest_bags_do_not_outweigh_what_local_jobs_wait_for_others() -> N
     assert compare(SP2, both, seed=1).profiles["static"].local_wait.value == 2.0
     big = [each for each in both if each.tasks > 100]
     assert compare(SP2, big, seed=1).profiles["static"].local_wait.value == 1.0
+
+
+def test_the_tables_of_the_paper_and_what_they_say() -> None:
+    *_, other_machine = WORKLOADS
+    one = compare(SP2, outcomes(THREE), seed=1)
+    once = {name: {mean: every[:1] for mean, every in by.items()} for name, by in THREE.items()}
+    two = compare(other_machine, outcomes(once), seed=1)
+    speedups, losses, distances = paper_tables([one, two])
+    assert speedups.rows[0][:6] == ["SDSC SP2", "2.05", "1.25 [1.12, 1.38]", "1.00 [0.71, 1.22]", "50%", "2"]
+    assert speedups.rows[1][:2] == ["CTC SP2 (338)", "-"]
+    assert losses.rows[0] == ["SDSC SP2", "1 of 1", "0.50", "0.50"]
+    assert distances.rows[0] == ["SDSC SP2", "2.83", "2.83"]
+    assert all(len(row) == len(table.headings) for table in (speedups, losses) for row in table.rows)
+    first, second, lost = conclusion([one, two])
+    assert "SDSC SP2: adaptive is 1.00 [0.71, 1.22] times as fast as static" in first
+    assert "is 1.25 [1.12, 1.38] (the paper: 2.05). 2 submission times." in first
+    assert "(the paper" not in second
+    assert "One submission time, which says little." in second
+    assert lost.endswith("adaptive is slower in 1 of 1 cells on SDSC SP2, 1 of 1 cells on CTC SP2 (338).")
+    short = compare(SP2, outcomes({name: {100: by[100]} for name, by in THREE.items()}), seed=1)
+    assert len(conclusion([short])) == 1, "without few long tasks nothing is said of them"
+
+
+def test_table_1_has_the_load_of_this_run_beside_the_papers() -> None:
+    half = Jobs(
+        number=np.array([1, 2]), submit=np.array([0, 86_400]), run=np.array([43_200, 43_200]),
+        estimate=np.array([50_000, 50_000]), processors=np.array([64, 64]),
+    )  # fmt: skip
+    own = Workload(key="own", title="own", file="own", processors=128)
+    first, fast, mine = table_1(
+        {SP2: half, msgspec.structs.replace(SP2, content=1): half.stretched(0.5), own: half}
+    ).rows
+    assert first[:8] == ["SDSC SP2", "128", "73,496", "2", "72%", "50.0%", "April 1998 to December 2000", "1"]
+    assert "cleaned since" in first[8]
+    assert fast[5] == "100.0%"
+    assert mine == ["own", "128", "-", "2", "-", "50.0%", "-", "1", "not in the paper"]
+
+
+def test_table_2_says_which_part_of_the_grid_jobs_a_run_has() -> None:
+    by_name = {row[0]: row[1:3] for row in table_2(Settings(tasks=(100,))).rows}
+    assert by_name["number of tasks per job"] == ["100, 1,000, 10,000, 100,000", "100"]
+    assert by_name["max_tr, s"] == ["64,800", "64,800"]

@@ -14,7 +14,7 @@ from adaptor_experiments.derose.sample import load, run_sample
 
 ROOT = Path(__file__).parents[3]
 SHARED = ROOT / ".." / "shared" / "traces"
-SMALL = Workload(key="small", title="small", file="small", processors=64, paper=None)
+SMALL = Workload(key="small", title="small", file="small", processors=64)
 SETTINGS = Settings(
     tasks=(100, 1000), means=(100, 10_000), heterogeneities=(1, 4), max_pending=(1, 3), max_tr=64_800
 )

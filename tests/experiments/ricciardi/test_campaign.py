@@ -11,6 +11,7 @@ from adaptor_experiments.commands.replay import replay
 from adaptor_experiments.ricciardi.campaign import Settings, cells, run_once
 from adaptor_experiments.ricciardi.design import FLAVOURS, STABLE, UNSTABLE, Cell, Runtimes, target
 from adaptor_experiments.ricciardi.production import Production
+from adaptor_experiments.ricciardi.report import parameters
 from tests.simulation.invoking_replay import call
 
 
@@ -90,14 +91,18 @@ def test_the_daemon_stays_within_a_budget():
     assert run_once(Cell(2, 2, "cost", "daemon"), settings, 0).cost < 101
 
 
+def test_the_resources_are_those_of_the_paper_and_a_number_that_differs_is_said():
+    rows = parameters(Settings(tasks=300)).rows
+    assert {row[-1] for row in rows if row[0].startswith("Table")} == {"agrees"}
+    assert next(row for row in rows if row[1] == "tasks") == ["§4", "tasks", "2,000", "300", "differs"]
+
+
 def test_the_command_leaves_tables_figures_and_a_page(tmp_path, monkeypatch):
     from adaptor_experiments.ricciardi import campaign
 
     monkeypatch.setattr(campaign, "Settings", functools.partial(Settings, tasks=300))
     monkeypatch.setattr(campaign, "COUNTS", (2,))
-    monkeypatch.setattr("adaptor_experiments.ricciardi.tables.COUNTS", (2,))
     monkeypatch.setattr("adaptor_experiments.ricciardi.report.COUNTS", (2,))
-    monkeypatch.setattr("adaptor_experiments.ricciardi.printed.COUNTS", (2,))
     result = call(replay, "cost-aware", "--output", tmp_path, "--runs", "6", "--processes", "1")
     assert "daemon: unstable resources reach" in result.output
     with (tmp_path / "runs.csv").open() as file:

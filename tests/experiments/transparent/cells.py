@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from adaptor_experiments.bootstrap import Interval
+from adaptor_experiments.transparent.cells import Cell, Share
 from adaptor_experiments.transparent.design import DONATED, STRATEGIES
-from adaptor_experiments.transparent.summary import Cell, Share
 
 
 def share(**more) -> Share:

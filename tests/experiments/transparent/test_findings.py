@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from adaptor_experiments.transparent.findings import conclusion
-from adaptor_experiments.transparent.tables import tables
+from adaptor_experiments.transparent.report import conclusion, tables
 from tests.experiments.transparent.cells import cell, share
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor_experiments.tables import Runs
 from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated
 from adaptor_experiments.transparent.sample import Outcome
 
@@ -50,20 +50,15 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 def summarise(outcomes: Sequence[Outcome], seed: int) -> list[Cell]:
     """Intervals are percentiles of a bootstrap over the submission times (95 %)."""
-    groups: dict[tuple[str, float, int, int], list[Outcome]] = defaultdict(list)
-    for each in outcomes:
-        groups[each.trace, each.load, each.tasks, each.mean].append(each)
+    groups = Runs(outcomes).by("trace", "load", "tasks", "mean")
     return [_cell(group, seed) for group in groups.values()]
 
 
-def _cell(group: list[Outcome], seed: int) -> Cell:
-    by: dict[str, list[Outcome]] = {
-        name: sorted((each for each in group if each.strategy == name), key=lambda each: each.sample)
-        for name in STRATEGIES
-    }
-    samples = len(by["transparent"])
+def _cell(group: Runs[Outcome], seed: int) -> Cell:
+    ordered = Runs(sorted(group, key=lambda outcome: outcome.sample)).by("strategy")
+    times: dict[str, Matrix] = {name: ordered[name].values("turnaround") for name in STRATEGIES}
+    samples = len(times["transparent"])
     again = weights(samples, seed)
-    times = {name: np.array([each.turnaround for each in some], np.float64) for name, some in by.items()}
     first = group[0]
     return Cell(
         trace=first.trace,
@@ -72,25 +67,16 @@ def _cell(group: list[Outcome], seed: int) -> Cell:
         tasks=first.tasks,
         mean=first.mean,
         samples=samples,
-        by={name: _share(some, times[name], again) for name, some in by.items()},
+        by={
+            name: Share(
+                turnaround=interval(float(times[name].mean()), times[name] @ again, samples),
+                **{what: ordered[name].mean(what) / HOUR for what in ("held", "used", "lost", "delay")},
+                **{what: ordered[name].mean(what) for what in ("reclaims", "local_jobs", "later")},
+            )
+            for name in STRATEGIES
+        },
         explicit={name: _ratio(times, ("static", "adaptive"), name, again) for name in DONATED},
         mixed=_ratio(times, ("adaptive", "transparent"), "mixed", again),
-    )
-
-
-def _share(some: list[Outcome], times: Matrix, again: Matrix) -> Share:
-    def mean(name: str) -> float:
-        return float(np.mean([getattr(each, name) for each in some]))
-
-    return Share(
-        turnaround=interval(float(times.mean()), times @ again, len(times)),
-        held=mean("held") / HOUR,
-        used=mean("used") / HOUR,
-        lost=mean("lost") / HOUR,
-        reclaims=mean("reclaims"),
-        local_jobs=mean("local_jobs"),
-        later=mean("later"),
-        delay=mean("delay") / HOUR,
     )
 
 

@@ -1,21 +1,47 @@
-"""How predictions and purchases grow with the finished tasks: Figs 4b and 6b of 2011."""
+"""What follows from the bags alone: the example of 2008 with equal tasks, and what the estimators predict."""
 
 from __future__ import annotations
 
+import math
+
+import msgspec
 import numpy as np
 
 from adaptor.budget.provisioning.presets import Preset
 from adaptor_experiments.a2ha.bags import IMAGE, runtimes
 from adaptor_experiments.a2ha.design import Settings
-from adaptor_experiments.a2ha.drawn import Seconds
+from adaptor_experiments.a2ha.published import Seconds
 from adaptor_experiments.a2ha.simulation import CloudRun
 
 _MOST = 40
 """Orders that are enough for a smooth line."""
 
 
+class EqualTasks(msgspec.Struct, frozen=True):
+    """A bag of tasks of one known runtime, in seconds, on a fixed number of hosts."""
+
+    count: int
+    runtime: float
+
+    def speedup(self, hosts: int) -> float:
+        """Over one host, where each host takes the next task when it has ended one."""
+        return self.count / math.ceil(self.count / hosts)
+
+    def charged_units(self, hosts: int, unit: float) -> int:
+        """Begun units (seconds each) of all hosts: some have run one task more than the others."""
+        least, more = divmod(self.count, hosts)
+        return sum(
+            number * math.ceil(run * self.runtime / unit)
+            for number, run in ((hosts - more, least), (more, least + 1))
+        )
+
+
+FIVE_MINUTES = EqualTasks(300, 300.0)
+"""2008, §1 and Fig. 1: 25 hours of work."""
+
+
 def predicted(settings: Settings) -> tuple[Seconds, Seconds, Seconds]:
-    """Hosts predicted from the mean of the first tasks: 5 %, 50 % and 95 % of the orders, by tasks."""
+    """Hosts predicted from the first tasks: 5 %, 50 % and 95 % of the orders, by tasks (Fig. 4b)."""
     orders = np.array(
         [runtimes(IMAGE, settings.seed, order, settings.demo) for order in range(settings.orders)]
     )
@@ -26,7 +52,7 @@ def predicted(settings: Settings) -> tuple[Seconds, Seconds, Seconds]:
 
 
 def bought_with(creation: float, increase: float, settings: Settings) -> Seconds:
-    """Hosts bought so far by finished tasks, mean of the orders."""
+    """Hosts bought so far by finished tasks, mean of the orders (Fig. 6b)."""
     preset = Preset(name="growth", creation_ratio=creation, increase_ratio=increase)
     lines = []
     for order in range(min(settings.orders, _MOST)):

@@ -1,15 +1,45 @@
-"""The traces of `adaptor replay derose`: those of the paper by their keys, and files."""
+"""The traces that a command names: those of the paper by their keys, and files."""
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from adaptor.errors import UsageError
+from adaptor.simulation.errors import TraceError
+from adaptor.simulation.files import naming
+from adaptor.simulation.trace_run import load_jobs
+from adaptor.simulation.traces.repairs import NoUsableJobError
+from adaptor_experiments.derose.design import WORKLOADS, Workload
 
-if TYPE_CHECKING:
-    from adaptor_experiments.derose.design import Workload
+_ENDINGS = re.compile(r"(\.swf)?(\.gz|\.xz)?$")
+_UNUSUAL = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def own_workload(path: Path, processors: int | None = None) -> Workload:
+    """A file (SWF) on a machine of so many processors; None: as its header says.
+
+    Raises:
+        TraceError: it cannot be read or leaves no job.
+    """
+    try:
+        loaded = load_jobs(path, processors=processors)
+    except NoUsableJobError as empty:  # the experiment has no options for repairs
+        told = f"{path}: no job to simulate ({empty.repairs.summary()}); the jobs need requested times"
+        raise TraceError(told) from empty
+    with naming(path, TraceError):
+        content = zlib.crc32(path.read_bytes())
+    stem = _ENDINGS.sub("", path.name) or path.name
+    return Workload(
+        key=f"{_UNUSUAL.sub('-', stem)}-{loaded.processors}p",
+        title=f"{stem} ({loaded.processors:,})",
+        file=stem,
+        processors=loaded.processors,
+        own=path.resolve(),
+        content=content,
+    )
 
 
 def workloads_named(names: Sequence[str], processors: int | None) -> list[Workload]:
@@ -22,10 +52,7 @@ def workloads_named(names: Sequence[str], processors: int | None) -> list[Worklo
         UsageError: a name is neither a key nor a file, two files have one name, or `processors` has no file.
         TraceError: a file cannot be read or leaves no job.
     """
-    from adaptor_experiments.derose.design import WORKLOADS
-    from adaptor_experiments.derose.own_trace import own_workload
-
-    known = {each.key: each for each in WORKLOADS}
+    known = {workload.key: workload for workload in WORKLOADS}
     files = [name for name in dict.fromkeys(names) if name not in known]
     if processors is not None and not files:
         raise UsageError("--processors is for a --trace FILE; the paper's traces have their machines")

@@ -1,0 +1,149 @@
+"""`adaptor replay a2ha`, `bats`, `cost-aware` and `transparent`: evaluations of the papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from adaptor_experiments.commands.running import (
+    count_option,
+    demo_option,
+    folder_option,
+    mean_option,
+    processes_option,
+    running,
+    seed_option,
+    show,
+    tasks_option,
+    traces_option,
+)
+
+
+@click.command(short_help="Repeat the evaluations of A²HA (Silva et al. 2008 and 2011).")
+@folder_option("a2ha")
+@click.option("--orders", type=click.IntRange(2), default=200, show_default=True, help="Of each bag.")
+@click.option("--quick", is_flag=True, help="Only 10 orders.")
+@demo_option
+@seed_option
+@processes_option
+def a2ha(output: Path, orders: int, quick: bool, demo: Path | None, seed: int, processes: int) -> None:
+    """Repeat the evaluations of A²HA (Silva et al. 2011, §4) and of its forerunner (2008, §5).
+
+    How many hosts the estimators buy for bags whose task runtimes are not known, beside the figures and
+    tables of the papers, and beside our own preset `frugal`.
+
+    \b
+    Example:
+      adaptor replay a2ha --quick --output quick
+    """
+    from adaptor_experiments.a2ha.campaign import run_all
+    from adaptor_experiments.a2ha.design import Settings, schemes
+    from adaptor_experiments.a2ha.report import write_report
+
+    settings = Settings(seed=seed, orders=10 if quick else orders, demo=demo)
+    wanted = schemes()
+    with running("runs", len(wanted) * settings.orders) as done:
+        rows = run_all(wanted, settings, processes, done)
+    show(write_report(rows, settings, output).exhibits, output)
+
+
+@click.command(short_help="Repeat the evaluation of BaTS, tail phase (Oprescu, Kielmann).")
+@folder_option("bats")
+@count_option("--bags", 1, 30, "Of each kind.")
+@count_option("--runs", 1, 30, "Of each bag.")
+@click.option("--quick", is_flag=True, help="Only 2 runs of 2 bags of each kind.")
+@seed_option
+@processes_option
+def bats(output: Path, bags: int, runs: int, quick: bool, seed: int, processes: int) -> None:
+    """Repeat the evaluation of the tail phase of BaTS (Oprescu, Kielmann).
+
+    Bags of normal, heavy-tailed and multi-modal runtimes, run with two budgets of the menu, and ended
+    without a tail phase, with random, stochastic and perfectly chosen replicas, and with migration.
+
+    \b
+    Example:
+      adaptor replay bats --quick --output quick
+    """
+    from adaptor_experiments.bats.campaign import run_all
+    from adaptor_experiments.bats.design import KINDS, Settings
+    from adaptor_experiments.bats.report import write_report
+
+    settings = Settings(seed=seed, bags=2 if quick else bags, runs=2 if quick else runs)
+    with running("bags", len(KINDS) * settings.bags) as done:
+        found = run_all(settings, processes, done)
+    show(write_report(found, settings, output).exhibits, output)
+
+
+@click.command("cost-aware", short_help="Repeat the evaluation of Ricciardi & Hwang 2011.")
+@folder_option("cost-aware")
+@count_option("--runs", 6, 50, "Of each kind.")
+@click.option("--quick", is_flag=True, help="Only 7 runs of each kind.")
+@seed_option
+@processes_option
+def cost_aware(output: Path, runs: int, quick: bool, seed: int, processes: int) -> None:
+    """Repeat the evaluation of Ricciardi & Hwang 2011, §4: Figs 1 and 2.
+
+    2,000 tasks on 2, 3 and 4 resources, stable (Table 1) and unstable (Table 2), with a target time or a
+    target cost; with the paper's allocation, with the daemon's (`daemon`: certainty 0.9, a reserve of 10 %),
+    and with the daemon's function at even odds and without a reserve.
+
+    \b
+    Example:
+      adaptor replay cost-aware --quick --output quick
+    """
+    from adaptor_experiments.ricciardi.campaign import Settings, cells, run_all
+    from adaptor_experiments.ricciardi.report import write_report
+
+    settings = Settings(seed=seed, runs=7 if quick else runs)
+    with running("productions", sum(map(settings.runs_of, cells()))) as done:
+        found = run_all(settings, processes, done)
+    report = write_report(found, settings, output)
+    show(report.exhibits, output)
+    for sentence in report.conclusion:
+        click.echo(sentence)
+
+
+@click.command(short_help="Use donated processors, beside formal requests.")
+@folder_option("transparent")
+@traces_option
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Submission times for each trace and load.  [default: 4]",
+)
+@tasks_option
+@mean_option
+@click.option("--quick", is_flag=True, help="A fair sample: one submission time, no more than 1,000 tasks.")
+@seed_option
+@processes_option
+def transparent(
+    output: Path, traces: Path, samples: int | None, processes: int, quick: bool, **part: Any
+) -> None:
+    """Use idle processors of simulated clusters, beside formal requests (De Rose et al. 2008, §3 and §5).
+
+    Bags of 100 to 10,000 tasks of 100 s to 10,000 s on three traces with their interarrival times × 1.3,
+    1 and 0.7, by transparent, static, adaptive and mixed allocation, and by transparent allocation as in
+    the paper (all-idle). Stop it at any time: the same command goes on from there. The tables, the paper's
+    claims and figures are in the output folder.
+
+    \b
+    Example:
+      adaptor replay transparent --quick --output quick
+    """
+    from adaptor_experiments.resumable import Store, run_missing
+    from adaptor_experiments.transparent.design import Settings, pieces
+    from adaptor_experiments.transparent.report import write_report
+    from adaptor_experiments.transparent.sample import Outcome, run_piece
+
+    if quick:
+        part["tasks"] = part["tasks"] or (100, 1000)
+        part["loads"] = (1.3, 1.0)
+    settings = Settings(**{name: value for name, value in part.items() if value is not None})
+    wanted = pieces(traces, settings, samples or (1 if quick else 4))
+    store = Store(output, settings, Outcome)
+    with running("submission times", len(wanted)) as done:
+        run_missing(run_piece, wanted, store, processes, done)
+    show(write_report(store.read(wanted), settings, output).exhibits, output)

@@ -1,0 +1,191 @@
+"""Comparison tables: runs in groups, the means of a group, and the texts and printed numbers beside them.
+
+The texts of an experiment are in the `page.yaml` of its folder, so that a sentence is no part of the code.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+
+from adaptor.figures.canvas import Drawing
+from adaptor.figures.exhibits import Exhibit, Report
+from adaptor_experiments.bootstrap import Matrix
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+Figure: TypeAlias = str | Callable[[Any], float]
+"""What is measured of a run: a field or property by its name, or a function of the run."""
+
+
+class Mean(msgspec.Struct, frozen=True):
+    """A mean with the standard deviation of the runs."""
+
+    value: float
+    deviation: float
+
+    def shown(self, digits: int = 1, unit: str = "") -> str:
+        """`23.1 ± 2.0`."""
+        return f"{self.value:,.{digits}f} ± {self.deviation:,.{digits}f}{unit}"
+
+
+class Runs(tuple[Row, ...]):
+    """Runs of an experiment: structs of one type, of which groups and means are asked."""
+
+    __slots__ = ()
+
+    def where(self, **fields: object) -> Runs[Row]:
+        """The runs whose fields have these values."""
+        names, wanted = [*fields], [*fields.values()]
+        return Runs(row for row in self if [getattr(row, name) for name in names] == wanted)
+
+    def by(self, *fields: str) -> dict[Any, Runs[Row]]:
+        """The runs by the values of these fields, groups in the order in which they come."""
+        key = operator.attrgetter(*fields)
+        found: dict[Any, list[Row]] = {}
+        for row in self:
+            found.setdefault(key(row), []).append(row)
+        return {value: Runs(rows) for value, rows in found.items()}
+
+    def values(self, figure: Figure) -> Matrix:
+        of = operator.attrgetter(figure) if isinstance(figure, str) else figure
+        return np.array([of(row) for row in self], np.float64)
+
+    def mean(self, figure: Figure) -> float:
+        return float(self.values(figure).mean())
+
+    def spread(self, figure: Figure) -> Mean:
+        values = self.values(figure)
+        return Mean(float(values.mean()), float(values.std()))
+
+
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The texts of a table; its rows, where they are texts alone."""
+
+    title: str
+    headings: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+class Number(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A number or a statement that a paper prints, and what is known without a run."""
+
+    where: str
+    what: str
+    paper: str
+    ours: str = "-"
+    reason: str = ""
+    """Why ours differs."""
+    shown_by: str = ""
+    """A test, or a table of the page."""
+
+    @property
+    def value(self) -> float:
+        """Of `19` or `179 ± 2.9`."""
+        return float(self.paper.partition(" ± ")[0])
+
+    @property
+    def deviation(self) -> float:
+        return float(self.paper.partition(" ± ")[2] or 0)
+
+
+class Reason(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A reason in full, and the test that holds it."""
+
+    text: str
+    test: str
+
+
+class Texts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page says. A `{name}` in a text is replaced by a value of the run."""
+
+    title: str
+    setting: str
+    tables: dict[str, Table]
+    sentences: dict[str, str] = {}
+    numbers: dict[str, Number] = {}
+    reasons: dict[str, Reason] = {}
+    """By `Number.reason`."""
+    remarks: tuple[str, ...] = ()
+    """On all of the page."""
+
+    def exhibit(
+        self,
+        key: str,
+        rows: Iterable[Sequence[str]] | None = None,
+        headings: Iterable[str] = (),
+        *,
+        name: str | None = None,
+        **values: object,
+    ) -> Exhibit:
+        """A table of the page.
+
+        Args:
+            rows: None: those of the texts.
+            headings: those behind the headings of the texts.
+            name: of its file; None: the key.
+        """
+        table = self.tables[key]
+        return Exhibit(
+            name=name or key,
+            title=table.title.format(**values),
+            headings=(*(heading.format(**values) for heading in table.headings), *headings),
+            rows=[list(row) for row in (table.rows if rows is None else rows)],
+            remarks=tuple(remark.format(**values) for remark in table.remarks),
+        )
+
+    def say(self, key: str, **values: object) -> str:
+        return self.sentences[key].format(**values)
+
+    def compared(self, ours: Mapping[str, str], agree: Collection[str] = ()) -> list[list[str]]:
+        """Rows of where, what, paper, ours, reason and what shows it.
+
+        Args:
+            ours: by the key of a number, as far as it is measured.
+            agree: keys of the numbers that agree with the paper though the texts are not the same.
+        """
+        rows = []
+        for key, number in self.numbers.items():
+            value = ours.get(key, number.ours)
+            same = key in agree or value == number.paper
+            reason = "agrees" if same else number.reason or "differs"
+            rows.append([number.where, number.what, number.paper, value, reason, number.shown_by or "-"])
+        return rows
+
+    def explained(self, exhibit: Exhibit, reasons: Iterable[str]) -> Exhibit:
+        """With a remark for each of these reasons that has one in full."""
+        remarks = (
+            f"{short}: {self.reasons[short].text} ({self.reasons[short].test})"
+            for short in dict.fromkeys(reasons)
+            if short in self.reasons
+        )
+        return msgspec.structs.replace(exhibit, remarks=(*exhibit.remarks, *remarks))
+
+    def report(
+        self,
+        conclusion: Iterable[str],
+        drawings: Sequence[Drawing],
+        exhibits: Sequence[Exhibit],
+        **values: object,
+    ) -> Report:
+        return Report(
+            title=self.title.format(**values),
+            conclusion=tuple(conclusion),
+            drawings=drawings,
+            setting=self.setting.format(**values),
+            exhibits=exhibits,
+            remarks=self.remarks,
+        )
+
+
+@cache
+def texts(experiment: str) -> Texts:
+    """The texts of a folder of this package, such as `bats`."""
+    content = (files("adaptor_experiments") / experiment / "page.yaml").read_bytes()
+    return msgspec.yaml.decode(content, type=Texts)
