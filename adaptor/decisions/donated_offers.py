@@ -12,7 +12,7 @@ from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.estimation.task_time import TaskTime
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.questions import donated_nodes
+from adaptor.decisions.memory import donated_nodes
 from adaptor.decisions.requests import known_shortest, tariff_for
 from adaptor.decisions.snapshot import DonationFacts, SiteFacts
 from adaptor.donation.deciding import decide

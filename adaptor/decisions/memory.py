@@ -12,10 +12,32 @@ import msgspec
 
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.pacing import Pace
+from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.crafting.availability import Availability
-from adaptor.decisions.questions import Question
 from adaptor.model import PendingJob, QueueState
+
+
+def donated_nodes(site: str) -> str:
+    """Names the donated nodes of a site among the places where tasks can run; its own name is for formal
+    requests."""
+    return f"{site} (donated)"
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Where should the uncovered tasks of a bag run? The question to the allocation (Ricciardi & Hwang)."""
+
+    bag: int
+    aim: Aim
+    progress: Progress
+    offers: dict[str, tuple[SiteOffer, ...]]
+    """By place, a site or its `donated_nodes`; each at least one."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What changes the answer at once; all else changes little by little."""
+        return self.aim, self.progress.waiting, frozenset(self.offers)
 
 
 class AnsweredShares(msgspec.Struct, frozen=True):

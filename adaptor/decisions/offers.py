@@ -17,7 +17,7 @@ from adaptor.crafting.multisite.site_status import NO_ANSWER, SiteStatus
 from adaptor.crafting.placing import width
 from adaptor.crafting.situation import Demand, TaskGroup
 from adaptor.decisions.donated_offers import donated_offer
-from adaptor.decisions.questions import Question
+from adaptor.decisions.memory import Question
 from adaptor.decisions.quotes import slots_by_quote
 from adaptor.decisions.requests import shape_of, slots_there, smallest, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot

@@ -9,8 +9,7 @@ import msgspec
 from adaptor.budget.errors import BudgetError
 from adaptor.budget.provisioning.task_shares import INTERVAL, Parting, part_tasks
 from adaptor.crafting.multisite.target_shares import TargetShares
-from adaptor.decisions.memory import AnsweredShares, Memory
-from adaptor.decisions.questions import Question, donated_nodes
+from adaptor.decisions.memory import AnsweredShares, Memory, Question, donated_nodes
 from adaptor.errors import AdaptorError
 
 

@@ -20,9 +20,8 @@ from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.daemon.client.credits import why_paused
 from adaptor.daemon.credits.pricing import Costs
 from adaptor.decisions import shares
-from adaptor.decisions.memory import Memory
+from adaptor.decisions.memory import Memory, Question
 from adaptor.decisions.offers import aim_of, task_time
-from adaptor.decisions.questions import Question
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.facts import BagFacts, facts_of
 from adaptor.views import BagView
