@@ -1,4 +1,4 @@
-"""Carrying actions out: requests are submitted and withdrawn, nodes are given back."""
+"""Carrying actions out: nodes are used and given back, and the journal says what was done and why."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
 
-from adaptor.crafting.situation import Reshape, ShapeAt, Withdraw, Withhold
+from adaptor.crafting.situation import Withdraw, Withhold
 from adaptor.daemon.several import several
 from adaptor.daemon.site import Site
-from adaptor.daemon.submitting import Answer, reshape, submit
+from adaptor.daemon.submitting import submit
 from adaptor.decisions.actions import (
     Action,
     End,
     Explain,
     GiveUp,
     KeepForecast,
-    LengthenPad,
     Remark,
     SubmitRequest,
     TellEnd,
@@ -26,6 +24,7 @@ from adaptor.decisions.actions import (
     WithdrawStuck,
     WithholdNodes,
 )
+from adaptor.decisions.step import Answer
 from adaptor.scheduling.workers import Worker
 from adaptor.units import counted
 from backends.agents.agents import at_once
@@ -37,160 +36,75 @@ LONGEST = 30.0
 """Seconds after which no more donated nodes are used: what was seen of the nodes is old by then."""
 
 
-async def carry_out(site: Site, actions: Sequence[Action]) -> None:
-    """Do as was decided, as long as the scheduler takes requests. Raises JournalError."""
-    work = _Work(site)
-    try:
-        for for_nodes, together in groupby(actions, _is_for_node):
-            if for_nodes:
-                await work.use_nodes([each for each in together if isinstance(each, SubmitRequest)])
-                continue
-            for action in together:
-                await work.do(action)
-    finally:
-        site.memory.submitting = ()
-    await cancel_unwanted(site)
+async def carry_out(site: Site, action: Action) -> None:
+    """Write an action down that the step has carried out, or that changes nothing at the site.
+
+    Raises JournalError.
+    """
+    match action:
+        case Withhold(reason):
+            site.withhold(reason)
+        case WithholdNodes(reason):
+            _withhold_nodes(site, reason)
+        case Withdraw() | WithdrawStuck() | End():
+            site.explain("withdrawn", action.reason, site.pilots[action.pilot])
+        case Remark():
+            site.explain("problem", action.text, site.pilots[action.pilot])
+        case Explain(kind, text):
+            site.explain(kind, text)
+        case GiveUp():
+            await site.core.commit()
+        case KeepForecast():
+            site.core.keep_forecast(action)
+        case TellEnd():
+            site.core.tell_end(action)
+        case Wake(name):
+            site.core.wakes[name].set()
 
 
-def _is_for_node(action: Action) -> bool:
-    return isinstance(action, SubmitRequest) and bool(action.node)
+def _withhold_nodes(site: Site, reason: str) -> None:
+    donation = site.memory.donation
+    if donation is None:
+        return
+    told = f"{counted(len(site.memory.donated), 'donated node')} in use, no more for now: {reason}"
+    donation.row = site.explain("withheld", told, replacing=donation.row) if reason else None
 
 
-class _Work:
-    """The actions of one step on their way."""
+async def use_nodes(site: Site, submits: Sequence[SubmitRequest]) -> str:
+    """Submit pilots for nodes: to a scheduler one by one; agents are started on several at a time.
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    Returns why one could not be used; empty: all could.
+
+    Raises:
+        JournalError: one could not be written down.
+    """
+    donation = site.memory.settings.donation
+    nodes = _Nodes(site, is_preemptible=donation is not None and donation.preemptible)
+    await several(nodes.submit, submits, 1 if nodes.is_preemptible else at_once(site.config))
+    return nodes.problem
+
+
+class _Nodes:
+    """What the scheduler says of one node it most likely says of all; agents fail one by one."""
+
+    def __init__(self, site: Site, *, is_preemptible: bool) -> None:
+        self._site, self.is_preemptible = site, is_preemptible
         self._until = site.core.now() + LONGEST
-        self._refused: set[ShapeAt] = set()
-        """The shapes of tasks for which no formal request was taken, with the partition."""
-        self._failed = False
-        """Whether the scheduler failed at a formal request."""
-        self._no_more_nodes = False
-        self._node_problem = ""
-        self._next = asyncio.Lock()
+        self._no_more = False
+        self.problem = ""
 
-    async def do(self, action: Action) -> None:
-        match action:
-            case SubmitRequest():
-                await self._submit(action)
-            case Withhold(reason):
-                if not self._refused and not self._failed:
-                    self._site.withhold(reason)
-            case WithholdNodes(reason):
-                _withhold_nodes(self._site, self._node_problem or reason)
-            case Reshape():
-                await reshape(self._site, action)
-            case GiveUp():
-                await _give_up(self._site, action)
-            case KeepForecast() | TellEnd():
-                _keep(self._site, action)
-            case Wake(name):
-                self._site.core.wakes[name].set()
-            case _:
-                _change(self._site, action)
-
-    async def use_nodes(self, actions: Sequence[SubmitRequest]) -> None:
-        """Submit pilots for nodes: to a scheduler one by one; agents are started on several at a time.
-
-        Raises JournalError.
-        """
-        count = 1 if self._is_preemptible else at_once(self._site.config)
-        await several(self._submit_for_node, actions, count)
-
-    async def _submit(self, action: SubmitRequest) -> None:
-        await self._prepare()
-        shape = (action.demand.shape, action.crafted.partition)
-        if self._failed or shape in self._refused:
-            return
-        answer = await submit(self._site, action)
-        self._failed = answer is Answer.NONE
-        if answer is Answer.REFUSED:
-            self._refused.add(shape)
-
-    async def _prepare(self) -> None:
-        """Before each submission; it follows without a pause."""
-        async with self._next:
-            await cancel_unwanted(self._site)
-        self._site.memory.submitting = self._site.memory.submitting[1:]  # it has a pilot from now on
-
-    @property
-    def _is_preemptible(self) -> bool:
-        donation = self._site.memory.settings.donation
-        return donation is not None and donation.preemptible
-
-    async def _submit_for_node(self, action: SubmitRequest, pool: ThreadPoolExecutor) -> None:
-        """What the scheduler says of one node it most likely says of all; agents fail one by one."""
-        await self._prepare()
+    async def submit(self, action: SubmitRequest, pool: ThreadPoolExecutor) -> None:
         site, donation = self._site, self._site.memory.donation
-        if self._no_more_nodes or donation is None:
+        if self._no_more or donation is None:
             return
         if site.core.now() >= self._until:
-            self._no_more_nodes = True
+            self._no_more = True
             site.wake.set()
             return
         if await submit(site, action, pool) is Answer.TAKEN:
             return
-        self._node_problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
-        self._no_more_nodes |= self._is_preemptible or donation.failing.waiting(site.core.now())
-
-
-async def _give_up(site: Site, action: GiveUp) -> None:
-    """Raises JournalError."""
-    core = site.core
-    if tasks := core.broker.give_up(action.bag, action.reason, action.task):
-        await core.commit()
-        site.explain("problem", f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}")
-        for wake in core.wakes.values():
-            wake.set()
-
-
-def _keep(site: Site, action: KeepForecast | TellEnd) -> None:
-    if isinstance(action, KeepForecast):
-        site.core.keep_forecast(action)
-    else:
-        site.core.tell_end(action)
-
-
-def _change(site: Site, action: Withdraw | WithdrawStuck | End | Remark | Explain | LengthenPad) -> None:
-    """What changes no more than what is remembered of the site, and what the user is told."""
-    memory = site.memory
-    match action:
-        case Withdraw() | WithdrawStuck() | End():
-            if (pilot := memory.withdraw(action, site.core.now())) is not None:
-                site.explain("withdrawn", action.reason, pilot)
-        case Remark():
-            if (pilot := memory.remark(action)) is not None:
-                site.explain("problem", action.text, pilot)
-        case Explain(kind, text):
-            site.explain(kind, text)
-        case LengthenPad(pad):
-            memory.lengthen_pad(site.core.broker, pad)
-
-
-def _withhold_nodes(site: Site, reason: str) -> None:
-    """Keep why no more donated nodes are used, once; a step without a reason forgets it."""
-    donation = site.memory.donation
-    if donation is None or reason == donation.reason:
-        return
-    if reason:
-        held = counted(len(site.memory.donated), "donated node")
-        told = f"{held} in use, no more for now: {reason}"
-        donation.row = site.explain("withheld", told, replacing=donation.row)
-    else:
-        donation.row = None
-    donation.reason = reason
-
-
-async def cancel_unwanted(site: Site) -> None:
-    """Cancel the pilots that have a reason to go and are still there."""
-    now = site.core.now()
-    unwanted = [pilot for pilot in site.pilots.values() if pilot.job is not None and pilot.to_cancel(now)]
-    jobs = [pilot.job for pilot in unwanted if pilot.job is not None]
-    if jobs and await site.cancel(jobs):
-        for pilot in unwanted:
-            pilot.cancel_sent = now
-        site.wake.set()
+        self.problem = f"{action.node} could not be used: {donation.refusals(action.node).reason}"
+        self._no_more |= self.is_preemptible or donation.failing.waiting(site.core.now())
 
 
 async def release_node(site: Site, worker: Worker) -> None:

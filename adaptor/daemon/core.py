@@ -10,6 +10,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
 from adaptor.daemon.clock import Clock, midnight, system_clock
 from adaptor.daemon.credits.pricing import Costs
@@ -100,6 +101,10 @@ class Core:
         treasury = Treasury(self.journal, self.terms, self._costs, self.now)
         treasury.settle_all()
         return treasury
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.treasury.ledger
 
     def snapshot(self, site: str, now: float) -> Snapshot:
         """What a step of the site would decide on at this time."""

@@ -1,27 +1,12 @@
-"""Observing the nodes of a site that donates idle ones."""
+"""Pilots on donated nodes that the configuration no longer allows."""
 
 from __future__ import annotations
 
-from adaptor.daemon.clock import midnight
 from adaptor.daemon.site import Site
 from adaptor.decisions.pilots import Pilot
 from backends.agents.reports import is_agent
 
 _OUTDATED = "`donation` of its site has changed in the configuration, and no longer allows this pilot"
-
-
-async def look_at_nodes(site: Site) -> None:
-    """Ask for the nodes where any is used, or wanted. Raises JournalError."""
-    memory, core = site.memory, site.core
-    if not memory.wants_nodes(core.broker, core.now()):
-        return
-    jobs = [pilot.job for pilot in memory.donated if pilot.job is not None]
-    reports = await site.ask(lambda: site.backend.nodes(jobs))
-    now = core.now()
-    memory.saw_nodes(core.broker, reports, now, midnight(now))
-    donation = memory.donation
-    if reports is not None and donation is not None and donation.is_to_be_kept(now):
-        core.journal.keep_idleness(site.name, donation.learner.idleness)
 
 
 async def end_outdated(site: Site) -> None:

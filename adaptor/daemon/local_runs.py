@@ -1,4 +1,4 @@
-"""How long local jobs really run: kept over restarts, and asked of the scheduler's records once."""
+"""What is learned of local jobs: kept over restarts, and asked of the scheduler's records once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from backends.base import SchedulerError
 log = logging.getLogger(__name__)
 
 
-def keep_runs(site: Site) -> None:
-    """Write down what was learned since the last call. Raises JournalError."""
+def keep_learned(site: Site) -> None:
+    """Write down the runs and the idle nodes that were learned since the last call. Raises JournalError."""
+    journal, donation = site.core.journal, site.memory.donation
     new = site.memory.jobs.take_new()
     if new:
-        site.core.journal.keep_local_runs(site.name, new)
+        journal.keep_local_runs(site.name, new)
+    seen = donation is not None and donation.asked and donation.reports is not None
+    if donation is not None and seen and donation.is_to_be_kept(site.core.now()):
+        journal.keep_idleness(site.name, donation.learner.idleness)
 
 
 async def read_history(site: Site) -> None:

@@ -1,47 +1,52 @@
-"""Observing: what the scheduler says of our pilots, and what they left behind."""
+"""Observing: what the scheduler says of our pilots and of the nodes, and what pilots left behind."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Collection, Sequence
 from functools import partial
 
+from adaptor.daemon.donated_nodes import end_outdated
 from adaptor.daemon.evidence import NOTHING, Evidence, evidence, own_report, prune
 from adaptor.daemon.site import Site
 from adaptor.daemon.spool.setup import spool_of
 from adaptor.daemon.submitting import take_in_request
 from adaptor.decisions.pilot_rules import is_unheard
-from adaptor.decisions.pilots import Pilot, miss, observe
-from adaptor.model import AttemptOutcome, PilotState
-from adaptor.reports import JobReport, JobState
+from adaptor.decisions.pilots import LOSS_WORDS, Pilot
+from adaptor.decisions.step import PilotNews
+from adaptor.model import PilotState
+from adaptor.reports import JobReport, JobState, NodeReport
+from adaptor.scheduling.workers import Worker
 from adaptor.units import format_duration
 from backends.base import SchedulerError
 
 
-async def observe_pilots(site: Site) -> None:
-    """One bulk question on all pilots. Raises JournalError."""
-    if not site.pilots:
-        return
+async def look_at_pilots(site: Site) -> list[PilotNews] | None:
+    """One bulk question on all pilots; None: the scheduler does not answer. Raises JournalError."""
+    await end_outdated(site)
     ids = [pilot.job for pilot in site.pilots.values() if pilot.job is not None]
     asked = site.core.now()
     reports = await site.ask(lambda: site.backend.jobs(ids, site.tag_prefix))
     if reports is None:
-        return
+        return None
     by_tag = {report.tag: report for report in reports}
     await _hear_last_words(site, by_tag)
     left = await _evidence(site, by_tag)
     site.memory.unreachable_because = _doubt(site)
-    before = set(site.pilots)
-    for pilot in list(site.pilots.values()):
-        # What cannot be read now is read the next time: an end is judged with all that there is.
-        if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None:
-            _observe(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
-    site.memory.watch(site.core.broker, site.core.now())
-    await site.core.commit()
-    site.core.treasury.settle(before - set(site.pilots))
-    if left:
-        await _prune(site)
     await _cancel_strays(site, reports)
+    return [
+        _news(site, pilot, by_tag.get(pilot.tag), left.get(pilot.id))
+        for pilot in site.pilots.values()
+        # What cannot be read now is read the next time: an end is judged with all that there is.
+        if pilot.submitted < asked and left.get(pilot.id, NOTHING) is not None
+    ]
+
+
+async def look_at_nodes(site: Site) -> list[NodeReport] | None:
+    """The nodes as the scheduler says; None: it does not answer."""
+    jobs = [pilot.job for pilot in site.memory.donated if pilot.job is not None]
+    return await site.ask(lambda: site.backend.nodes(jobs))
 
 
 async def _hear_last_words(site: Site, reports: dict[str, JobReport]) -> None:
@@ -67,30 +72,21 @@ async def _evidence(site: Site, reports: dict[str, JobReport]) -> dict[int, Evid
     return found
 
 
-async def _prune(site: Site) -> None:
-    """Old folders go when something has ended; where they cannot, another time."""
-    in_system = {row.id for row in site.core.journal.pilots_in_system()}
-    with contextlib.suppress(SchedulerError):
-        await asyncio.to_thread(prune, site.machine, site.home, in_system)
-
-
-def _observe(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence | None) -> None:
-    now, core = site.core.now(), site.core
+def _news(site: Site, pilot: Pilot, report: JobReport | None, left: Evidence | None) -> PilotNews:
+    """Raises JournalError: the request has been changed, and that could not be written down."""
     if report is None and pilot.job is not None and left is not None and left.own_end is not None:
         report = own_report(pilot, left.own_end)
-    if report is None:
-        alive = bool(core.broker.of_pilot(pilot.id))
-        changed = miss(pilot, now, alive=alive, settle_time=2 * site.config.command_timeout + 60)
-    else:
+    if report is not None:
         take_in_request(site, pilot, report)
-        changed = observe(pilot, report, now)
-    site.memory.meter(core.broker, pilot, core.treasury.ledger)
-    if left is not None and not pilot.note:
-        pilot.unheard = left.complaints
-    if changed:
-        site.note_change(pilot)
-    if not pilot.in_system:
-        _pilot_ended(site, pilot, now, left or NOTHING)
+    if left is None:
+        return PilotNews(pilot=pilot.id, report=report)
+    return PilotNews(
+        pilot=pilot.id,
+        report=report,
+        results=left.results,
+        complaints=left.complaints,
+        last_words=left.last_words,
+    )
 
 
 def _doubt(site: Site) -> str:
@@ -102,30 +98,35 @@ def _doubt(site: Site) -> str:
     return f"is port {site.core.server.worker_port} of this machine open from the nodes?"
 
 
-def _pilot_ended(site: Site, pilot: Pilot, now: float, left: Evidence) -> None:
-    """Take in what it left behind, put its tasks back, and tell how it ended."""
-    broker = site.core.broker
-    if left.results:
-        broker.left_behind(pilot.id, site.name, left.results, now)
-    word, lost = site.memory.ended(broker, pilot, now)
+def note_pilot(site: Site, pilot: Pilot, lost: Sequence[Worker]) -> None:
+    """Write the state of a pilot down, and how it ended. Raises JournalError.
+
+    `lost`: the workers that ended with it.
+    """
+    site.write_down(pilot)
+    if pilot.in_system:
+        return
     for worker in lost:
         site.core.forget_worker(worker.id)
-    _tell_end(site, pilot, left.complaints or left.last_words)
-    site.memory.judge(broker, pilot, now)
-    if word is not AttemptOutcome.LOST:
-        site.core.losses[pilot.id] = word
-    site.wake.set()
-
-
-def _tell_end(site: Site, pilot: Pilot, words: str) -> None:
-    """`words`: what its workers had to say."""
-    ran = format_duration(pilot.ended - pilot.started) if pilot.started and pilot.ended else ""
-    if pilot.state is PilotState.FAILED and words and words not in pilot.end_reason:
-        pilot.end_reason = f"{pilot.end_reason}: {words}" if pilot.end_reason else words
-        site.note_change(pilot)
-    reason = f": {pilot.end_reason}" if pilot.end_reason else ""
+    if (outcome := LOSS_WORDS.get(pilot.state)) is not None:
+        site.core.losses[pilot.id] = outcome
     if pilot.state is not PilotState.WITHDRAWN:  # that was told when it was decided
+        ran = format_duration(pilot.ended - pilot.started) if pilot.started and pilot.ended else ""
+        reason = f": {pilot.end_reason}" if pilot.end_reason else ""
         site.explain("ended", f"{pilot.state.value}{f' after {ran}' if ran else ''}{reason}", pilot)
+
+
+async def note_observed(site: Site, ended: Collection[int]) -> None:
+    """Write down what became of the tasks, and charge the pilots that ended. Raises JournalError.
+
+    Old folders are removed when a pilot has ended; where that fails, another time.
+    """
+    await site.core.commit()
+    site.core.treasury.settle(ended)
+    if ended:
+        in_system = {row.id for row in site.core.journal.pilots_in_system()}
+        with contextlib.suppress(SchedulerError):
+            await asyncio.to_thread(prune, site.machine, site.home, in_system)
 
 
 async def _cancel_strays(site: Site, reports: list[JobReport]) -> None:

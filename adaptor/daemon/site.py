@@ -155,12 +155,16 @@ class Site:
         return answer
 
     async def look(self, *, patient: bool = True) -> QueueState | None:
-        """The queue as the scheduler says; None and `patient` as in `ask`."""
+        """The queue as the scheduler says; None and `patient` as in `ask`. Raises JournalError."""
         queue = await self.ask(self.backend.queue_state, patient=patient)
         backend = self.backend
         self.memory.know_scheduler(
             backend.time_resolution, backend.slot_margin, can_reshape=backend.can_reshape
         )
+        for text in queue.unknown if queue is not None else ():
+            if text not in self._unknown:
+                self._unknown.add(text)
+                self.explain("problem", text)
         return queue
 
     def _unanswered(self, problem: str, asked: float) -> None:
@@ -171,14 +175,6 @@ class Site:
             self.explain("problem", problem)
         memory.problem = problem
         memory.problem_since = memory.problem_since or asked
-
-    def read(self, queue: QueueState | None) -> None:
-        """What the scheduler has answered, for the decisions; None: it did not, or nobody asked."""
-        self.memory.read(queue)
-        for text in queue.unknown if queue is not None else ():
-            if text not in self._unknown:
-                self._unknown.add(text)
-                self.explain("problem", text)
 
     async def cancel(self, jobs: Collection[str]) -> bool:
         """End these jobs; whether the scheduler took the order."""

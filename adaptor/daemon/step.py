@@ -1,17 +1,33 @@
-"""One step of one site: observe, decide, act. No rule lives here."""
+"""Drives the steps of a site (`adaptor.decisions.step`): asks, does and writes down what they want."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
-from adaptor.daemon.acting import cancel_unwanted, carry_out
-from adaptor.daemon.donated_nodes import end_outdated, look_at_nodes
-from adaptor.daemon.late_limits import learn_limits
-from adaptor.daemon.local_runs import keep_runs
-from adaptor.daemon.observing import observe_pilots
+from adaptor.crafting.situation import Reshape
+from adaptor.daemon.acting import carry_out, use_nodes
+from adaptor.daemon.clock import midnight
+from adaptor.daemon.local_runs import keep_learned
+from adaptor.daemon.observing import look_at_nodes, look_at_pilots, note_observed, note_pilot
 from adaptor.daemon.site import Site
-from adaptor.decisions.decide import decide
+from adaptor.daemon.sites import limits_of
+from adaptor.daemon.submitting import reshape, submit
+from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.decide import Decision, decide
+from adaptor.decisions.step import (
+    Answer,
+    Ask,
+    Cancel,
+    PilotChanged,
+    PilotsObserved,
+    Question,
+    Reply,
+    Step,
+    Steps,
+    UseNodes,
+)
 
 
 async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
@@ -29,42 +45,81 @@ async def run(site: Site, pause: float, may_step: Callable[[], bool]) -> None:
 
 
 async def step(site: Site) -> None:
-    """Observe, decide, act. A scheduler that does not answer changes nothing. Raises JournalError."""
-    site.memory.keep_failures(site.core.broker)
-    if not site.memory.is_active(site.core.broker):
-        site.memory.read(None)
-        return
-    await _observe(site)
-    core = site.core
-    async with core.deciding:
-        decision = await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))
-        core.decided = decision.memory
-        site.memory.submitting = decision.submits
-    await carry_out(site, decision.actions)
-
-
-async def _observe(site: Site) -> None:
-    """Limits, pilots, nodes and queue, as far as anybody needs to know."""
-    await learn_limits(site)
-    await end_outdated(site)
-    await observe_pilots(site)
-    await cancel_unwanted(site)
-    site.memory.expect_requests(site.core.broker)
-    await look_at_nodes(site)
-    wanted = site.memory.wants_queue(site.core.broker)
-    site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
-    site.read(await site.look() if wanted else None)
-    keep_runs(site)
-
-
-async def cancel_all(site: Site, reason: str) -> None:
-    """Take every pilot back, queued or running."""
-    for pilot in site.pilots.values():
-        pilot.cancel_reason = pilot.cancel_reason or reason
-    await cancel_unwanted(site)
+    """Observe, decide, act. Raises JournalError."""
+    await drive(site, step_of(site).run())
 
 
 async def observe_only(site: Site) -> None:
-    """Requests are no longer made. Raises JournalError."""
-    await observe_pilots(site)
-    await cancel_unwanted(site)
+    """Observe the pilots, and cancel those that are to go. Raises JournalError."""
+    await drive(site, step_of(site).observe_pilots())
+    await drive(site, step_of(site).cancel_unwanted())
+
+
+async def cancel_all(site: Site, reason: str) -> None:
+    """Cancel every pilot, queued or running."""
+    for pilot in site.pilots.values():
+        pilot.cancel_reason = pilot.cancel_reason or reason
+    await drive(site, step_of(site).cancel_unwanted())
+
+
+def step_of(site: Site) -> Step:
+    return Step(site.core, site.memory, site.core.now())
+
+
+async def drive(site: Site, steps: Steps) -> None:
+    """Raises JournalError."""
+    with contextlib.closing(steps):
+        question = next(steps, None)
+        while question is not None:
+            reply = await _reply(site, question)
+            try:
+                question = steps.send(reply)
+            except StopIteration:
+                return
+
+
+async def _reply(site: Site, question: Question) -> Reply:
+    answer, problem = Answer.TAKEN, ""
+    match question:
+        case Ask():
+            return await _asked(site, question)
+        case Cancel(jobs):
+            answer = Answer.TAKEN if await site.cancel(jobs) else Answer.NONE
+        case SubmitRequest():
+            answer = await submit(site, question)
+        case UseNodes(submits):
+            problem = await use_nodes(site, submits)
+        case Reshape():
+            answer = await reshape(site, question)
+        case PilotChanged(pilot, lost):
+            note_pilot(site, pilot, lost)
+        case PilotsObserved(ended):
+            await note_observed(site, ended)
+        case _:
+            await carry_out(site, question)
+    return Reply(now=site.core.now(), answer=answer, problem=problem)
+
+
+async def _asked(site: Site, what: Ask) -> Reply:
+    now = site.core.now
+    match what:
+        case Ask.LIMITS:
+            limits = await site.ask(lambda: limits_of(site.config, site.backend))
+            return Reply(limits=limits, now=now())
+        case Ask.PILOTS:
+            return Reply(pilots=await look_at_pilots(site), now=now())
+        case Ask.NODES:
+            return Reply(nodes=await look_at_nodes(site), now=now(), midnight=midnight(now()))
+        case Ask.QUEUE:
+            return Reply(queue=await site.look(), now=now())
+        case Ask.DECISION:
+            return Reply(decision=await _decision(site), now=now())
+
+
+async def _decision(site: Site) -> Decision:
+    """The step keeps it before any other site can take a snapshot: nothing is awaited in between."""
+    core = site.core
+    site.memory.unreachable = site.remote_folder.problem if site.remote_folder is not None else ""
+    keep_learned(site)
+    async with core.deciding:
+        return await asyncio.to_thread(decide, core.snapshot(site.name, core.now()))

@@ -7,7 +7,6 @@ answers.
 from __future__ import annotations
 
 import asyncio
-import enum
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,22 +17,13 @@ from adaptor.daemon.site import Site, Withheld
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.pilots import Pilot, request_told
 from adaptor.decisions.requests import billed
+from adaptor.decisions.step import Answer
 from adaptor.errors import AdaptorError, JournalError
 from adaptor.model import PilotState, Request
 from adaptor.processes.python_commands import module_command
 from adaptor.reports import JobReport
 from adaptor.units import format_duration
 from backends.base import ChangeRefused, PilotOrder, SubmitRefused, SubmitUncertain
-
-
-class Answer(enum.Enum):
-    """What became of a request."""
-
-    TAKEN = enum.auto()
-    REFUSED = enum.auto()
-    """By the scheduler, or because a budget does not hold it: another request may be taken."""
-    NONE = enum.auto()
-    """The scheduler failed."""
 
 
 async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | None = None) -> Answer:
@@ -70,31 +60,29 @@ async def submit(site: Site, action: SubmitRequest, pool: ThreadPoolExecutor | N
     return Answer.TAKEN
 
 
-async def reshape(site: Site, action: Reshape) -> None:
-    """Change a queued request, unless it has started meanwhile. Raises JournalError."""
-    pilot, request = site.memory.reshapable(action), action.crafted.request
-    if pilot is None or pilot.job is None:
-        return
-    job = pilot.job
+async def reshape(site: Site, action: Reshape) -> Answer:
+    """Change the request of a queued pilot. Raises JournalError."""
+    pilot, crafted = site.pilots[action.pilot], action.crafted
+    job, asked = pilot.job, billed(site.memory.rules, crafted.request)
+    assert job is not None
     try:
-        site.core.treasury.hold_for(pilot.id, billed(site.memory.rules, request))
+        site.core.treasury.hold_for(pilot.id, asked)
     except OverBudgetError as error:  # another site has spent it since this was decided
         site.withhold(str(error))
-        return
+        return Answer.NONE
     try:
         await asyncio.to_thread(
-            lambda: site.backend.reshape(job, order_of(site, pilot, request, action.demand))
+            lambda: site.backend.reshape(job, order_of(site, pilot, crafted.request, action.demand))
         )
     except JournalError:
         raise
     except AdaptorError as error:
-        pilot.fixed = isinstance(error, ChangeRefused)
         site.explain("problem", f"its request is not changed as far as known: {error}", pilot)
         site.wake.set()
-        return
-    pilot.predicted_start = action.crafted.predicted_start
-    _take_in(site, pilot, request, action.crafted.reason)
-    site.explain("reshaped", action.crafted.reason, pilot)
+        return Answer.REFUSED if isinstance(error, ChangeRefused) else Answer.NONE
+    _write_request(site, pilot, crafted.request, crafted.predicted_start, crafted.reason)
+    site.explain("reshaped", crafted.reason, pilot)
+    return Answer.TAKEN
 
 
 def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
@@ -105,7 +93,8 @@ def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
     known, held = billed(site.memory.rules, pilot.request), Request(reserved.p, reserved.tr)
     told = request_told(pilot, report, known, held)
     if told != known:
-        _take_in(site, pilot, told, None)
+        pilot.reshape(told, site.core.now())
+        _write_request(site, pilot, told, pilot.predicted_start, None)
         now, was = (f"{request.p} × {format_duration(request.tr)}" for request in (told, known))
         site.explain("state", f"the scheduler has it as {now}, no longer as {was}", pilot)
     elif told != held:
@@ -113,12 +102,13 @@ def take_in_request(site: Site, pilot: Pilot, report: JobReport) -> None:
             site.core.treasury.change(db, pilot.id, told)
 
 
-def _take_in(site: Site, pilot: Pilot, request: Request, reason: str | None) -> None:
+def _write_request(
+    site: Site, pilot: Pilot, request: Request, predicted_start: float | None, reason: str | None
+) -> None:
     """The request of a pilot is another one now; its reservation changes with it. Raises JournalError."""
     treasury, asked = site.core.treasury, billed(site.memory.rules, request)
-    pilot.reshape(request, site.core.now())
     site.core.journal.change_request(
-        pilot.id, request, pilot.predicted_start, reason, lambda db, id: treasury.change(db, id, asked)
+        pilot.id, request, predicted_start, reason, lambda db, id: treasury.change(db, id, asked)
     )
 
 

@@ -6,7 +6,7 @@ Times are epoch seconds, and arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 
@@ -219,6 +219,7 @@ class SiteMemory:
         pilot = Pilot(id, tag, crafted.request, now, crafted.predicted_start, bag=bag, node=submit.node)
         pilot.shape, pilot.partition = submit.demand.shape, crafted.partition
         self.pilots[id] = pilot
+        self.not_submitting([submit])
         if not submit.node:
             self.submissions.note(now)
         broker.made_for(id, submit.demand.task)
@@ -227,6 +228,11 @@ class SiteMemory:
         if submit.node:
             broker.use_node(id, DonatedNode(since=now))
         return pilot
+
+    def not_submitting(self, submits: Collection[SubmitRequest]) -> None:
+        """These requests have pilots from now on, or will have none."""
+        done = {id(submit) for submit in submits}
+        self.submitting = tuple(submit for submit in self.submitting if id(submit) not in done)
 
     def submitted(self, pilot: Pilot, job: str) -> None:
         """The scheduler took it."""
@@ -371,11 +377,8 @@ class SiteMemory:
             pilot.request.tr,
         )
 
-    def ended(self, broker: Broker, pilot: Pilot, now: float) -> tuple[AttemptOutcome, list[Worker]]:
-        """Put the tasks of a pilot that has ended back.
-
-        Returns what its end says of its attempts, and the workers that are lost with it.
-        """
+    def ended(self, broker: Broker, pilot: Pilot, now: float) -> list[Worker]:
+        """Put the tasks of a pilot that has ended back; returns the workers that are lost with it."""
         word = LOSS_WORDS.get(pilot.state, AttemptOutcome.LOST)
         at = min(now, pilot.ended or now)
         workers = broker.of_pilot(pilot.id)
@@ -387,7 +390,7 @@ class SiteMemory:
         if self.donation is not None and pilot.node and pilot.state is PilotState.PREEMPTED:
             self.donation.give_back(pilot.node, now)
         self.forget(broker, pilot)
-        return word, workers
+        return workers
 
     def judge(self, broker: Broker, pilot: Pilot, now: float) -> None:
         """Count pilots that ran no task, so that they do not follow one another for ever.

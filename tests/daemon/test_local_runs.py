@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.futures.run_shares import KEPT, MOST, Ran
-from adaptor.daemon.local_runs import keep_runs, read_history
+from adaptor.daemon.local_runs import keep_learned, read_history
 from adaptor.model import EndedJob
 from backends.base import SchedulerError
 from tests.daemon.fake_site import FakeSite
@@ -27,7 +27,7 @@ def site(tmp_path: Path) -> Iterator[FakeSite]:
 def test_what_was_learned_is_there_after_a_restart_and_names_nobody(site: FakeSite) -> None:
     site.backend.ended = [EndedJob("ann-the-user", 600.0, 150.0)] * 20
     asyncio.run(read_history(site.state))
-    keep_runs(site.state)
+    keep_learned(site.state)
     before = site.state.memory.jobs.of_user("ann-the-user", 600.0)
     site.restart()
     assert len(site.state.memory.jobs) == 20

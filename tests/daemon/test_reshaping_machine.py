@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from adaptor.crafting.situation import Demand, Reshape
-from adaptor.daemon.acting import carry_out
+from adaptor.daemon.step import drive, step_of
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.reports import JobState
 from backends.base import ChangeRefused, SchedulerError
@@ -68,7 +68,7 @@ class Reshaping(RuleBasedStateMachine):
         crafted = CraftedRequest(request, None, 1, "asks")
         action = Reshape(pilot.id, crafted, Demand(waiting=1, runtime=60.0, bag=pilot.bag))
         with suppress(KeyboardInterrupt):
-            asyncio.run(carry_out(self.site.state, [action]))
+            asyncio.run(drive(self.site.state, step_of(self.site.state).act([action])))
         if fate == "killed":
             self.site.restart()
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from adaptor.crafting.situation import Demand, Reshape
-from adaptor.daemon.acting import carry_out
+from adaptor.daemon.step import drive, step_of
 from adaptor.decisions.pilots import Pilot
 from adaptor.model import CraftedRequest, PilotState, Request
 from adaptor.reports import JobState
@@ -44,7 +44,7 @@ def reshape(site: FakeSite, p: int, tr: int) -> None:
     bag = site.state.pilots[1].bag
     crafted = CraftedRequest(Request(p, tr), None, 3, f"asks {p} × {tr}")
     action = Reshape(1, crafted, Demand(waiting=3, runtime=60.0, bag=bag))
-    asyncio.run(carry_out(site.state, [action]))
+    asyncio.run(drive(site.state, step_of(site.state).act([action])))
 
 
 def known(site: FakeSite) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:

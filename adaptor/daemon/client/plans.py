@@ -61,7 +61,7 @@ async def read_plan(core: Core, sites: Mapping[str, Site], asked: control.GetPla
 
 
 async def _look(site: Site) -> None:
-    site.read(await site.look(patient=False))
+    site.memory.read(await site.look(patient=False))
 
 
 def _beside(broker: Broker, asked: control.GetPlan) -> tuple[int, ...]:

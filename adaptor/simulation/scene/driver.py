@@ -1,4 +1,4 @@
-"""The simulation's own driver of a site: observe, `decide`, act, as the daemon does, without its journal."""
+"""Drives the steps of simulated sites, as the daemon those of real ones, without its journal."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.futures.run_shares import RunShares
-from adaptor.crafting.situation import Reshape, Withdraw
-from adaptor.decisions.actions import (
-    Action,
-    End,
-    GiveUp,
-    KeepForecast,
-    LengthenPad,
-    Remark,
-    SubmitRequest,
-    TellEnd,
-    Wake,
-    WithdrawStuck,
-    WithholdNodes,
-)
-from adaptor.decisions.decide import decide
+from adaptor.crafting.situation import Reshape
+from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, TellEnd, Wake
+from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
 from adaptor.decisions.outlook.endings import ToldEnd
-from adaptor.decisions.pilots import Pilot, observe
+from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Arrival, SiteFacts
+from adaptor.decisions.step import (
+    Answer,
+    Ask,
+    Cancel,
+    PilotChanged,
+    PilotNews,
+    Question,
+    Reply,
+    Step,
+    UseNodes,
+)
 from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
@@ -77,11 +76,11 @@ class SimulatedDriver:
         self.told_ends: dict[int, ToldEnd] = {}
         """By bag: when it will be done, as last forecast."""
         self._tells_ends = tells_ends
-        self._sites = sites
-        self._memories = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
+        self._simulated = sites
+        self.sites = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
         for name, shares in (watched or {}).items():
-            self._memories[name].jobs = shares
-        self._memory = Memory()
+            self.sites[name].jobs = shares
+        self.decided = Memory()
         self._numbers = itertools.count(1)
         self._useful: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
         self._wasted: dict[int, dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -89,7 +88,7 @@ class SimulatedDriver:
     # --- what the world tells ----------------------------------------------------------------------
 
     def called(self, site: str, pilot: int, now: float) -> None:
-        called = self._memories[site].pilots.get(pilot)
+        called = self.sites[site].pilots.get(pilot)
         if called is not None:
             called.hello(now, called.node, Arrival(called.request.p))
 
@@ -105,123 +104,114 @@ class SimulatedDriver:
 
     def facts(self, now: float) -> dict[str, SiteFacts]:
         """The sites as a decision sees them."""
-        return sites_facts(self._memories, self.broker, now, midnight=0.0)
+        return sites_facts(self.sites, self.broker, now, midnight=0.0)
 
     def jobs_of(self, site: str) -> set[str]:
         """The scheduler's ids of our requests in the system."""
-        return {pilot.job for pilot in self._memories[site].pilots.values() if pilot.job is not None}
+        return {pilot.job for pilot in self.sites[site].pilots.values() if pilot.job is not None}
 
     # --- one step ----------------------------------------------------------------------------------
 
     def step(self, site: str, now: float) -> Iterable[str]:
-        memory, woken = self._memories[site], set[str]()
-        memory.keep_failures(self.broker)
-        if not memory.is_active(self.broker):
-            memory.read(None)
-            return woken
-        self._observe(site, now, woken)
-        snapshot = take_snapshot(
-            site,
-            self._memories,
-            self.broker,
-            self.ledger,
-            self._memory,
-            self.first_forecasts.keys(),
-            now,
-            midnight=0.0,
-            told=self.told_ends if self._tells_ends else None,
-        )
-        decision = decide(snapshot)
-        self._memory = decision.memory
-        for action in decision.actions:
-            self.log.append(Decided(now, site, action))
-            self._do(site, action, now, woken)
+        steps, woken = Step(self, self.sites[site], now).run(), set[str]()
+        question = next(steps, None)
+        while question is not None:
+            reply = self._reply(site, question, now, woken)
+            try:
+                question = steps.send(reply)
+            except StopIteration:
+                break
         return woken
 
-    def _observe(self, site: str, now: float, woken: set[str]) -> None:
-        memory, simulated = self._memories[site], self._sites[site]
-        reports = {report.tag: report for report in simulated.jobs()}
-        for pilot in list(memory.pilots.values()):
-            observe(pilot, reports[pilot.tag], now)
-            memory.learn_wait(pilot)
-            memory.meter(self.broker, pilot, self.ledger)
-            if not pilot.in_system:
-                self._ended(memory, pilot, now)
-                woken.add(site)
-        memory.watch(self.broker, now)
-        memory.expect_requests(self.broker)
-        if memory.wants_nodes(self.broker, now):
-            memory.saw_nodes(self.broker, simulated.nodes(), now, midnight=0.0)
-        memory.read(simulated.queue_state() if memory.wants_queue(self.broker) else None)
+    def _reply(self, site: str, question: Question, now: float, woken: set[str]) -> Reply:
+        match question:
+            case Ask():
+                return self._asked(site, question, now)
+            case Cancel(jobs):
+                self._simulated[site].cancel(jobs)
+            case SubmitRequest():
+                self._submit(site, question, now)
+            case UseNodes(submits):
+                for submit in submits:
+                    self._submit(site, submit, now)
+            case Reshape():
+                return Reply(now=now, answer=self._reshape(site, question, now))
+            case Wake(name):
+                woken.add(name)
+            case _:
+                self._write_down(question, now)
+        return Reply(now=now)
 
-    def _ended(self, memory: SiteMemory, pilot: Pilot, now: float) -> None:
-        memory.ended(self.broker, pilot, now)
-        memory.judge(self.broker, pilot, now)
+    def _write_down(self, question: Question, now: float) -> None:
+        match question:
+            case PilotChanged(pilot):
+                self._charge(pilot, now)
+            case KeepForecast(bag, first):
+                self.first_forecasts.setdefault(bag, first)
+            case TellEnd(bag, at, end, finished):
+                self.told_ends[bag] = ToldEnd(at, end, finished)
+
+    def _asked(self, site: str, what: Ask, now: float) -> Reply:
+        simulated = self._simulated[site]
+        match what:
+            case Ask.PILOTS:
+                reports = {report.tag: report for report in simulated.jobs()}
+                pilots = self.sites[site].pilots.values()
+                news = [PilotNews(pilot=pilot.id, report=reports[pilot.tag]) for pilot in pilots]
+                return Reply(now=now, pilots=news)
+            case Ask.NODES:
+                return Reply(now=now, nodes=simulated.nodes())
+            case Ask.QUEUE:
+                return Reply(now=now, queue=simulated.queue_state())
+            case Ask.DECISION:
+                return Reply(now=now, decision=self._decide(site, now))
+        return Reply(now=now)
+
+    def _decide(self, site: str, now: float) -> Decision:
+        kept, told = self.first_forecasts.keys(), self.told_ends if self._tells_ends else None
+        decision = decide(
+            take_snapshot(
+                site,
+                self.sites,
+                self.broker,
+                self.ledger,
+                self.decided,
+                kept,
+                now,
+                midnight=0.0,
+                told=told,
+            )
+        )
+        self.log += [Decided(now, site, action) for action in decision.actions]
+        return decision
+
+    def _charge(self, pilot: Pilot, now: float) -> None:
+        """Charge a pilot that has ended."""
+        if pilot.in_system:
+            return
         useful, wasted = self._useful.pop(pilot.id, {}), self._wasted.pop(pilot.id, {})
         uses = {
             bag: Use(useful=useful.get(bag, 0.0), wasted=wasted.get(bag, 0.0)) for bag in {**useful, **wasted}
         }
-        ended = pilot.ended if pilot.ended is not None else now
-        self.ledger.settle(pilot.id, pilot.started, ended, uses, now)
+        self.ledger.settle(pilot.id, pilot.started, now if pilot.ended is None else pilot.ended, uses, now)
 
-    # --- acting ------------------------------------------------------------------------------------
+    def _reshape(self, site: str, action: Reshape, now: float) -> Answer:
+        memory, request = self.sites[site], action.crafted.request
+        pilot = memory.pilots[action.pilot]
+        assert pilot.job is not None
+        if not self._simulated[site].reshape(pilot.job, request, action.demand.task, pilot.partition):
+            return Answer.REFUSED
+        self.ledger.change(pilot.id, billed(memory.rules, request), now, within=False)
+        return Answer.TAKEN
 
-    def _do(self, site: str, action: Action, now: float, woken: set[str]) -> None:
-        memory = self._memories[site]
-        match action:
-            case SubmitRequest():
-                self._submit(memory, action, now)
-            case Withdraw() | WithdrawStuck() | End():
-                woken |= self._withdraw(memory, action, now)
-            case Reshape():
-                self._reshape(memory, action, now)
-            case GiveUp(bag, reason, task):
-                self.broker.give_up(bag, reason, task)
-            case KeepForecast() | TellEnd():
-                self._keep(action)
-            case LengthenPad(pad):
-                memory.lengthen_pad(self.broker, pad)
-            case Remark():
-                memory.remark(action)
-            case Wake(name):
-                woken.add(name)
-            case WithholdNodes(reason) if memory.donation is not None:
-                memory.donation.reason = reason
-
-    def _keep(self, action: KeepForecast | TellEnd) -> None:
-        if isinstance(action, KeepForecast):
-            self.first_forecasts.setdefault(action.bag, action.first)
-        else:
-            self.told_ends[action.bag] = ToldEnd(action.at, action.end, action.finished)
-
-    def _withdraw(self, memory: SiteMemory, action: Withdraw | WithdrawStuck | End, now: float) -> set[str]:
-        """Returns the site if it is to step soon."""
-        pilot = memory.withdraw(action, now)
-        if pilot is None or pilot.job is None:
-            return set()
-        self._sites[memory.name].cancel([pilot.job])
-        return {memory.name}
-
-    def _reshape(self, memory: SiteMemory, action: Reshape, now: float) -> None:
-        pilot, crafted = memory.reshapable(action), action.crafted
-        if pilot is None or pilot.job is None:
-            return
-        site, task = self._sites[memory.name], action.demand.task
-        if not site.reshape(pilot.job, crafted.request, task, pilot.partition):
-            pilot.fixed = True
-            return
-        self.ledger.change(pilot.id, billed(memory.rules, crafted.request), now, within=False)
-        pilot.predicted_start = crafted.predicted_start
-        pilot.reshape(crafted.request, now)
-
-    def _submit(self, memory: SiteMemory, action: SubmitRequest, now: float) -> None:
-        number, request = next(self._numbers), action.crafted.request
+    def _submit(self, site: str, action: SubmitRequest, now: float) -> None:
+        number, request, memory = next(self._numbers), action.crafted.request, self.sites[site]
         cost = billed(memory.rules, request)
-        gpus = action.gpus_per_processor
-        self.ledger.reserve(number, memory.name, cost, action.kind, action.payers, now, gpus)
-        pilot = memory.add_pilot(self.broker, number, f"{memory.name}.{number}", action, now)
+        self.ledger.reserve(number, site, cost, action.kind, action.payers, now, action.gpus_per_processor)
+        pilot = memory.add_pilot(self.broker, number, f"{site}.{number}", action, now)
         self.pilots[number] = pilot
-        job = self._sites[memory.name].submit(
-            number, pilot.tag, request, action.node, action.demand.task, pilot.partition
+        simulated = self._simulated[site]
+        memory.submitted(
+            pilot,
+            simulated.submit(number, pilot.tag, request, action.node, action.demand.task, pilot.partition),
         )
-        memory.submitted(pilot, job)
