@@ -12,7 +12,9 @@ import msgspec
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
+    AGGRESSIVE_2008,
     CONSERVATIVE,
+    CONSERVATIVE_2008,
     FRUGAL,
     PREFERENCES,
     Preset,
@@ -32,8 +34,6 @@ from adaptor_experiments.a2ha.bags import (
 Bought = Literal["as published", "daemon"]
 """How a preset is asked: step by step as the papers print it, or as the daemon asks it."""
 
-CONSERVATIVE_2008 = msgspec.structs.replace(CONSERVATIVE, name="conservative-2008", published=2008)
-AGGRESSIVE_2008 = msgspec.structs.replace(AGGRESSIVE, name="aggressive-2008", published=2008)
 HALF_FILLED = msgspec.structs.replace(CONSERVATIVE, name="conservative, half filled", beyond_half="fill")
 AS_THE_TABLE = msgspec.structs.replace(HALF_FILLED, name="conservative, as the table", beside_hint=True)
 

@@ -11,6 +11,7 @@ from adaptor.budget.provisioning import a2ha
 from adaptor.budget.provisioning.presets import (
     AGGRESSIVE,
     CONSERVATIVE,
+    CONSERVATIVE_2008,
     Preset,
 )
 from adaptor_experiments.a2ha import simulation
@@ -25,7 +26,7 @@ from adaptor_experiments.a2ha.bags import (
     optimal_hosts,
     runtimes,
 )
-from adaptor_experiments.a2ha.design import AS_THE_TABLE, CONSERVATIVE_2008, HALF_FILLED
+from adaptor_experiments.a2ha.design import AS_THE_TABLE, HALF_FILLED
 from adaptor_experiments.a2ha.simulation import CloudRun, Run
 from adaptor_experiments.tables import texts
 
