@@ -73,42 +73,17 @@ def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
 _Judge = Callable[[Comparison, str], Verdict | None]
 
 
-def _sooner(
-    figure: Callable[[Ratio], Interval | None],
-    least: float,
-    over: str = "adaptive",
-    note: Callable[[Ratio], str] = lambda _: "",
-) -> _Judge:
+def _sooner(figure: Callable[[Ratio], Interval | None], least: float) -> _Judge:
     def judge(found: Comparison, heuristic: str) -> Verdict | None:
-        ratio = found.ratio(heuristic, over)
-        measured = None if ratio is None else figure(ratio)
-        if ratio is None or measured is None:
-            return None
-        trace = found.workload.key
-        return Verdict(trace=trace, measured=measured, allowed=least, at_least=True, note=note(ratio))
+        ratio = found.ratio(heuristic, "adaptive")
+        measured = figure(ratio) if ratio else None
+        return (
+            None
+            if measured is None
+            else Verdict(trace=found.workload.key, measured=measured, allowed=least, at_least=True)
+        )
 
     return judge
-
-
-def _not_above_adaptive(figure: Callable[[Profile], Interval], *, share: bool = False) -> _Judge:
-    def judge(found: Comparison, heuristic: str) -> Verdict | None:
-        if "adaptive" not in found.profiles:
-            return None
-        most = figure(found.profiles["adaptive"]).value
-        note = f"adaptive {most:.1%}" if share else f"adaptive {most:.2f}"
-        measured, trace = figure(found.profiles[heuristic]), found.workload.key
-        return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=note, share=share)
-
-    return judge
-
-
-def _distance(found: Comparison, heuristic: str) -> Verdict | None:
-    trace = found.workload.key
-    most = _DISTANCES.get(trace)
-    if most is None:
-        return None
-    measured = found.profiles[heuristic].distance
-    return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=f"goal {most}")
 
 
 def _of_mean(mean: int) -> Callable[[Ratio], Interval | None]:
@@ -116,7 +91,53 @@ def _of_mean(mean: int) -> Callable[[Ratio], Interval | None]:
 
 
 def _worst(over: str) -> _Judge:
-    return _sooner(lambda ratio: ratio.worst, CLEARLY_SLOWER, over, lambda ratio: str(ratio.worst_kind))
+    def judge(found: Comparison, heuristic: str) -> Verdict | None:
+        ratio = found.ratio(heuristic, over)
+        return (
+            None
+            if ratio is None
+            else Verdict(
+                trace=found.workload.key,
+                measured=ratio.worst,
+                allowed=CLEARLY_SLOWER,
+                at_least=True,
+                note=str(ratio.worst_kind),
+            )
+        )
+
+    return judge
+
+
+def _not_above_adaptive(figure: Callable[[Profile], Interval], *, share: bool = False) -> _Judge:
+    def judge(found: Comparison, heuristic: str) -> Verdict | None:
+        adaptive = found.profiles.get("adaptive")
+        return (
+            None
+            if adaptive is None
+            else Verdict(
+                trace=found.workload.key,
+                measured=figure(found.profiles[heuristic]),
+                allowed=figure(adaptive).value,
+                at_least=False,
+                note=f"adaptive {figure(adaptive).value:{'.1%' if share else '.2f'}}",
+                share=share,
+            )
+        )
+
+    return judge
+
+
+def _distance(found: Comparison, heuristic: str) -> Verdict | None:
+    most = _DISTANCES.get(found.workload.key)
+    if most is None:
+        return None
+    return Verdict(
+        trace=found.workload.key,
+        measured=found.profiles[heuristic].distance,
+        allowed=most,
+        at_least=False,
+        note=f"goal {most}",
+    )
 
 
 _JUDGES: dict[str, _Judge] = {
