@@ -6,12 +6,18 @@ seconds, areas processor-seconds.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from adaptor.resources import TaskSize
 
+INSTANT = "instant"
+DURATION = "duration"
+Time = Annotated[float, INSTANT]
+"""Epoch seconds; `--json` prints ISO 8601 in UTC."""
+Duration = Annotated[int, DURATION]
+"""Whole seconds; `--json` prints a float, as of all durations."""
 BagState = Literal["open", "running", "done", "failed", "cancelled"]
 """`open`: no task is left, and more may be appended; `failed`: ended, and some tasks have no result."""
 
@@ -23,12 +29,12 @@ class ForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Credits in the end; None: it does not pay, or too little is known yet."""
     cost_low: float | None
     cost_high: float | None
-    end: float | None
+    end: Time | None
     """None while nothing is there or asked for that could end it."""
-    end_low: float | None
-    end_high: float | None
+    end_low: Time | None
+    end_high: Time | None
     """None: it may take for ever, as far as is known."""
-    deadline: float | None
+    deadline: Time | None
     in_file_order: bool = False
     """Whether the tasks that have run are no random sample of the bag."""
 
@@ -59,7 +65,7 @@ class ForecastRecordView(msgspec.Struct, frozen=True, kw_only=True):
 class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """The first forecast of a bag, which is judged, and what came."""
 
-    made: float
+    made: Time
     finished: int
     """Tasks with a result by then."""
     tasks: int
@@ -68,12 +74,12 @@ class FirstForecastView(msgspec.Struct, frozen=True, kw_only=True):
     """Credits in the end; None: the bag does not pay."""
     cost_low: float | None
     cost_high: float | None
-    end: float
-    end_low: float
-    end_high: float
+    end: Time
+    end_low: Time
+    end_high: Time
     final_cost: float | None
     """None until the bag has ended and its pilots are settled."""
-    final_end: float | None
+    final_end: Time | None
     """None while the bag runs."""
     cost_held: bool | None
     """None: that is not known yet, or the bag does not count."""
@@ -87,8 +93,8 @@ class PlannedRequestView(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     p: int
-    tr: int
-    start: float | None
+    tr: Duration
+    start: Time | None
     reason: str
 
 
@@ -100,23 +106,23 @@ class PlainArrayView(msgspec.Struct, frozen=True, kw_only=True):
     """Of each job, seconds."""
     limit_of: str
     """Who says so: `scheduler` (its default), `initial_tr` of the site, or `time`, what the user expects."""
-    end: float
-    end_low: float
-    end_high: float | None
+    end: Time
+    end_low: Time
+    end_high: Time | None
 
 
 class PlanView(msgspec.Struct, frozen=True, kw_only=True):
     """What would become of a bag if it were submitted now; intervals hold with probability 0.9."""
 
-    now: float
+    now: Time
     tasks: int
     requests: list[PlannedRequestView]
     withheld: dict[str, str]
     """By site: why it would make no request now."""
-    end: float | None
+    end: Time | None
     """None: no end can be seen."""
-    end_low: float | None
-    end_high: float | None
+    end_low: Time | None
+    end_high: Time | None
     work: float
     """Processor-seconds of all tasks."""
     work_low: float
@@ -156,8 +162,8 @@ class BagView(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: int
     retried: int
     """Attempts that failed and were tried again."""
-    submitted: float
-    ended: float | None
+    submitted: Time
+    ended: Time | None
     cpus: int
     mean_runtime: float | None
     """Of the finished tasks; None before the first."""
@@ -196,7 +202,7 @@ class TaskEvent(msgspec.Struct, frozen=True, array_like=True):
     signal: int | None
     error: str | None
     """Why it failed, in words, where exit code and signal do not say it."""
-    started: float | None
+    started: Time | None
     wall: float | None
     node: str | None
     answer: bytes | None = None
@@ -246,8 +252,8 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True):
     wall: float | None
     cpu: float | None
     peak_memory: int | None
-    started: float | None
-    ended: float | None
+    started: Time | None
+    ended: Time | None
     node: str | None
     peak_gpu_memory: int | None
     """Bytes on all its GPUs together; None: it had none, or nothing measured it."""
@@ -267,15 +273,15 @@ class PilotRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     """A word of `PilotState`."""
     p: int
-    tr: int
+    tr: Duration
     node: str
     """The donated node; empty: a formal request."""
     partition: str = ""
     """In which it was submitted, by its name at the site; empty: the site has only one."""
-    submitted: float
-    predicted_start: float | None
-    started: float | None
-    ended: float | None
+    submitted: Time
+    predicted_start: Time | None
+    started: Time | None
+    ended: Time | None
     reclaim_time: float | None
     """Seconds until a donated node was free for a local job; None: no reclaim, or not known."""
     reason: str
@@ -315,7 +321,7 @@ ExplanationKind = Literal[
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """One line of `adaptor why`."""
 
-    time: float
+    time: Time
     site: str
     subject: str
     """`pilot 12`, `bag 3` or the site's name."""
@@ -381,10 +387,10 @@ class RemovedPilotView(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     reserved: float
     """Credits."""
-    submitted: float
-    started: float | None
+    submitted: Time
+    started: Time | None
     """None: it is not known to have started."""
-    due: float
+    due: Time
     """When it has certainly ended, and is settled."""
 
 
@@ -512,11 +518,11 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
     processors: int | None
     """In service at the site; None while its queue was never read."""
     gpus: list[GpuCount] = []
-    observed: float | None
+    observed: Time | None
     """When the queue was last read; it is, while tasks wait."""
     problem: str
     """Empty, or why the site cannot be used now."""
-    since: float | None = None
+    since: Time | None = None
     """Since when it has not answered; None: it does, or is not asked."""
     held: int = 0
     """Processors of own requests that run."""
@@ -531,20 +537,20 @@ class SiteView(msgspec.Struct, frozen=True, kw_only=True):
 class FreeStep(msgspec.Struct, frozen=True):
     """So many processors are free from this time on."""
 
-    time: float
+    time: Time
     processors: int
 
 
 class SlotView(msgspec.Struct, frozen=True, kw_only=True):
     """A free slot, and the largest request that takes it without delaying anyone."""
 
-    start: float
-    end: float | None
+    start: Time
+    end: Time | None
     """None: it has no end."""
     processors: int
     p: int | None
     """None where no request fits into it."""
-    tr: int | None
+    tr: Duration | None
     tasks: int | None = None
     """That run in that request at the same time; None: for no task in particular."""
 
@@ -555,7 +561,7 @@ class SlotsView(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     partition: str = ""
     """By its name at the site, where requests choose one; empty: the site has only one."""
-    observed: float | None
+    observed: Time | None
     """When its queue was read; None where it could not be."""
     processors: int
     """In service at the site."""
@@ -579,7 +585,7 @@ class JournalView(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the file, and of what is not yet written into it."""
     bags: int
     """Those that are kept."""
-    oldest: float | None
+    oldest: Time | None
     """When the oldest of them was submitted, epoch seconds."""
     keep: float | None
     """Seconds for which bags are kept after their end; None: until they are forgotten."""
@@ -608,7 +614,7 @@ class DaemonView(msgspec.Struct, frozen=True, kw_only=True):
     pid: int
     host: str
     version: str
-    started: float
+    started: Time
     state_directory: str
     addresses: list[str]
     workers: int

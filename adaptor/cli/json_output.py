@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 import click
 import msgspec
 
-_TIMES = frozenset(
-    {"deadline", "end_low", "end_high", "final_end", "made"}
-    | {"time", "submitted", "predicted_start", "started", "ended", "observed", "since", "start", "end"}
-)
-_DURATIONS = frozenset({"tr", "max_tr"})
-"""Durations that are integers in the views."""
+from adaptor.views import DURATION, INSTANT
 
 
 def print_json(value: Any) -> None:
     """Print views, or lists and dictionaries of views, as one value."""
-    print_figures(readable(msgspec.to_builtins(value)))
+    print_figures(readable(value))
 
 
 def print_figures(value: Any) -> None:
@@ -27,21 +23,36 @@ def print_figures(value: Any) -> None:
 
 
 def readable(value: Any) -> Any:
-    """A view as `--json` has it, from `msgspec.to_builtins`."""
+    """Views, or lists and dictionaries of views, as `--json` has them."""
+    if isinstance(value, msgspec.Struct):
+        meanings = _meanings(type(value))
+        return {name: _field(getattr(value, name), meanings[name]) for name in value.__struct_fields__}
     if isinstance(value, dict):
-        return {key: _field(key, item) for key, item in value.items()}
-    if isinstance(value, list):
+        return {key: readable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
         return [readable(item) for item in value]
-    return value
+    return msgspec.to_builtins(value)
 
 
-def _field(key: str, value: Any) -> Any:
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if key in _TIMES:
-            return iso_time(value)
-        if key in _DURATIONS:
-            return float(value)
-    return readable(value)
+def _field(value: Any, meaning: str) -> Any:
+    if value is None or not meaning:
+        return readable(value)
+    return iso_time(value) if meaning == INSTANT else float(value)
+
+
+@cache
+def _meanings(view: type[msgspec.Struct]) -> dict[str, str]:
+    """By field: what its number is, where its type says so (`views.Time`); else empty."""
+    hints = get_type_hints(view, include_extras=True)
+    return {name: _meaning(hints[name]) for name in view.__struct_fields__}
+
+
+def _meaning(hint: Any) -> str:
+    for part in (hint, *get_args(hint)):
+        for said in getattr(part, "__metadata__", ()):
+            if said in (INSTANT, DURATION):
+                return str(said)
+    return ""
 
 
 def iso_time(seconds: float) -> str:

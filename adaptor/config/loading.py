@@ -22,14 +22,20 @@ def config_path(option: str | None = None) -> Path | None:
     Raises:
         ConfigError: a file that was named does not exist.
     """
+    path, how = configured_place(option)
+    if path.is_file():
+        return path
+    if how:
+        raise ConfigError(f"{path}: no such file (given by {how})")
+    return None
+
+
+def configured_place(option: str | None = None) -> tuple[Path, str]:
+    """Where the configuration is or would be, and what names the place; empty: nothing does."""
     for named, how in ((option, "--config"), (os.environ.get("ADAPTOR_CONFIG"), "$ADAPTOR_CONFIG")):
         if named:
-            path = Path(named).expanduser()
-            if not path.is_file():
-                raise ConfigError(f"{path}: no such file (given by {how})")
-            return path
-    path = default_config_path()
-    return path if path.is_file() else None
+            return Path(named).expanduser(), how
+    return default_config_path(), ""
 
 
 def default_config_path() -> Path:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from adaptor.errors import JournalError
-from adaptor.journal.upgrade import INCREMENTAL, prepare_for_reading, prepare_for_writing
+from adaptor.journal.upgrade import prepare_for_reading, prepare_for_writing
 
 FILE = "journal.sqlite"
 
@@ -34,8 +34,8 @@ def open_for_writing(directory: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as error:
         raise JournalError(f"{path}: the journal cannot be opened: {error.strerror}") from error
-    # Of a new file, before WAL writes its head; `prepare_for_writing` changes an older one.
-    new = () if path.stat().st_size else (f"auto_vacuum = {INCREMENTAL}",)
+    # Free pages are given back a few at a time: SQLite heeds that in an empty file only, before WAL.
+    new = () if path.stat().st_size else ("auto_vacuum = INCREMENTAL",)
     return _open(path, prepare_for_writing, *new, "journal_mode = WAL", "synchronous = NORMAL")
 
 

@@ -1,7 +1,8 @@
 """The format of the journal's file: a new file gets the present one, an older file is migrated.
 
-`schema.sql` is the present format, `migrations/NNN.sql` makes format NNN of the one before it. SQLite keeps
-the number as the file's `user_version`, and changes it in the transaction that changes the tables.
+`schema.sql` is the present format; `migrations/NNN.sql` makes format NNN of the one before it (none yet: 1
+is the first). SQLite keeps the number as the file's `user_version`, and changes it in the transaction that
+changes the tables.
 """
 
 from __future__ import annotations
@@ -13,17 +14,13 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from adaptor.errors import JournalError
 
 log = logging.getLogger(__name__)
 
-FORMAT = 10
-INCREMENTAL = 2
-"""The value of SQLite's `auto_vacuum` with which free pages are given back a few at a time."""
-_HERE = Path(__file__).parent
-_unpack = msgspec.msgpack.decode
+FORMAT = 1
+FOLDER = Path(__file__).parent
+"""Of `schema.sql` and `migrations/`."""
 
 
 def format_of(db: sqlite3.Connection, path: Path) -> int:
@@ -53,7 +50,6 @@ def prepare_for_writing(db: sqlite3.Connection, path: Path) -> None:
         sqlite3.Error: a migration fails; the file has the last format that was reached.
     """
     number = format_of(db, path)
-    _offer_functions(db)
     if number == 0:
         _run(db, f"{_schema()} PRAGMA application_id = {secrets.randbelow(2**31)}; COMMIT;")
     elif number < FORMAT:
@@ -62,26 +58,6 @@ def prepare_for_writing(db: sqlite3.Connection, path: Path) -> None:
         for following in range(number + 1, FORMAT + 1):
             _run(db, f"{_migration(following)} COMMIT;")
             log.info("the journal was migrated to format %d", following)
-    _let_shrink(db, path)
-
-
-def _let_shrink(db: sqlite3.Connection, path: Path) -> None:
-    """Let a file of an earlier format give pages back to the file system; else it only uses them again."""
-    if db.execute("PRAGMA auto_vacuum").fetchone()[0] == INCREMENTAL:
-        return
-    try:
-        db.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
-        db.execute("VACUUM")
-    except sqlite3.Error as error:
-        log.warning("%s: the journal's file will not shrink when bags are forgotten: %s", path, error)
-
-
-def _offer_functions(db: sqlite3.Connection) -> None:
-    """What migrations need to read the ledger's entries, which are packed."""
-    db.create_function("entry_pilot", 1, lambda packed: _unpack(packed).get("pilot"), deterministic=True)
-    db.create_function(
-        "entry_bag", 1, lambda packed: _unpack(packed).get("budget", {}).get("bag"), deterministic=True
-    )
 
 
 def prepare_for_reading(db: sqlite3.Connection, path: Path) -> None:
@@ -94,7 +70,6 @@ def prepare_for_reading(db: sqlite3.Connection, path: Path) -> None:
         sqlite3.Error: a migration fails.
     """
     number = format_of(db, path)
-    _offer_functions(db)
     if number == 0:
         _run(db, _schema())
     elif number < FORMAT:
@@ -107,11 +82,11 @@ def copy_of(path: Path, number: int) -> Path:
 
 
 def _schema() -> str:
-    return f"{(_HERE / 'schema.sql').read_text(encoding='utf-8')} PRAGMA user_version = {FORMAT};\n"
+    return f"{(FOLDER / 'schema.sql').read_text(encoding='utf-8')} PRAGMA user_version = {FORMAT};\n"
 
 
 def _migration(number: int) -> str:
-    script = (_HERE / "migrations" / f"{number:03}.sql").read_text(encoding="utf-8")
+    script = (FOLDER / "migrations" / f"{number:03}.sql").read_text(encoding="utf-8")
     return f"{script} PRAGMA user_version = {number};\n"
 
 

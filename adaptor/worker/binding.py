@@ -32,7 +32,7 @@ class Binding:
         """The kernel is asked when the first task starts."""
         if self._given is not None:
             return self._given
-        return units_of(cores_of(sorted(_affinity())), self._processors)
+        return units_of(cores_of(sorted(affinity_of_process())), self._processors)
 
     def take(self, processors: int) -> tuple[int, ...]:
         """The numbers of the processors for one more task; empty: it is not bound.
@@ -92,7 +92,8 @@ def _siblings(number: int) -> str:
         return str(number)
 
 
-def _affinity() -> set[int]:
+def affinity_of_process() -> set[int]:
+    """Numbers of the kernel's processors on which this process may run; empty: the system does not say."""
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 
@@ -105,7 +106,7 @@ def bound(numbers: Sequence[int]) -> Iterator[None]:
     if not numbers:
         yield
         return
-    before = _affinity()
+    before = affinity_of_process()
     try:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, numbers)

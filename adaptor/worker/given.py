@@ -6,16 +6,14 @@ Needs the standard library only: the check of a site uses it where nothing else 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
+from adaptor.processes.cgroups import memory_limit
 from adaptor.shortfalls import Evidence, Shortfall
+from adaptor.worker.binding import affinity_of_process
 from adaptor.worker.devices import devices_of
 
-_CGROUPS = Path("/proc/self/cgroup")
-_CGROUP_ROOT = Path("/sys/fs/cgroup")
 _ROUNDING = 1 << 20
 """Bytes: schedulers count whole MiB or kB, and the kernel whole pages."""
 
@@ -95,41 +93,13 @@ def bounds_of(environment: Mapping[str, str], node: str) -> Bounds:
 
 def affinity() -> int | None:
     """Processors on which this process may run; None: on all that are online."""
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    count = len(os.sched_getaffinity(0))
-    return count if count < os.sysconf("SC_NPROCESSORS_ONLN") else None
+    count = len(affinity_of_process())
+    return count if 0 < count < os.sysconf("SC_NPROCESSORS_ONLN") else None
 
 
 def machine_memory() -> int:
     """Bytes of this machine."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def memory_limit(cgroups: Path = _CGROUPS, root: Path = _CGROUP_ROOT) -> int | None:
-    """Bytes that the tightest cgroup of this process allows, of either version; None: none does."""
-    try:
-        lines = cgroups.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    limits = []
-    for line in lines:
-        match = re.fullmatch(r"\d+:([^:]*):(/.*)", line)
-        if match is None or "memory" not in (match[1] or "memory").split(","):
-            continue
-        place, name = (root, "memory.max") if not match[1] else (root / "memory", "memory.limit_in_bytes")
-        folder = place / match[2].lstrip("/")
-        limits += [_limit(each / name) for each in (folder, *folder.parents) if each.is_relative_to(place)]
-    return min((limit for limit in limits if limit is not None), default=None)
-
-
-def _limit(path: Path) -> int | None:
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        return None
-    # Version 1 says "no limit" by a number near 2**63.
-    return int(text) if text.isdigit() and int(text) < 2**60 else None
 
 
 def _number(text: str | None) -> int | None:

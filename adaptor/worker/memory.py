@@ -23,8 +23,6 @@ INTERVAL = 1.0
 """Seconds between two samples, at least."""
 SHARE = 0.01
 """The part of a processor that sampling may use; with many processes it samples less often."""
-_ROOT = Path("/sys/fs/cgroup")
-_OF_PROCESS = Path("/proc/self/cgroup")
 
 
 class MemoryMeter:
@@ -171,19 +169,3 @@ class OomKills:
                 if line.startswith("oom_kill "):
                     return int(line.split()[1])
         return 0
-
-
-def counter_of(of_process: Path = _OF_PROCESS, root: Path = _ROOT) -> Path | None:
-    """The file that counts kills in this process's control group; None: there is none."""
-    with contextlib.suppress(OSError):
-        for line in of_process.read_text().splitlines():
-            number, controllers, path = line.split(":", 2)
-            if "memory" in controllers.split(","):
-                found = root / "memory" / path.lstrip("/") / "memory.oom_control"
-            elif number == "0":
-                found = root / path.lstrip("/") / "memory.events"
-            else:
-                continue
-            if found.is_file():
-                return found
-    return None

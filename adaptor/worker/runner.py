@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Iterable, Mapping
 
+from adaptor.processes.cgroups import oom_kill_counter
 from adaptor.processes.environment import variables_of
 from adaptor.processes.identity import Process
 from adaptor.processes.trees import child_pids, send, send_to_descendants, trees_of
@@ -20,7 +21,7 @@ from adaptor.worker.calls.warm_processes import WarmProcesses
 from adaptor.worker.devices import Devices
 from adaptor.worker.environment import NodeEnvironment, of_lease, of_task, on_several
 from adaptor.worker.execution import Child, execute
-from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, counter_of, held_by
+from adaptor.worker.memory import INTERVAL, GpuMemoryMeter, MemoryMeter, OomKills, held_by
 from adaptor.worker.openings import Opening, Openings
 from adaptor.worker.output import TaskFiles
 from adaptor.worker.parts import NodeFiles
@@ -67,7 +68,7 @@ class Runner:
         self._files = files
         self._scripts = scripts
         self._meter = MemoryMeter()
-        self._oom = OomKills(counter_of())
+        self._oom = OomKills(oom_kill_counter())
         self._gpu_meter = GpuMemoryMeter()
         self._environment = environment
         self._shared: dict[int, dict[str, str]] = {}

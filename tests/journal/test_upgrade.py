@@ -15,19 +15,21 @@ from pathlib import Path
 import pytest
 
 from adaptor.errors import JournalError
+from adaptor.journal import upgrade
 from adaptor.journal.credit_entries import budgets_of_bags, read_entries
 from adaptor.journal.database import FILE, open_for_reading, open_for_writing
 from adaptor.journal.journal import Journal
 from adaptor.journal.queries import answer, answer_offline
 from adaptor.journal.recovery import recover
-from adaptor.journal.upgrade import FORMAT, INCREMENTAL, copy_of
+from adaptor.journal.upgrade import FORMAT, copy_of
 from adaptor.protocol import control
 from adaptor.protocol.messages import AttemptKey
-from adaptor.views import ForecastRecordView
 from tests.scheduling.broker_world import TERMS, World
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "journals"
-EARLIER = range(1, FORMAT)
+EXAMPLE = Path(__file__).parent / "example_format"
+"""A format after the present one: a table and a column more."""
+NEXT = FORMAT + 1
 NOW = 1.8e9
 
 BAGS = [  # As fixtures/journals/make.py has left them.
@@ -38,16 +40,23 @@ BAGS = [  # As fixtures/journals/make.py has left them.
 ]
 
 
-@pytest.fixture(params=EARLIER)
-def number(request: pytest.FixtureRequest) -> int:
-    return int(request.param)
-
-
 @pytest.fixture
-def old(number: int, tmp_path: Path) -> Path:
-    """A state directory with a journal of an earlier format."""
-    shutil.copy(FIXTURES / f"format-{number}.sqlite", tmp_path / FILE)
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state directory with a lived journal of the present format, where the code knows the next one."""
+    shutil.copy(FIXTURES / f"format-{FORMAT}.sqlite", tmp_path / FILE)
+    monkeypatch.setattr(upgrade, "FORMAT", NEXT)
+    monkeypatch.setattr(upgrade, "FOLDER", next_format(tmp_path.parent / f"{tmp_path.name}-code"))
     return tmp_path
+
+
+def next_format(folder: Path) -> Path:
+    """The present schema and migrations, and one migration more."""
+    shutil.copytree(upgrade.FOLDER, folder, ignore=lambda _, names: [n for n in names if n.endswith("py")])
+    migration = (EXAMPLE / "migration.sql").read_text()
+    (folder / "migrations").mkdir(exist_ok=True)
+    (folder / "migrations" / f"{NEXT:03}.sql").write_text(migration)
+    (folder / "schema.sql").write_text((upgrade.FOLDER / "schema.sql").read_text() + migration)
+    return folder
 
 
 def raw(path: Path) -> sqlite3.Connection:
@@ -82,12 +91,20 @@ def bags_in(answered: control.Answer) -> list[tuple[object, ...]]:
     ]
 
 
-def test_there_is_a_journal_and_a_migration_for_every_earlier_format() -> None:
-    migrations = Path(sys.modules[Journal.__module__].__file__ or "").parent / "migrations"
-    assert {path.name for path in migrations.iterdir()} == {f"{each + 1:03}.sql" for each in EARLIER}
-    assert {path.name for path in FIXTURES.glob("*.sqlite")} == {f"format-{each}.sqlite" for each in EARLIER}
-    for each in EARLIER:
-        assert format_in(FIXTURES / f"format-{each}.sqlite") == each
+def test_there_is_a_journal_and_a_migration_for_every_format() -> None:
+    migrations = {path.name for path in upgrade.FOLDER.glob("migrations/*")}
+    assert migrations == {f"{number:03}.sql" for number in range(2, FORMAT + 1)}
+    journals = {path.name: format_in(path) for path in FIXTURES.glob("*.sqlite")}
+    assert journals == {f"format-{number}.sqlite": number for number in range(1, FORMAT + 1)}
+
+
+@pytest.mark.parametrize("number", range(1, FORMAT + 1))
+def test_a_journal_of_each_format_has_the_tables_of_a_new_one(number: int, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    shutil.copy(FIXTURES / f"format-{number}.sqlite", tmp_path / FILE)
+    with closing(open_for_writing(tmp_path)) as lived, closing(open_for_writing(new)) as made:
+        assert tables(lived) == tables(made)
 
 
 def test_a_migrated_journal_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
@@ -95,10 +112,11 @@ def test_a_migrated_journal_has_the_tables_of_a_new_one(old: Path, tmp_path: Pat
     new.mkdir()
     with closing(open_for_writing(old)) as migrated, closing(open_for_writing(new)) as made:
         assert tables(migrated) == tables(made)
-    assert format_in(old / FILE) == format_in(new / FILE) == FORMAT
+        assert "example" in tables(made)
+    assert format_in(old / FILE) == format_in(new / FILE) == NEXT
 
 
-def test_what_was_done_is_still_there(old: Path, number: int) -> None:
+def test_what_was_done_is_still_there(old: Path) -> None:
     with closing(raw(old / FILE)) as db:
         name = db.execute("PRAGMA application_id").fetchone()[0]
     with closing(Journal(old)) as journal:
@@ -115,18 +133,7 @@ def test_what_was_done_is_still_there(old: Path, number: int) -> None:
         assert isinstance(report, control.Report)
         assert report.report.totals.used > 0
         assert isinstance(answer(journal.connection, control.GetWhy(bag=1), NOW), control.Why)
-        budgets = budgets_of_bags(read_entries(journal))
-        assert budgets == ({} if number == 1 else {2: 50_000_000})
-
-
-@pytest.mark.parametrize("number", [each for each in EARLIER if each < 9], indirect=True)
-def test_bags_of_formats_without_forecasts_have_none_and_count_as_nothing(old: Path) -> None:
-    told = answer_offline(old, control.GetBags("all", record=True), NOW)
-    assert isinstance(told, control.Bags)
-    assert told.record == ForecastRecordView(bags=0, cost=None, end=None, not_counted={})
-    report = answer_offline(old, control.GetReport(2), NOW)
-    assert isinstance(report, control.Report)
-    assert report.report.first_forecast is None
+        assert budgets_of_bags(read_entries(journal)) == {2: 50_000_000}
 
 
 def test_the_work_goes_on(old: Path) -> None:
@@ -147,14 +154,14 @@ def test_the_work_goes_on(old: Path) -> None:
 
 
 def test_a_copy_of_the_old_file_is_kept_and_the_log_names_it(
-    old: Path, number: int, caplog: pytest.LogCaptureFixture
+    old: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = rows(old / FILE)
     with caplog.at_level(logging.INFO):
         open_for_writing(old).close()
-    copy = copy_of(old / FILE, number)
+    copy = copy_of(old / FILE, FORMAT)
     assert rows(copy) == before
-    assert format_in(copy) == number
+    assert format_in(copy) == FORMAT
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert str(copy) in caplog.text
     copy.unlink()
@@ -162,21 +169,20 @@ def test_a_copy_of_the_old_file_is_kept_and_the_log_names_it(
     assert sorted(path.name for path in old.iterdir()) == [FILE], "a journal is migrated once"
 
 
-def test_the_copy_has_what_only_the_wal_of_a_killed_daemon_has(tmp_path: Path) -> None:
-    shutil.copy(FIXTURES / "format-3.sqlite", tmp_path / "here.sqlite")
-    with closing(raw(tmp_path / "here.sqlite")) as db:
+def test_the_copy_has_what_only_the_wal_of_a_killed_daemon_has(old: Path, tmp_path: Path) -> None:
+    here = old / "here.sqlite"
+    (old / FILE).rename(here)
+    with closing(raw(here)) as db:
         db.execute("PRAGMA wal_autocheckpoint = 0")
         db.execute("UPDATE bag SET name = 'only in the WAL' WHERE id = 1")
         for suffix in ("", "-wal"):
-            shutil.copy(tmp_path / f"here.sqlite{suffix}", tmp_path / f"{FILE}{suffix}")
-    with closing(open_for_writing(tmp_path)) as migrated:
+            shutil.copy(old / f"here.sqlite{suffix}", old / f"{FILE}{suffix}")
+    with closing(open_for_writing(old)) as migrated:
         assert migrated.execute("SELECT name FROM bag WHERE id = 1").fetchone() == ("only in the WAL",)
-    assert rows(copy_of(tmp_path / FILE, 3))["bag"][0][2] == "only in the WAL"
+    assert rows(copy_of(old / FILE, FORMAT))["bag"][0][2] == "only in the WAL"
 
 
-def test_where_no_copy_can_be_made_nothing_is_migrated(
-    old: Path, number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_copy_can_be_made_nothing_is_migrated(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Path, target: Path) -> Path:
         raise OSError(28, "No space left on device")
 
@@ -184,7 +190,7 @@ def test_where_no_copy_can_be_made_nothing_is_migrated(
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(JournalError, match="No space left on device"):
         open_for_writing(old)
-    assert (format_in(old / FILE), rows(old / FILE)) == (number, before)
+    assert (format_in(old / FILE), rows(old / FILE)) == (FORMAT, before)
     assert sorted(path.name for path in old.iterdir()) == [FILE]
 
 
@@ -222,9 +228,10 @@ def test_a_newer_journal_is_refused_with_both_numbers_and_the_way_out(
 KILLED_AT_A_STATEMENT = """
 import os, signal, sqlite3, sys
 from pathlib import Path
-from adaptor.journal.upgrade import prepare_for_writing
+from adaptor.journal import upgrade
 
 left = int(sys.argv[2])
+upgrade.FOLDER, upgrade.FORMAT = Path(sys.argv[3]), upgrade.FORMAT + 1
 
 def count(statement):
     global left
@@ -235,37 +242,29 @@ def count(statement):
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("PRAGMA locking_mode = EXCLUSIVE")
 db.set_trace_callback(count)
-prepare_for_writing(db, Path(sys.argv[1]))
+upgrade.prepare_for_writing(db, Path(sys.argv[1]))
 """
 
 
-def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(tmp_path: Path) -> None:
-    whole = {}
-    for each in EARLIER:
-        with closing(raw(FIXTURES / f"format-{each}.sqlite")) as db:
-            whole[each] = tables(db)
-    seen = []
+def test_a_kill_at_any_statement_of_a_migration_leaves_a_whole_format(old: Path, tmp_path: Path) -> None:
+    with closing(raw(old / FILE)) as db:
+        before = tables(db)
+    killed = 0
     for statement in range(1, 1000):
         directory = tmp_path / str(statement)
         directory.mkdir()
-        shutil.copy(FIXTURES / "format-1.sqlite", directory / FILE)
-        command = [sys.executable, "-c", KILLED_AT_A_STATEMENT, str(directory / FILE), str(statement)]
+        shutil.copy(old / FILE, directory / FILE)
+        arguments = [str(directory / FILE), str(statement), str(upgrade.FOLDER)]
+        command = [sys.executable, "-c", KILLED_AT_A_STATEMENT, *arguments]
         ended = subprocess.run(command, check=False).returncode
         with closing(raw(directory / FILE)) as db:
             reached = int(db.execute("PRAGMA user_version").fetchone()[0])
-            assert reached == FORMAT or tables(db) == whole[reached]
+            assert reached == NEXT or tables(db) == before
         assert bags_in(answer_offline(directory, control.GetBags("all"), NOW)) == BAGS
         open_for_writing(directory).close()
-        assert format_in(directory / FILE) == FORMAT
+        assert format_in(directory / FILE) == NEXT
         if ended == 0:
             break
         assert ended == -signal.SIGKILL
-        seen.append(reached)
-    assert seen == sorted(seen)
-    assert set(seen) - {FORMAT} == set(EARLIER), "each format was met on the way"
-
-
-def test_a_file_of_an_earlier_format_can_shrink_from_now_on(old: Path) -> None:
-    open_for_writing(old).close()
-    with closing(raw(old / FILE)) as db:
-        assert db.execute("PRAGMA auto_vacuum").fetchone() == (INCREMENTAL,)
+        killed += 1
+    assert killed > 5, "it was killed in the copy and in the migration"

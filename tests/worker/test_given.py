@@ -3,44 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
 from adaptor.shortfalls import Shortfall
-from adaptor.worker.given import Asked, Bounds, asked_of, bounds_of, given, memory_limit
-
-
-def cgroup(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
-def limit(tmp_path: Path, lines: str, files: dict[str, str]) -> int | None:
-    (tmp_path / "self").write_text(lines)
-    cgroup(tmp_path / "fs", files)
-    return memory_limit(tmp_path / "self", tmp_path / "fs")
-
-
-def test_the_tightest_limit_above_a_process_counts(tmp_path: Path) -> None:
-    files = {"job/step/memory.max": "max\n", "job/memory.max": "1000\n", "memory.max": "5000\n"}
-    assert limit(tmp_path, "0::/job/step\n", files) == 1000
-
-
-def test_version_1(tmp_path: Path) -> None:
-    files = {
-        "memory/slurm/job/memory.limit_in_bytes": "2000\n",
-        "memory/memory.limit_in_bytes": "9223372036854771712\n",
-    }
-    assert limit(tmp_path, "4:memory:/slurm/job\n3:cpuset:/\n", files) == 2000
-
-
-def test_no_limit(tmp_path: Path) -> None:
-    assert limit(tmp_path, "0::/job\n", {"job/memory.max": "max\n"}) is None
-    assert memory_limit(tmp_path / "nothing", tmp_path) is None
-
+from adaptor.worker.given import Asked, Bounds, asked_of, bounds_of, given
 
 GIB = 1 << 30
 FREE = Bounds(affinity=None, step=None, memory=None, gpus=0)

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from adaptor.processes.cgroups import oom_kill_counter
 from adaptor.protocol.messages import Ending, Lease
 from adaptor.resources import TaskSize
-from adaptor.worker.memory import OomKills, counter_of
+from adaptor.worker.memory import OomKills
 from tests.worker.fake_daemon import Harness, key, task
 
 MIB = 1 << 20
@@ -23,7 +24,7 @@ HOLD = "import time; x = bytearray({}); time.sleep({})"
 @pytest.fixture
 def small_group() -> Iterator[Path]:
     """A control group of this process's own, for 150 MiB."""
-    above = counter_of()
+    above = oom_kill_counter()
     if above is None or above.name != "memory.oom_control":
         pytest.skip("no control group of version 1 counts kills for lack of memory here")
     group = above.parent / f"adaptor-test-{os.getpid()}"
@@ -58,22 +59,6 @@ def test_the_worker_knows_that_the_kernel_killed_a_task_for_lack_of_memory(
     harness.lease(task(3, "kill -9 $$"))
     assert harness.result(key(3)).ending is Ending.SIGNALLED, "nobody's memory was short"
     harness.stop()
-
-
-def test_a_counter_is_found_in_both_versions(tmp_path: Path) -> None:
-    told = tmp_path / "cgroup"
-    one = tmp_path / "memory" / "slurm" / "job_7" / "memory.oom_control"
-    two = tmp_path / "slurm" / "job_7" / "memory.events"
-    for each in (one, two):
-        each.parent.mkdir(parents=True)
-        each.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
-    told.write_text("4:memory:/slurm/job_7\n0::/\n")
-    assert counter_of(told, tmp_path) == one
-    told.write_text("0::/slurm/job_7\n")
-    assert counter_of(told, tmp_path) == two
-    told.write_text("0::/elsewhere\n")
-    assert counter_of(told, tmp_path) is None
-    assert counter_of(tmp_path / "none", tmp_path) is None
 
 
 def test_each_kill_accounts_for_one_attempt(tmp_path: Path) -> None:

@@ -53,5 +53,5 @@ def csv_lines(tasks: Iterable[views.TaskView]) -> Iterator[str]:
     names = [field.name for field in msgspec.structs.fields(views.TaskView)]
     yield writer.writerow(names)[:-1]
     for task in tasks:
-        values = readable(msgspec.to_builtins(task))
+        values = readable(task)
         yield writer.writerow([values[name] for name in names])[:-1]

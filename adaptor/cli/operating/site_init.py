@@ -8,7 +8,7 @@ import click
 
 from adaptor.cli.json_output import print_json
 from adaptor.cli.options import config_option, json_option
-from adaptor.config.loading import default_config_path, parse_config
+from adaptor.config.loading import configured_place, parse_config
 from adaptor.errors import AdaptorError, UsageError
 from backends.base import SchedulerError
 
@@ -22,7 +22,8 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     """Write a configuration for the cluster of this machine.
 
     Reads partitions (or queues), their limits and node sizes from Slurm or PBS; if none answers, this
-    machine becomes a local site. Writes to --output, else --config, else ~/.config/adaptor/config.yaml.
+    machine becomes a local site. Writes to --output, else --config, $ADAPTOR_CONFIG or
+    ~/.config/adaptor/config.yaml.
 
     \b
     Example:
@@ -32,7 +33,8 @@ def init(output: str | None, force: bool, config: str | None, as_json: bool) -> 
     if output == "-":
         click.echo(text, nl=False)
         return
-    path = Path(output or config or default_config_path()).expanduser().absolute()
+    path = Path(output).expanduser() if output else configured_place(config)[0]
+    path = path.absolute()
     sites = list(parse_config(text, str(path)).sites)
     _write(path, text, force)
     if as_json:

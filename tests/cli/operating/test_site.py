@@ -141,6 +141,15 @@ def test_init_writes_what_the_cluster_says(cli: Cli, slurm: list[Finding]) -> No
     assert cli("site", "init", "--output", "-").out == CLUSTER
 
 
+def test_init_writes_where_the_daemon_will_read(
+    cli: Cli, slurm: list[Finding], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "mine.yaml"
+    monkeypatch.setenv("ADAPTOR_CONFIG", str(path))
+    assert cli("site", "init").code == 0
+    assert path.read_text() == CLUSTER
+
+
 def test_init_never_writes_over_a_file_unless_told(cli: Cli, slurm: list[Finding], tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("precious\n")

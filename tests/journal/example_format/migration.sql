@@ -1,0 +1,4 @@
+CREATE TABLE example (bag INTEGER PRIMARY KEY, note TEXT NOT NULL);
+CREATE INDEX example_by_note ON example (note);
+ALTER TABLE bag ADD COLUMN example INTEGER NOT NULL DEFAULT 0;
+INSERT INTO example SELECT id, name FROM bag;
