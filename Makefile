@@ -11,7 +11,7 @@ SNAKEMAKE_PLUGIN := ./plugins/snakemake-executor-plugin-adaptor
 RULES  := crafting scheduling donation budget decisions config bagfile
 QUICK  := $(wildcard $(RULES:%=tests/%)) $(wildcard tests/test_*.py) tests/e2e/test_local_bag.py
 
-.PHONY: help demo quick test releases campaign lint bench derose snakemake slurm pbs install dev dist pex docs clean
+.PHONY: help demo quick test releases campaign lint bench derose golden snakemake slurm pbs install dev dist pex docs clean
 
 help:
 	@echo "make demo    render a picture in 100 parts on this machine: the whole way of a bag"
@@ -21,6 +21,7 @@ help:
 	@echo "make campaign bags on real clusters under 300 random faults, a million hostile inputs: hours; CAMPAIGN='--seed 7'"
 	@echo "make lint    ruff and mypy --strict"
 	@echo "make bench   speed and memory, as ratios measured in one run"
+	@echo "make golden  recompute the recorded outcomes of the experiments, name every difference; GOLDEN='--only bats'"
 	@echo "make snakemake the plugin for Snakemake, by Snakemake's own tests and more, in an environment of its own"
 	@echo "make slurm   a throwaway Slurm of 4 nodes on this machine, to play with"
 	@echo "make pbs     a throwaway OpenPBS of 4 nodes, where one is installed in /opt/pbs (needs root)"
@@ -78,6 +79,10 @@ campaign: dev
 # A sample of De Rose's experiment on the real traces, where they are.
 derose: dev
 	$(BIN)/adaptor replay derose --quick --output build/derose
+
+# GOLDEN holds arguments of `python -m adaptor_experiments.golden`.
+golden: dev
+	$(BIN)/python -m adaptor_experiments.golden $(GOLDEN)
 
 lint: dev
 	$(BIN)/ruff check .
