@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -48,6 +48,49 @@ class Interval(msgspec.Struct, frozen=True):
         return f"{self.value:,.2f}{bounds}"
 
 
+class Drawn:
+    """A figure, or one for each cell, with what it is in each repetition of a bootstrap.
+
+    A value has the shape (cells,) or (), the repetitions (cells, repetitions) or (repetitions,).
+    """
+
+    def __init__(self, value: Matrix, again: Matrix, samples: int) -> None:
+        self.value, self.again, self._samples = value, again, samples
+
+    def through(self, function: Callable[..., Matrix], *others: Drawn) -> Drawn:
+        """What a function makes of it and of others of the same repetitions."""
+        value = function(self.value, *(other.value for other in others))
+        return Drawn(value, function(self.again, *(other.again for other in others)), self._samples)
+
+    def __truediv__(self, other: Drawn) -> Drawn:
+        return self.through(np.divide, other)
+
+    def __sub__(self, other: Drawn) -> Drawn:
+        return self.through(np.subtract, other)
+
+    def __getitem__(self, cells: int | npt.NDArray[np.bool_]) -> Drawn:
+        return self.through(lambda values: values[cells])
+
+    def mean(self) -> Drawn:
+        """Of the cells."""
+        return self.through(lambda values: values.mean(axis=0))
+
+    def sum(self) -> Drawn:
+        return self.through(lambda values: values.sum(axis=0))
+
+    def geometric(self) -> Drawn:
+        """The geometric mean of the cells."""
+        return self.through(lambda values: np.exp(np.log(values).mean(axis=0)))
+
+    @property
+    def interval(self) -> Interval:
+        """Of a single figure; one sample says nothing of chance."""
+        if self._samples == 1:
+            return Interval(float(self.value), 0.0, math.inf)
+        low, high = np.quantile(self.again, [0.025, 0.975])
+        return Interval(float(self.value), float(low), float(high))
+
+
 def weights(samples: int, seed: int | Sequence[int]) -> Matrix:
     """Of each sample in each repetition, (samples, repetitions): values @ weights are the means drawn."""
     drawn = np.random.default_rng(seed).multinomial(samples, np.full(samples, 1 / samples), REPETITIONS)
@@ -55,9 +98,6 @@ def weights(samples: int, seed: int | Sequence[int]) -> Matrix:
     return shares
 
 
-def interval(value: float, drawn: Matrix, samples: int) -> Interval:
-    """Of a figure, by what it was in each repetition; one sample says nothing of chance."""
-    if samples == 1:
-        return Interval(float(value), 0.0, math.inf)
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(value), float(low), float(high))
+def drawn_means(values: Matrix, again: Matrix) -> Drawn:
+    """The means of samples, (samples,) or (cells, samples); `again`: the weights of the samples."""
+    return Drawn(values.mean(axis=-1), values @ again, values.shape[-1])

@@ -24,6 +24,17 @@ def in_processes(
         yield from (pool.imap if ordered else pool.imap_unordered)(run, pieces)
 
 
+def gathered(
+    run: Callable[[Piece], list[Result]], pieces: Sequence[Piece], processes: int, done: Callable[[int], None]
+) -> list[Result]:
+    """The results of all pieces in their order; `done` gets the number of results as they come."""
+    results = []
+    for some in in_processes(run, pieces, processes):
+        results += some
+        done(len(some))
+    return results
+
+
 def _prepare() -> None:
     """An interrupt at the terminal reaches all processes; the first one alone ends the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

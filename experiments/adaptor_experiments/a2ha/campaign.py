@@ -9,7 +9,7 @@ import msgspec
 from adaptor_experiments.a2ha.bags import KINDS, optimal_hosts, runtimes
 from adaptor_experiments.a2ha.design import Row, Scheme, Settings
 from adaptor_experiments.a2ha.simulation import CloudRun
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.parallel import gathered
 
 _AT_ONCE = 25
 """Orders that a process runs before it hands them in."""
@@ -34,11 +34,7 @@ def run_all(
         for scheme in schemes
         for first in range(0, settings.orders, _AT_ONCE)
     ]
-    rows = []
-    for some in in_processes(run_piece, pieces, processes):
-        rows += some
-        done(len(some))
-    return rows
+    return gathered(run_piece, pieces, processes, done)
 
 
 def run_piece(piece: Piece) -> list[Row]:
@@ -57,12 +53,6 @@ def run_order(scheme: Scheme, settings: Settings, order: int) -> Row:
         increase=scheme.preset.increase_ratio,
         initial=scheme.initial or 0,
         order=order,
-        hosts=run.hosts,
-        units=run.units,
         optimal=optimal_hosts(run.work, scheme.terms),
-        wall=run.wall,
-        work=run.work,
-        cut=run.cut,
-        wasted=run.wasted,
-        continued=run.continued,
+        **run.figures,
     )

@@ -7,6 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -49,8 +50,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     moments: tuple[Moment, ...] = ()
 
     @property
-    def speedup(self) -> float:
-        return self.work / self.wall
+    def figures(self) -> dict[str, Any]:
+        """All but the moments."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "moments"}
 
 
 class _Host:

@@ -152,13 +152,9 @@ def _ended(
             planned=case.line.configuration.seconds,
             allowed=case.allowed,
             sampled=case.sampled.cost,
-            seconds=result.seconds,
             without=results["none"].seconds,
-            spent=result.spent,
-            replicas=result.replicas,
-            won=result.won,
-            migrations=result.migrations,
             asked=ending.asked,
+            **msgspec.structs.asdict(result),
         )
         for way, result in results.items()
     ]

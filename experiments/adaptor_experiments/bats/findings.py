@@ -13,7 +13,7 @@ import numpy as np
 from adaptor.figures.exhibits import Exhibit
 from adaptor_experiments.bats.campaign import Run
 from adaptor_experiments.bats.design import CASES, Way
-from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
 from adaptor_experiments.tables import Figure, Runs, texts
 
 Verdict = Literal["holds", "open", "does not hold"]
@@ -30,53 +30,38 @@ class Cell:
 
     def sooner(self, way: Way, other: Way) -> Interval:
         """Time of a way less that of another, in points of the time without a tail phase."""
-        return _interval(np.subtract, self._means(way, "relative"), self._means(other, "relative"))
+        return (self._mean(way, "relative") - self._mean(other, "relative")).interval
 
     def worst(self) -> Interval:
         """Of the ways that do something, that which takes longest, less doing nothing."""
-        latest = max(_OTHERS, key=lambda way: float(self._means(way, "relative").mean()))
+        latest = max(_OTHERS, key=lambda way: float(self._mean(way, "relative").value))
         return self.sooner(latest, "none")
 
     def spread(self, way: Way, other: Way) -> Interval:
         """Standard deviation of the times of a way less that of another, in the same points."""
-        squares = [self._means(name, lambda run: run.relative**2) for name in (way, other)]
-        means = [self._means(name, "relative") for name in (way, other)]
-        return _interval(_deviations, *means, *squares)
+        deviations = [
+            self._mean(name, lambda run: run.relative**2).through(_deviation, self._mean(name, "relative"))
+            for name in (way, other)
+        ]
+        return (deviations[0] - deviations[1]).interval
 
     def in_vain(self, way: Way, other: Way) -> Interval:
         """Share of replicas that did not end first: of a way less that of another, in points."""
-        started = [self._means(name, "replicas") for name in (way, other)]
-        won = [self._means(name, "won") for name in (way, other)]
-        return _interval(_losses, *started, *won)
+        lost = [self._mean(name, "replicas").through(_lost, self._mean(name, "won")) for name in (way, other)]
+        return (lost[0] - lost[1]).through(lambda share: 100 * share).interval
 
-    def _means(self, way: Way, figure: Figure) -> Matrix:
-        """By bag."""
-        return np.array([runs.mean(figure) for runs in self._by_way[way].by("bag").values()])
-
-
-def _deviations(mean: Matrix, other: Matrix, square: Matrix, other_square: Matrix) -> Matrix:
-    deviation, other_deviation = (
-        np.sqrt(np.maximum(0.0, squares - means**2))
-        for means, squares in ((mean, square), (other, other_square))
-    )
-    return np.asarray(deviation - other_deviation)
+    def _mean(self, way: Way, figure: Figure) -> Drawn:
+        by_bag = np.array([runs.mean(figure) for runs in self._by_way[way].by("bag").values()])
+        return drawn_means(by_bag, weights(len(by_bag), _SEED))
 
 
-def _losses(started: Matrix, other_started: Matrix, won: Matrix, other_won: Matrix) -> Matrix:
-    return np.asarray(100 * (_lost(started, won) - _lost(other_started, other_won)))
+def _deviation(squares: Matrix, means: Matrix) -> Matrix:
+    return np.asarray(np.sqrt(np.maximum(0.0, squares - means**2)))
 
 
 def _lost(started: Matrix, won: Matrix) -> Matrix:
     """Share; none where nothing was started."""
     return np.where(started > 0, 1 - won / np.maximum(started, 1e-9), 0.0)
-
-
-def _interval(combine: Callable[..., Matrix], *by_bag: Matrix) -> Interval:
-    """Of what `combine` makes of the means over all bags."""
-    samples = len(by_bag[0])
-    drawn = weights(samples, _SEED)
-    value = combine(*(means.mean() for means in by_bag))
-    return interval(float(value), combine(*(means @ drawn for means in by_bag)), samples)
 
 
 FINDINGS: tuple[tuple[Callable[[Cell], Interval], float], ...] = (

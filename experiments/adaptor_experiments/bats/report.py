@@ -29,6 +29,7 @@ from adaptor_experiments.bats.design import (
     Way,
 )
 from adaptor_experiments.bats.findings import findings
+from adaptor_experiments.plots import grouped_bars
 from adaptor_experiments.tables import Runs, texts
 
 if TYPE_CHECKING:
@@ -165,22 +166,12 @@ def _costs(runs: Runs[Run]) -> str:
 
 def _figure(runs: Runs[Run], budget: BudgetName, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
-        axes = plots[0]
-        for place, way in enumerate(WAYS):
-            means = [of(runs, kind, budget, way).spread("relative") for kind in KINDS]
-            axes.bar(
-                np.arange(len(KINDS)) + (place - (len(WAYS) - 1) / 2) * _WIDTH,
-                [mean.value for mean in means],
-                _WIDTH,
-                yerr=[mean.deviation for mean in means],
-                label=TITLES[way],
-                color=f"C{place}",
-                error_kw={"linewidth": 0.7},
-            )
-        axes.axhline(100, color="black", linewidth=0.8)
-        axes.set_xticks(range(len(KINDS)), KINDS)
-        axes.set_ylabel("time, per cent of that without a tail phase")
-        axes.set_ylim(80, 110)
+        series = {
+            TITLES[way]: [of(runs, kind, budget, way).spread("relative") for kind in KINDS] for way in WAYS
+        }
+        grouped_bars(plots[0], KINDS, series, _WIDTH, error_kw={"linewidth": 0.7})
+        plots[0].axhline(100, color="black", linewidth=0.8)
+        plots[0].set(ylabel="time, per cent of that without a tail phase", ylim=(80, 110))
 
     name = budget.replace(" %", "").replace(" +", "-plus-")
     caption = f"The ways to end a bag, {budget} budget (low is good; bars: standard deviation)"

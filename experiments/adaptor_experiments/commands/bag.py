@@ -9,24 +9,13 @@ import click
 import msgspec
 
 from adaptor.cli.json_output import print_figures
-from adaptor.cli.options import json_option, of_kind
 from adaptor.errors import UsageError
-from adaptor.option_kinds import MEMORY
 from adaptor.units import counted, format_duration
+from adaptor_experiments.commands.bag_options import PROFILES, AskedBag, bag_options
 from adaptor_experiments.commands.bag_terms import duration, terms_of_bag
-from adaptor_experiments.commands.nodes_options import PROFILES, NodesOptions, nodes_option
-from adaptor_experiments.commands.running import seed_option
-from adaptor_experiments.commands.trace_options import (
-    FILE,
-    PROCESSORS,
-    choices_option,
-    lenient_option,
-    processors_option,
-    scheduler_option,
-)
+from adaptor_experiments.commands.trace_options import FILE
 
 if TYPE_CHECKING:
-    from adaptor.simulation.traces.repairs import Choices
     from adaptor.simulation.what_if import WhatIf
     from adaptor_experiments.commands.bag_cluster import BagCluster
 
@@ -46,45 +35,13 @@ _TITLES = (
 
 
 @click.command(short_help="Ask what a bag would meet on the queue of a trace.")
-@click.option("--trace", type=FILE, required=True, metavar="FILE", help="The queue: a trace (SWF).")
+@bag_options
 @click.option("--site", type=FILE, metavar="YAML", help="Limits, heuristic, pad and so on of a site.")
 @click.option("--site-name", metavar="NAME", help="Which site of it, where it has several.")
-@click.option("--tasks", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Of the bag.")
-@click.option("--task-time", required=True, metavar="TIME", help="10m, uniform(5m, 15m), lognormal(10m, 1)…")
-@click.option("--cpus", type=PROCESSORS, default=1, show_default=True, metavar="N", help="Of each task.")
-@click.option("--mem", type=of_kind(MEMORY), metavar="SIZE", help="Of each task, such as 4G.")
 @click.option("--at", metavar="TIME", help="Since the start of the trace.  [default: in the middle]")
 @click.option("--heuristic", metavar="LIST", help="Such as static,adaptive.  [default: the site's]")
-@scheduler_option
-@processors_option
-@nodes_option
-@lenient_option
-@choices_option
-@click.option(
-    "--max-pending", type=click.IntRange(1, 10**4), metavar="N", help="In place of the site's limit."
-)
-@click.option("--max-proc", type=PROCESSORS, metavar="N", help="In place of the site's limit.")
-@click.option("--max-tr", metavar="TIME", help="In place of the site's limit.")
-@seed_option
 @click.option("--gantt", type=FILE, metavar="PNG", help="Draw the pilots in the holes (.png, .svg, .pdf).")
-@json_option
-def bag(
-    trace: Path,
-    tasks: int,
-    task_time: str,
-    at: str | None,
-    scheduler: Any,
-    cpus: int,
-    mem: int | None,
-    processors: int | None,
-    nodes: NodesOptions,
-    lenient: bool,
-    choices: Choices,
-    seed: int,
-    gantt: Path | None,
-    as_json: bool,
-    **terms: Any,
-) -> None:
+def bag(asked: AskedBag, at: str | None, gantt: Path | None, as_json: bool, **terms: Any) -> None:
     """Ask what a bag would meet on the queue of a trace, and what that queue would meet.
 
     Where neither the site nor an option sets a limit, one request may have the whole machine for the
@@ -98,25 +55,20 @@ def bag(
       adaptor replay bag --trace site.swf.gz --tasks 1000 --task-time 'lognormal(10m, 0.8)' \\
         --heuristic static,adaptive --gantt bag.png
     """
-    from adaptor.resources import TaskSize
-    from adaptor.simulation.distributions import draw_runtimes
     from adaptor.simulation.what_if import what_if
-    from adaptor_experiments.commands.bag_cluster import load_cluster
 
-    task = TaskSize(processors=cpus, memory=mem)
-    loaded = load_cluster(trace, scheduler, processors, nodes, choices, lenient=lenient)
-    runtimes = draw_runtimes(task_time, tasks, seed)
+    loaded = asked.loaded
     every = [
-        msgspec.structs.replace(each, sees_nodes=sees_nodes)
-        for each in terms_of_bag(loaded, task, **terms)
-        for sees_nodes in nodes.profiles or (True,)
+        msgspec.structs.replace(term, sees_nodes=sees_nodes)
+        for term in terms_of_bag(loaded, asked.task, **terms)
+        for sees_nodes in asked.profiles or (True,)
     ]
     begin = _instant(at, loaded)
-    found = what_if(loaded.cluster, begin, runtimes, every)
+    found = what_if(loaded.cluster, begin, asked.runtimes, every)
     if gantt:
         from adaptor.figures.gantt import draw_gantt
 
-        title = f"{tasks:,} tasks of {task_time} on {trace.name}, submitted at {format_duration(begin)}"
+        title = f"{asked.title}, submitted at {format_duration(begin)}"
         draw_gantt(loaded.cluster.jobs, loaded.cluster.processors, found, title, gantt)
     _show(found, loaded, as_json)
 

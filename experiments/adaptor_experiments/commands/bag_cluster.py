@@ -14,7 +14,18 @@ from adaptor.simulation.nodes.machine import Machine, lay_out, parse_machine
 from adaptor.simulation.pilot_requests import Cluster
 from adaptor.simulation.trace_run import load_jobs
 from adaptor.simulation.traces.repairs import Choices
-from adaptor_experiments.commands.nodes_options import NodesOptions
+
+
+class NodesOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """As they were given, and found to go together."""
+
+    nodes: str | None
+    """None: the cluster counts processors."""
+    memory: str | None
+    chunk: int | None
+    """Processors that a job has on one node; None: whole nodes."""
+    profiles: tuple[bool, ...]
+    """By replay, whether the planner sees the nodes; empty: it was not said."""
 
 
 class BagCluster(msgspec.Struct, frozen=True, eq=False, kw_only=True):

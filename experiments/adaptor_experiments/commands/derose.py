@@ -115,7 +115,7 @@ def derose(
     """
     from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import PARTS, Settings
-    from adaptor_experiments.derose.named_traces import workloads_named
+    from adaptor_experiments.derose.own_trace import workloads_named
     from adaptor_experiments.derose.report import write_report
     from adaptor_experiments.derose.sample import Outcome
     from adaptor_experiments.resumable import Store, run_missing

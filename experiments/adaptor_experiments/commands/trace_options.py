@@ -28,70 +28,46 @@ scheduler_option = click.option(
     show_default=True,
     help="The policy of the simulated cluster.",
 )
-_CHOICES = (
-    click.option(
+_CHOICES = {
+    "processors": (
         "--processors-from",
-        "processors_field",
-        type=click.Choice(["allocated", "requested"]),
-        default="allocated",
-        show_default=True,
-        help="Which field counts; the other stands in where it is unknown.",
+        ("allocated", "requested"),
+        "Which field counts; the other stands in where it is unknown.",
     ),
-    click.option(
+    "missing_request": (
         "--missing-request",
-        type=click.Choice(["drop", "run", "longest"]),
-        default="drop",
-        show_default=True,
-        help="Jobs without a requested time: leave out, or take the run time or the longest request.",
+        ("drop", "run", "longest"),
+        "Jobs without a requested time: leave out, or take the run time or the longest request.",
     ),
-    click.option(
-        "--zero-run",
-        type=click.Choice(["drop", "second"]),
-        default="drop",
-        show_default=True,
-        help="Jobs of 0 s: leave out, or let them run a second.",
-    ),
-    click.option(
+    "zero_run": ("--zero-run", ("drop", "second"), "Jobs of 0 s: leave out, or let them run a second."),
+    "larger": (
         "--larger",
-        type=click.Choice(["drop", "clamp", "refuse"]),
-        default="drop",
-        show_default=True,
-        help="Jobs larger than the machine: leave out, cut to it, or stop.",
+        ("drop", "clamp", "refuse"),
+        "Jobs larger than the machine: leave out, cut to it, or stop.",
     ),
-    click.option(
+    "overrun": (
         "--overrun",
-        type=click.Choice(["cut", "raise"]),
-        default="cut",
-        show_default=True,
-        help="Run times above the request: cut them, or raise the request.",
+        ("cut", "raise"),
+        "Run times above the request: cut them, or raise the request.",
     ),
-)
+}
+"""By the field of `Choices`: option, values of which the first is the default, and help."""
 
 
 def choices_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """How a trace is repaired: the parameter `choices`, of type `Choices`."""
 
     @functools.wraps(command)
-    def chosen(
-        *args: Any,
-        processors_field: Any,
-        missing_request: Any,
-        zero_run: Any,
-        larger: Any,
-        overrun: Any,
-        **others: Any,
-    ) -> Any:
+    def chosen(*args: Any, **values: Any) -> Any:
         from adaptor.simulation.traces.repairs import Choices
 
-        choices = Choices(
-            processors=processors_field,
-            missing_request=missing_request,
-            zero_run=zero_run,
-            larger=larger,
-            overrun=overrun,
-        )
-        return command(*args, choices=choices, **others)
+        choices = Choices(**{field: values.pop(f"choice_{field}") for field in _CHOICES})
+        return command(*args, choices=choices, **values)
 
-    for option in reversed(_CHOICES):
+    for field, (flag, allowed, about) in reversed(_CHOICES.items()):
+        kind = click.Choice(allowed)
+        option = click.option(
+            flag, f"choice_{field}", type=kind, default=allowed[0], show_default=True, help=about
+        )
         chosen = option(chosen)
     return chosen

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
-from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor_experiments.bootstrap import Drawn, Interval, Matrix, drawn_means, weights
 from adaptor_experiments.derose.design import Workload
 from adaptor_experiments.derose.sample import Outcome
 from adaptor_experiments.tables import Runs
@@ -117,17 +118,16 @@ def compare(workload: Workload, outcomes: Sequence[Outcome], seed: int) -> Compa
     several can be put together.
     """
     figures = _Figures(outcomes, [seed, zlib.crc32(workload.file.encode())])
-    names = list(figures.values)
-    pairs = [(one, other) for one in names for other in names if one != other]
+    names = list(figures.means)
     return Comparison(
         workload=workload,
-        samples=figures.samples,
+        samples=len({outcome.sample for outcome in outcomes}),
         kinds=figures.kinds,
         profiles={name: figures.profile(name) for name in names},
-        ratios=[figures.ratio(*pair) for pair in pairs],
+        ratios=[figures.ratio(*pair) for pair in figures.sooner],
         cells=[figures.cell(row, name) for row in range(len(figures.kinds)) for name in names],
         log_ratios={
-            f"{one}/{other}": np.log(figures.sooner(one, other)[1]).mean(axis=0) for one, other in pairs
+            "/".join(pair): np.log(sooner.again).mean(axis=0) for pair, sooner in figures.sooner.items()
         },
     )
 
@@ -139,100 +139,72 @@ def on_all(comparisons: Sequence[Comparison], heuristic: str, over: str) -> Inte
         return None
     cells = np.array([len(found.kinds) for found in comparisons], np.float64)
     logs = np.array([np.log(ratio.geometric.value) for ratio in ratios])
-    drawn = np.array([found.log_ratios[f"{heuristic}/{over}"] for found in comparisons])
+    again = np.array([found.log_ratios[f"{heuristic}/{over}"] for found in comparisons])
     share = cells / cells.sum()
     samples = min(found.samples for found in comparisons)
-    return interval(float(np.exp(share @ logs)), np.exp(share @ drawn), samples)
+    return Drawn(np.exp(share @ logs), np.exp(share @ again), samples).interval
 
 
 class _Figures:
-    """What follows from the outcomes of a trace. A figure is its values by cell, and these drawn again."""
+    """What follows from the outcomes of a trace."""
 
     def __init__(self, outcomes: Sequence[Outcome], seed: list[int]) -> None:
-        cells = Runs(outcomes).by(*Kind.__struct_fields__)
-        self.kinds = sorted(Kind(*values) for values in cells)
-        self.samples = len({outcome.sample for outcome in outcomes})
-        self.values = {
-            name: _matrices(rows, (len(self.kinds), self.samples))
-            for name, rows in Runs(outcomes).by("heuristic").items()
-        }
-        again = weights(self.samples, seed)
-        self._again = {
-            name: {what: matrix @ again for what, matrix in by.items()} for name, by in self.values.items()
-        }
-
-    def sooner(self, one: str, other: str) -> tuple[Matrix, Matrix]:
-        """How many times sooner one is: mean turnaround of the other / its own."""
-        return self._divided(other, "turnaround", one, "turnaround")
-
-    def _divided(self, upper: str, of_upper: str, lower: str, of_lower: str) -> tuple[Matrix, Matrix]:
-        return (
-            self._mean(upper, of_upper) / self._mean(lower, of_lower),
-            self._again[upper][of_upper] / self._again[lower][of_lower],
+        every = Runs(
+            sorted(
+                outcomes,
+                key=lambda row: (row.tasks, row.mean, row.heterogeneity, row.max_pending, row.sample),
+            )
         )
-
-    def _mean(self, name: str, what: str) -> Matrix:
-        means: Matrix = self.values[name][what].mean(axis=1)
-        return means
+        self.kinds = [Kind(*values) for values in every.by(*Kind.__struct_fields__)]
+        shape = len(self.kinds), len(every.by("sample"))
+        again = weights(shape[1], seed)
+        self.means = {
+            name: {what: drawn_means(rows.values(what).reshape(shape), again) for what in MEANS}
+            for name, rows in every.by("heuristic").items()
+        }
+        turnarounds = {name: means["turnaround"] for name, means in self.means.items()}
+        self.sooner = {
+            (one, other): turnarounds[other] / turnarounds[one]
+            for one, other in itertools.permutations(turnarounds, 2)
+        }
+        """By two heuristics: how many times sooner the first is in each cell."""
 
     def ratio(self, one: str, other: str) -> Ratio:
-        ratios, drawn = self.sooner(one, other)
-        worst = int(ratios.argmin())
+        sooner = self.sooner[one, other]
+        worst = int(sooner.value.argmin())
         means = np.array([kind.mean for kind in self.kinds])
         return Ratio(
             heuristic=one,
             over=other,
-            geometric=self._geometric(ratios, drawn),
-            arithmetic=interval(float(ratios.mean()), drawn.mean(axis=0), self.samples),
-            by_mean={
-                int(mean): self._geometric(ratios[means == mean], drawn[means == mean])
-                for mean in np.unique(means)
-            },
-            worst=interval(float(ratios[worst]), drawn[worst], self.samples),
+            geometric=sooner.geometric().interval,
+            arithmetic=sooner.mean().interval,
+            by_mean={int(mean): sooner[means == mean].geometric().interval for mean in np.unique(means)},
+            worst=sooner[worst].interval,
             worst_kind=self.kinds[worst],
-            slower=int((ratios < CLEARLY_SLOWER).sum()),
+            slower=int((sooner.value < CLEARLY_SLOWER).sum()),
         )
 
     def profile(self, name: str) -> Profile:
-        work, work_again = self._divided(name, "work", name, "held")
+        means = self.means[name]
         small = np.array([kind.tasks * kind.mean < BIGGEST for kind in self.kinds])
         small = small if small.any() else ~small
-        waits, works = (self._mean(name, what)[small].sum() for what in ("local_wait", "work"))
-        waits_again, works_again = (
-            self._again[name][what][small].sum(axis=0) for what in ("local_wait", "work")
-        )
-        decisions = self._mean(name, "decisions")
-        counts = {
-            what: float(self._mean(name, what).mean()) for what in ("requests", "withdrawn", "reshaped")
-        }
+        decisions = means["decisions"].value
+        waste = (means["work"] / means["held"]).through(lambda used: 1 - used)
+        counts = {what: float(means[what].value.mean()) for what in ("requests", "withdrawn", "reshaped")}
         return Profile(
             heuristic=name,
-            distance=self._geometric(*self._divided(name, "turnaround", name, "bound")),
-            waste=interval(float((1 - work).mean()), (1 - work_again).mean(axis=0), self.samples),
-            local_wait=interval(float(waits / works), waits_again / works_again, self.samples),
+            distance=(means["turnaround"] / means["bound"]).geometric().interval,
+            waste=waste.mean().interval,
+            local_wait=(means["local_wait"][small].sum() / means["work"][small].sum()).interval,
             decisions=float(decisions.mean()),
-            decision_time=1e3 * float(self._mean(name, "planning").sum() / decisions.sum()),
+            decision_time=1e3 * float(means["planning"].value.sum() / decisions.sum()),
             **counts,
         )
 
     def cell(self, row: int, name: str) -> Cell:
-        over = {}
-        for other in self.values:
-            if other != name:
-                ratios, drawn = self.sooner(name, other)
-                over[other] = interval(float(ratios[row]), drawn[row], self.samples)
-        means = {what: float(self._mean(name, what)[row]) for what in MEANS}
-        return Cell(kind=self.kinds[row], heuristic=name, means=means, over=over)
-
-    def _geometric(self, values: Matrix, drawn: Matrix) -> Interval:
-        return interval(
-            float(np.exp(np.log(values).mean())), np.exp(np.log(drawn).mean(axis=0)), self.samples
+        return Cell(
+            kind=self.kinds[row],
+            heuristic=name,
+            means={what: float(drawn.value[row]) for what, drawn in self.means[name].items()},
+            over={other: self.sooner[name, other][row].interval for other in self.means if other != name},
         )
-
-
-def _matrices(rows: Runs[Outcome], shape: tuple[int, int]) -> dict[str, Matrix]:
-    """By field: (cells, samples), both in their order."""
-    ordered = Runs(
-        sorted(rows, key=lambda row: (row.tasks, row.mean, row.heterogeneity, row.max_pending, row.sample))
-    )
-    return {what: ordered.values(what).reshape(shape) for what in MEANS}

@@ -38,51 +38,34 @@ class Figure(msgspec.Struct, frozen=True):
     panels: tuple[Panel, ...]
 
 
-def _of(heterogeneity: int) -> Callable[[Kind], bool]:
-    return lambda kind: kind.heterogeneity == heterogeneity
+def _by_heterogeneity(name: str, caption: str, trace: str) -> Figure:
+    panels = (
+        Panel(title, trace, lambda kind, wanted=wanted: kind.heterogeneity == wanted)  # type: ignore[misc]
+        for wanted, title in _HETEROGENEITY.items()
+    )
+    return Figure(name, caption, tuple(panels))
 
 
+_FEW_LONG = Panel(
+    "100 or 1000 tasks of 10,000 s", "sdsc-sp2", lambda kind: kind.mean == 10_000 and kind.tasks <= 1000
+)
+_BIGGEST = Panel(
+    "10,000 or 100,000 tasks of 1000 s or 10,000 s",
+    "sdsc-sp2",
+    lambda kind: kind.mean >= 1000 and kind.tasks >= 10_000,
+)
+_CTC = (
+    Panel("512 processors, as in the paper", "ctc-sp2-512", lambda _: True),
+    Panel("338 processors, its batch partition", "ctc-sp2-338", lambda _: True),
+)
 FIGURES = (
-    Figure(
-        "figure-3",
-        "Figure 3: speedup of adaptive over static, SDSC SP2",
-        tuple(Panel(title, "sdsc-sp2", _of(kind)) for kind, title in _HETEROGENEITY.items()),
+    _by_heterogeneity("figure-3", "Figure 3: speedup of adaptive over static, SDSC SP2", "sdsc-sp2"),
+    _by_heterogeneity(
+        "figure-blue", "As figure 3, SDSC BlueHorizon (the paper has no such figure)", "sdsc-blue"
     ),
-    Figure(
-        "figure-blue",
-        "As figure 3, SDSC BlueHorizon (the paper has no such figure)",
-        tuple(Panel(title, "sdsc-blue", _of(kind)) for kind, title in _HETEROGENEITY.items()),
-    ),
-    Figure(
-        "figure-4",
-        "Figure 4: few tasks of long duration, SDSC SP2",
-        (
-            Panel(
-                "100 or 1000 tasks of 10,000 s",
-                "sdsc-sp2",
-                lambda kind: kind.mean == 10_000 and kind.tasks <= 1000,
-            ),
-        ),
-    ),
-    Figure(
-        "figure-5",
-        "Figure 5: the biggest jobs, SDSC SP2",
-        (
-            Panel(
-                "10,000 or 100,000 tasks of 1000 s or 10,000 s",
-                "sdsc-sp2",
-                lambda kind: kind.mean >= 1000 and kind.tasks >= 10_000,
-            ),
-        ),
-    ),
-    Figure(
-        "figure-6",
-        "Figure 6: speedup of adaptive over static, CTC SP2",
-        (
-            Panel("512 processors, as in the paper", "ctc-sp2-512", lambda _: True),
-            Panel("338 processors, its batch partition", "ctc-sp2-338", lambda _: True),
-        ),
-    ),
+    Figure("figure-4", "Figure 4: few tasks of long duration, SDSC SP2", (_FEW_LONG,)),
+    Figure("figure-5", "Figure 5: the biggest jobs, SDSC SP2", (_BIGGEST,)),
+    Figure("figure-6", "Figure 6: speedup of adaptive over static, CTC SP2", _CTC),
 )
 
 
@@ -124,13 +107,12 @@ def _draw_lines(axes: Axes, cells: list[Cell]) -> None:
         lines.setdefault((cell.kind.tasks, cell.kind.mean, cell.kind.heterogeneity), []).append(cell)
     axes.axhline(1, color="black", linewidth=0.9)
     for place, ((tasks, mean, heterogeneity), points) in enumerate(sorted(lines.items())):
-        values = [point.over["static"] for point in points]
-        bars = [value.bars for value in values]
+        ratios = [point.over["static"] for point in points]
         aside = 0.24 * ((place + 0.5) / len(lines) - 0.5)  # so that no bar hides another
         axes.errorbar(
             [point.kind.max_pending + aside for point in points],
-            [value.value for value in values],
-            yerr=[*zip(*bars, strict=True)],
+            [ratio.value for ratio in ratios],
+            yerr=[*zip(*(ratio.bars for ratio in ratios), strict=True)],
             color=_COLOURS[tasks],
             marker=_MARKERS[mean],
             linestyle=_LINES[heterogeneity],

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.derose.comparison import CLEARLY_SLOWER, Comparison, Profile, Ratio
+from adaptor_experiments.derose.comparison import CLEARLY_SLOWER, Comparison
 
 REFERENCES = ("adaptive", "static")
 """What other heuristics are measured by."""
 
-_OVERALL = 1.7
-_BY_MEAN = {100: 2.0, 1000: 1.3, 10_000: 1.2}
-"""By the mean runtime in seconds."""
-_ARITHMETIC = 2.1
 _DISTANCES = {"sdsc-sp2": 2.2, "sdsc-blue": 2.2, "ctc-sp2-512": 1.4}
 """By trace; adaptive has 3.75, 3.90 and 2.21."""
 
@@ -57,79 +53,73 @@ class Goal(msgspec.Struct, frozen=True, kw_only=True):
         return all(verdict.met for verdict in self.verdicts)
 
 
-def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
-    """Those of which these results say something."""
-    found = [
-        Goal(
-            heuristic=heuristic,
-            text=text,
-            verdicts=[made for on_trace in comparisons if (made := judge(on_trace, heuristic)) is not None],
-        )
-        for text, judge in _JUDGES.items()
-    ]
-    return [goal for goal in found if goal.verdicts]
+class _Least(msgspec.Struct, frozen=True):
+    """How many times sooner at least: a figure of a `Ratio`."""
 
+    text: str
+    figure: str
+    least: float
+    over: str = "adaptive"
+    mean: int = 0
+    """Of the runtimes, for the figure `by_mean`."""
 
-_Judge = Callable[[Comparison, str], Verdict | None]
-
-
-def _sooner(
-    figure: Callable[[Ratio], Interval | None],
-    least: float,
-    over: str = "adaptive",
-    note: Callable[[Ratio], str] = lambda _: "",
-) -> _Judge:
-    def judge(found: Comparison, heuristic: str) -> Verdict | None:
-        ratio = found.ratio(heuristic, over)
-        measured = None if ratio is None else figure(ratio)
-        if ratio is None or measured is None:
+    def judge(self, found: Comparison, heuristic: str) -> Verdict | None:
+        ratio = found.ratio(heuristic, self.over)
+        if ratio is None:
             return None
+        figure = getattr(ratio, self.figure)
+        measured: Interval | None = figure.get(self.mean) if self.mean else figure
+        if measured is None:
+            return None
+        note = str(ratio.worst_kind) if self.figure == "worst" else ""
         trace = found.workload.key
-        return Verdict(trace=trace, measured=measured, allowed=least, at_least=True, note=note(ratio))
-
-    return judge
+        return Verdict(trace=trace, measured=measured, allowed=self.least, at_least=True, note=note)
 
 
-def _not_above_adaptive(figure: Callable[[Profile], Interval], *, share: bool = False) -> _Judge:
-    def judge(found: Comparison, heuristic: str) -> Verdict | None:
-        if "adaptive" not in found.profiles:
+class _AtMost(msgspec.Struct, frozen=True):
+    """A figure of a `Profile`, at most adaptive's, or the distance to the bound, at most the trace's goal."""
+
+    text: str
+    figure: str
+
+    def judge(self, found: Comparison, heuristic: str) -> Verdict | None:
+        trace, share = found.workload.key, self.figure == "waste"
+        if self.figure == "distance":
+            most = _DISTANCES.get(trace)
+            note = f"goal {most}"
+        else:
+            adaptive = found.profiles.get("adaptive")
+            most = getattr(adaptive, self.figure).value if adaptive else None
+            note = f"adaptive {most:{'.1%' if share else '.2f'}}" if adaptive else ""
+        if most is None:
             return None
-        most = figure(found.profiles["adaptive"]).value
-        note = f"adaptive {most:.1%}" if share else f"adaptive {most:.2f}"
-        measured, trace = figure(found.profiles[heuristic]), found.workload.key
+        measured: Interval = getattr(found.profiles[heuristic], self.figure)
         return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=note, share=share)
 
-    return judge
 
-
-def _distance(found: Comparison, heuristic: str) -> Verdict | None:
-    trace = found.workload.key
-    most = _DISTANCES.get(trace)
-    if most is None:
-        return None
-    measured = found.profiles[heuristic].distance
-    return Verdict(trace=trace, measured=measured, allowed=most, at_least=False, note=f"goal {most}")
-
-
-def _of_mean(mean: int) -> Callable[[Ratio], Interval | None]:
-    return lambda ratio: ratio.by_mean.get(mean)
-
-
-def _worst(over: str) -> _Judge:
-    return _sooner(lambda ratio: ratio.worst, CLEARLY_SLOWER, over, lambda ratio: str(ratio.worst_kind))
-
-
-_JUDGES: dict[str, _Judge] = {
-    f"times sooner than adaptive, geometric mean ≥ {_OVERALL}": _sooner(
-        lambda ratio: ratio.geometric, _OVERALL
+_GOALS: tuple[_Least | _AtMost, ...] = (
+    _Least("times sooner than adaptive, geometric mean ≥ 1.7", "geometric", 1.7),
+    *(
+        _Least(f"  where tasks run {mean:,} s in the mean ≥ {least}", "by_mean", least, mean=mean)
+        for mean, least in ((100, 2.0), (1000, 1.3), (10_000, 1.2))
     ),
-    **{
-        f"  where tasks run {mean:,} s in the mean ≥ {least}": _sooner(_of_mean(mean), least)
-        for mean, least in _BY_MEAN.items()
-    },
-    f"  arithmetic mean ≥ {_ARITHMETIC}": _sooner(lambda ratio: ratio.arithmetic, _ARITHMETIC),
-    **{f"worst cell against {name} ≥ {CLEARLY_SLOWER}": _worst(name) for name in REFERENCES},
-    "waste, at most adaptive's": _not_above_adaptive(lambda profile: profile.waste, share=True),
-    "added wait of local jobs, at most adaptive's": _not_above_adaptive(lambda profile: profile.local_wait),
-    "distance to the lower bound, at most the trace's goal": _distance,
-}
+    _Least("  arithmetic mean ≥ 2.1", "arithmetic", 2.1),
+    *(
+        _Least(f"worst cell against {name} ≥ {CLEARLY_SLOWER}", "worst", CLEARLY_SLOWER, over=name)
+        for name in REFERENCES
+    ),
+    _AtMost("waste, at most adaptive's", "waste"),
+    _AtMost("added wait of local jobs, at most adaptive's", "local_wait"),
+    _AtMost("distance to the lower bound, at most the trace's goal", "distance"),
+)
+
+
+def goals(comparisons: Sequence[Comparison], heuristic: str) -> list[Goal]:
+    """Those of which these results say something."""
+    found = []
+    for goal in _GOALS:
+        judged = [goal.judge(on_trace, heuristic) for on_trace in comparisons]
+        verdicts = [verdict for verdict in judged if verdict is not None]
+        if verdicts:
+            found.append(Goal(heuristic=heuristic, text=goal.text, verdicts=verdicts))
+    return found

@@ -13,9 +13,8 @@ from adaptor.simulation.distributions import draw_runtimes
 from adaptor.simulation.nodes.cluster import NodeCluster
 from adaptor.simulation.nodes.holes import find_holes
 from adaptor.simulation.traces.repairs import Choices
-from adaptor_experiments.commands.bag_cluster import load_cluster
+from adaptor_experiments.commands.bag_cluster import NodesOptions, load_cluster
 from adaptor_experiments.commands.bag_terms import terms_of_bag
-from adaptor_experiments.commands.nodes_options import NodesOptions
 from adaptor_experiments.derose.design import PARTS, WORKLOADS, Workload
 from adaptor_experiments.golden.scenes import SCENES, run_scene
 from adaptor_experiments.parallel import in_processes
@@ -44,7 +43,7 @@ def _derose(workloads: Sequence[Workload], traces: Path, samples: int, processes
     from adaptor_experiments.derose.campaign import pieces, run_piece
     from adaptor_experiments.derose.design import Settings
 
-    settings = Settings(**{**msgspec.structs.asdict(PARTS["goals"]), **part})
+    settings = Settings(**{**PARTS["goals"], **part})
     return _flat(run_piece, pieces(workloads, traces, settings, samples), processes)
 
 

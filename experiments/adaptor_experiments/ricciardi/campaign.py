@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from adaptor_experiments.parallel import in_processes
+from adaptor_experiments.parallel import gathered
 from adaptor_experiments.ricciardi.controllers import DaemonController, EvenOddsController, PaperController
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
@@ -49,15 +49,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return most[cell.variation]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """One production: a line of the results."""
+class Run(Cell, frozen=True, kw_only=True):
+    """One production of a cell: a line of the results."""
 
-    table: int
-    count: int
-    goal: str
-    flavour: str
-    change: str
-    variation: str
     run: int
     time: float
     """Per cent of the target, or of what the paper's plan promises for the target cost."""
@@ -103,11 +97,7 @@ def cells() -> list[Cell]:
 
 def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Run]:
     """All runs, in the order of the cells; `done` is told how many have ended."""
-    runs: list[Run] = []
-    for some in in_processes(run_cell, [Piece(cell, settings) for cell in cells()], processes):
-        runs += some
-        done(len(some))
-    return runs
+    return gathered(run_cell, [Piece(cell, settings) for cell in cells()], processes, done)
 
 
 def run_cell(piece: Piece) -> list[Run]:
@@ -123,12 +113,7 @@ def run_once(cell: Cell, settings: Settings, number: int) -> Run:
     controller: Controller = _CONTROLLERS[cell.flavour](resources, wanted, delta)
     outcome = Production(resources, runtimes, tasks).run(controller)
     return Run(
-        table=cell.table,
-        count=cell.count,
-        goal=cell.goal,
-        flavour=cell.flavour,
-        change=cell.change,
-        variation=cell.variation,
+        **msgspec.structs.asdict(cell),
         run=number,
         time=100 * outcome.seconds / wanted.seconds,
         cost=100 * outcome.credits / wanted.credits,

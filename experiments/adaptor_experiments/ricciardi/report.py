@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
+from adaptor_experiments.plots import grouped_bars
 from adaptor_experiments.ricciardi.campaign import PAPER_RUNS, Run, Settings
 from adaptor_experiments.ricciardi.design import (
     CHANGES,
@@ -144,26 +143,16 @@ def _reached(runs: Runs[Run], flavour: Flavour) -> str:
 def _figure(runs: Runs[Run], table: int, folder: Path) -> Drawing:
     def draw(plots: Sequence[Axes]) -> None:
         for axes, goal in zip(plots, GOALS, strict=True):
-            for place, flavour in enumerate(FLAVOURS):
-                by_count = of(runs, table, goal, flavour).by("count")
-                _draw_bars(axes, [by_count[count].spread("reached") for count in COUNTS], place)
+            series: dict[str, list[Mean]] = {
+                flavour: [
+                    of(runs, table, goal, flavour).where(count=count).spread("reached") for count in COUNTS
+                ]
+                for flavour in FLAVOURS
+            }
+            grouped_bars(axes, [f"{count} resources" for count in COUNTS], series, _WIDTH, capsize=3)
             axes.axhline(100, color="black", linewidth=0.8)
-            axes.set_xticks(range(len(COUNTS)), [f"{count} resources" for count in COUNTS])
-            axes.set_ylim(90, 115)
-            axes.set_title(f"target {goal}")
+            axes.set(ylim=(90, 115), title=f"target {goal}")
         plots[0].set_ylabel("per cent of the target")
 
     caption = f"Fig. {table}: targets reached on {_KINDS[table]}; bars: standard deviation of the runs"
     return save(folder / f"figure-{table}.svg", caption, len(GOALS), draw, legend=True)
-
-
-def _draw_bars(axes: Axes, means: Sequence[Mean], place: int) -> None:
-    axes.bar(
-        np.arange(len(means)) + (place - 1) * _WIDTH,
-        [mean.value for mean in means],
-        _WIDTH,
-        yerr=[mean.deviation for mean in means],
-        label=FLAVOURS[place],
-        color=f"C{place}",
-        capsize=3,
-    )

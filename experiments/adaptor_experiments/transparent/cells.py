@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from adaptor_experiments.bootstrap import Interval, Matrix, interval, weights
+from adaptor_experiments.bootstrap import Interval, drawn_means, weights
 from adaptor_experiments.tables import Runs
 from adaptor_experiments.transparent.design import DONATED, STRATEGIES, Donated
 from adaptor_experiments.transparent.sample import Outcome
@@ -56,9 +56,11 @@ def summarise(outcomes: Sequence[Outcome], seed: int) -> list[Cell]:
 
 def _cell(group: Runs[Outcome], seed: int) -> Cell:
     ordered = Runs(sorted(group, key=lambda outcome: outcome.sample)).by("strategy")
-    times: dict[str, Matrix] = {name: ordered[name].values("turnaround") for name in STRATEGIES}
-    samples = len(times["transparent"])
+    samples = len(ordered["transparent"])
     again = weights(samples, seed)
+    times = {name: drawn_means(ordered[name].values("turnaround"), again) for name in STRATEGIES}
+    explicit = times["static"].through(np.minimum, times["adaptive"])
+    best = times["adaptive"].through(np.minimum, times["transparent"])
     first = group[0]
     return Cell(
         trace=first.trace,
@@ -69,19 +71,12 @@ def _cell(group: Runs[Outcome], seed: int) -> Cell:
         samples=samples,
         by={
             name: Share(
-                turnaround=interval(float(times[name].mean()), times[name] @ again, samples),
+                turnaround=times[name].interval,
                 **{what: ordered[name].mean(what) / HOUR for what in ("held", "used", "lost", "delay")},
                 **{what: ordered[name].mean(what) for what in ("reclaims", "local_jobs", "later")},
             )
             for name in STRATEGIES
         },
-        explicit={name: _ratio(times, ("static", "adaptive"), name, again) for name in DONATED},
-        mixed=_ratio(times, ("adaptive", "transparent"), "mixed", again),
+        explicit={name: (explicit / times[name]).interval for name in DONATED},
+        mixed=(best / times["mixed"]).interval,
     )
-
-
-def _ratio(times: dict[str, Matrix], others: tuple[str, ...], one: str, again: Matrix) -> Interval:
-    """The least mean of the others over the mean of one."""
-    best = min(others, key=lambda name: float(times[name].mean()))
-    drawn = np.min([times[name] @ again for name in others], axis=0) / (times[one] @ again)
-    return interval(float(times[best].mean() / times[one].mean()), drawn, len(times[one]))

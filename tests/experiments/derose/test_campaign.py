@@ -185,29 +185,6 @@ def test_it_goes_on_where_it_was_stopped_and_counts_nothing_twice(traces, tmp_pa
     assert (stopped / "cells.csv").read_text() == (whole / "cells.csv").read_text()
 
 
-def test_two_processes_find_the_same_as_one(traces, tmp_path):
-    for processes in ("1", "2"):
-        derose(traces, tmp_path / processes, "--samples", "2", "--max-pending", "2", "--processes", processes)
-    one, two = (figures(tmp_path / processes / "results.csv") for processes in ("1", "2"))
-    assert one == two
-
-
-def test_other_settings_need_another_folder(traces, tmp_path):
-    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
-    derose(traces, tmp_path / "out", *arguments)
-    with pytest.raises(ReplayError, match="other settings"):
-        derose(traces, tmp_path / "out", *arguments, "--seed", "2")
-
-
-def test_a_damaged_sample_is_named(traces, tmp_path):
-    arguments = ("--trace", "sdsc-sp2", "--samples", "1", "--max-pending", "1")
-    derose(traces, tmp_path / "out", *arguments)
-    part = tmp_path / "out" / "samples" / "sdsc-sp2-0000.json"
-    part.write_text(part.read_text().replace("static", 'static","x', 1))
-    with pytest.raises(ReplayError, match=r"sdsc-sp2-0000.json: .*remove it"):
-        derose(traces, tmp_path / "out", *arguments)
-
-
 def test_traces_that_are_not_there(tmp_path):
     with pytest.raises(ReplayError, match="adaptor trace fetch"):
         derose(tmp_path, tmp_path / "out")
