@@ -34,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A member by one belief: a slot finishes a task every `mean` seconds from `begin` on, up to `most` in all."""
+    """A member by one belief: a slot finishes a task every `mean` s from `begin` on, all of them `most`."""
 
     begin: float
     end: float
