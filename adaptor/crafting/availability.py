@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Set
 
 import msgspec
 
@@ -68,11 +67,11 @@ class Availability:
             return Availability(queue)
         return Availability(queue, holding(self.nodes, job.parts, start, start + job.tr))
 
-    def without(self, gone: Set[str]) -> Availability:
-        """What is left free if these jobs leave; all that wait are planned anew."""
-        stay = [job for job in self._queue.pending if job.id not in gone]
-        pending = tuple(msgspec.structs.replace(job, planned_start=None) for job in stay)
-        running = tuple(job for job in self._queue.running if job.id not in gone)
+    def without(self, gone: str) -> Availability:
+        """What is left free if a job leaves, by its id; the others keep their planned starts."""
+        stay = [job for job in self._queue.pending if job.id != gone and self.starts[job.id] < math.inf]
+        pending = tuple(msgspec.structs.replace(job, planned_start=self.starts[job.id]) for job in stay)
+        running = tuple(job for job in self._queue.running if job.id != gone)
         return Availability(msgspec.structs.replace(self._queue, running=running, pending=pending))
 
     def _planned(self) -> Schedule:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from adaptor.crafting.completion.beliefs import Belief
-from adaptor.crafting.fits import TINY
+from adaptor.crafting.shape import TINY
 
 LAST = 0.3
 """Tasks that a slot finishes after it has started its last one: that one, if it takes no longer than most,
@@ -34,7 +34,7 @@ class Member(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A member by one belief: from `begin` on a slot finishes a task every `mean` seconds, `most` in all."""
+    """A member by one belief: a slot finishes a task every `mean` s from `begin` on, all of them `most`."""
 
     begin: float
     end: float

@@ -96,55 +96,35 @@ def _why_none(view: PlanningView, wanted: Wanted) -> str:
 
 
 def _better(kept: Choice, search: Search) -> list[Withdraw]:
-    """Without which requests the bag is done much sooner; empty: without none."""
+    """The request without which the bag is done much sooner, if any.
+
+    Of several queued ones the largest keeps its place: long waits end far sooner than planned.
+    """
     if not kept.set.members or min(kept.set.ends) > FORESEEN * search.max_tr:
         return []
-    best = _instead_of(kept, search, _queued_sets(search), WORTH_WITHDRAWING) or _instead_of(
-        kept, search, _running_ones(search), WORTH_ENDING
+    waiting, running = search.with_state(PilotState.QUEUED), search.with_state(PilotState.RUNNING)
+    if not search.one_at_a_time and waiting:
+        largest = max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id))
+        waiting = [pilot for pilot in waiting if pilot is not largest]
+    best = _instead_of(kept, search, waiting, WORTH_WITHDRAWING) or _instead_of(
+        kept, search, running, WORTH_ENDING
     )
-    if best is None:
+    if best is None or best.withdrawn is None:
         return []
-    why = compared(search, best, kept)
-    return [
-        Withdraw(pilot.id, why, recraft=True, running=pilot.state is PilotState.RUNNING)
-        for pilot in best.withdrawn
-    ]
+    ended = best.withdrawn.state is PilotState.RUNNING
+    return [Withdraw(best.withdrawn.id, compared(search, best, kept), recraft=True, running=ended)]
 
 
-def _instead_of(
-    kept: Choice, search: Search, sets: list[tuple[PilotView, ...]], worth: float
-) -> Choice | None:
-    """The best choice without one of these sets of requests; None: none is sooner by `worth`."""
+def _instead_of(kept: Choice, search: Search, pilots: list[PilotView], worth: float) -> Choice | None:
+    """The best choice without one of these pilots; None: none is sooner by `worth`."""
     best, mark, slow = None, kept.set, math.inf
-    for withdrawn in sets:
-        found = search.without(withdrawn, mark, worth)
+    for pilot in [pilot for pilot in pilots if _settled(pilot, search)][-WEIGHED:]:
+        found = search.without(pilot, mark, worth)
         if found is not None:
             slow = min(slow, kept.set.at_pace(SLOW))
             if found.set.at_pace(SLOW) <= slow:
                 best, mark, worth = found, found.set, 0.0
     return best
-
-
-def _queued_sets(search: Search) -> list[tuple[PilotView, ...]]:
-    """What may be withdrawn: each request alone, and all.
-
-    Of several the largest keeps its place: long waits end far sooner than planned.
-    """
-    waiting = [pilot for pilot in search.pilots if pilot.state is PilotState.QUEUED]
-    queued = [pilot for pilot in waiting if _settled(pilot, search)]
-    if not search.one_at_a_time and waiting:
-        largest = max(waiting, key=lambda pilot: (pilot.request.area, -pilot.id))
-        queued = [pilot for pilot in queued if pilot is not largest]
-    single: list[tuple[PilotView, ...]] = [(pilot,) for pilot in queued[-WEIGHED:]]
-    return [*single, tuple(queued)] if len(queued) > 1 else single
-
-
-def _running_ones(search: Search) -> list[tuple[PilotView, ...]]:
-    """What may be ended, one at a time."""
-    running = [
-        pilot for pilot in search.pilots if pilot.state is PilotState.RUNNING and _settled(pilot, search)
-    ]
-    return [(pilot,) for pilot in running[-WEIGHED:]]
 
 
 def _settled(pilot: PilotView, search: Search) -> bool:

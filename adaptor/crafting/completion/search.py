@@ -59,10 +59,10 @@ class Made(NamedTuple):
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests that serve the self."""
+    """Requests that serve a bag."""
 
-    withdrawn: tuple[PilotView, ...] = ()
-    """Those that it does without."""
+    withdrawn: PilotView | None = None
+    """The pilot that it does without."""
     set: RequestSet
     made: list[Made]
     """Those to be made, by start, and of those that start together in one place the widest first."""
@@ -106,6 +106,7 @@ class Search:
         offers = [offer.member for offer in self._offers(self._profiles)]
         for progress in self._by_belief:
             progress.foresee(offers)
+        self._as_is = RequestSet(self._by_belief, self._there(None), alone=self.one_at_a_time)
 
     @property
     def possible(self) -> bool:
@@ -119,13 +120,17 @@ class Search:
         names = [place.name for place in self.places]
         return names.index(partition) if partition in names else 0
 
+    def with_state(self, state: PilotState) -> list[PilotView]:
+        """The pilots of the bag in this state, in order of issue."""
+        return [pilot for pilot in self.pilots if pilot.state is state]
+
     def kept(self) -> Choice:
         """All that is there, and the best of what may be made beside it."""
-        return self._best((), self._profiles)
+        return self._best(None, self._profiles, self._as_is, 0.0)
 
-    def without(self, withdrawn: tuple[PilotView, ...], mark: RequestSet, least: float) -> Choice | None:
-        """The best if these are withdrawn; None: it is not sooner than a set by more than `least` places."""
-        best = self._best(withdrawn, self._left_by(withdrawn), mark, least)
+    def without(self, pilot: PilotView, mark: RequestSet, least: float) -> Choice | None:
+        """The best if a pilot leaves; None: it is not sooner than a set by more than `least` places."""
+        best = self._best(pilot, self._left_by(pilot), mark, least)
         return best if best.set.worth < mark.worth - least else None
 
     def request(self, made: Made, ends: Sequence[float]) -> Request:
@@ -138,25 +143,23 @@ class Search:
         return Request(made.processors, int(tr))
 
     def _best(
-        self,
-        withdrawn: tuple[PilotView, ...],
-        profiles: Sequence[Profile],
-        mark: RequestSet | None = None,
-        least: float = 0.0,
+        self, withdrawn: PilotView | None, profiles: Sequence[Profile], mark: RequestSet, least: float
     ) -> Choice:
         """One by one the request that shortens the completion most.
 
-        The last one is looked for only among those that make the set sooner than `mark` by `least` places.
+        The first one in the place of a pilot is to bring more than that pilot. Where no other one may follow,
+        it is to make the set sooner than `mark` by `least` places.
         """
-        made = list[Made]()
-        found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
-        gone = [self.place_of(pilot.partition) for pilot in withdrawn]
-        left = [place.allowed + gone.count(number) for number, place in enumerate(self.places)]
+        found, made, gone = self._as_is, list[Made](), int(withdrawn is not None)
+        left = [place.allowed for place in self.places]
         most = math.inf if self.demand.most is None else self.demand.most
-        most += sum(pilot.request.p for pilot in withdrawn)
+        if withdrawn is not None:
+            left[self.place_of(withdrawn.partition)] += 1
+            most += withdrawn.request.p
+            found = RequestSet(self._by_belief, self._there(withdrawn), alone=self.one_at_a_time)
         profiles = [profile.copy() for profile in profiles]
-        allowed = min(AT_ONCE, self.allowed + len(withdrawn))
-        ended = any(pilot.state is PilotState.RUNNING for pilot in withdrawn)
+        allowed = min(AT_ONCE, self.allowed + gone)
+        ended = withdrawn is not None and withdrawn.state is PilotState.RUNNING
         several = len(self.places) > 1  # each has a limit of its own
         beside = 0 if self.one_at_a_time or several or ended or not allowed else BESIDE
         while allowed or beside:
@@ -168,11 +171,10 @@ class Search:
             if not allowed:
                 offers = [offer for offer in offers if self._wide(offer)]
             members = [offer.member for offer in offers]
-            addition = (
-                found.best_addition(members, least, mark.places)
-                if mark and allowed + beside == 1
-                else found.best_addition(members, BETTER)
-            )
+            if gone and allowed + beside == 1:
+                addition = found.best_addition(members, least, mark.places)
+            else:
+                addition = found.best_addition(members, BETTER, None if made else self._as_is.places)
             if addition is None:
                 break
             number, completions = addition
@@ -216,7 +218,9 @@ class Search:
                 if slot.duration < least:
                     continue
                 p, length = shape.fit(int(min(slot.processors, widest))), shape.longest_tr(slot.duration)
-                if not p or length < least or any(long >= length and wide >= p for long, wide in unbeaten):
+                if not p or length < least:
+                    continue
+                if any(long >= length and wide >= p for long, wide in unbeaten):
                     continue
                 unbeaten = [(long, wide) for long, wide in unbeaten if long > length or wide > p]
                 unbeaten.append((length, p))
@@ -250,28 +254,25 @@ class Search:
                 if there > 0:
                     profile.take(start, length, there)
 
-    def _left_by(self, withdrawn: tuple[PilotView, ...]) -> list[Profile]:
-        """What is free without these requests. The other jobs are taken to keep their planned starts; on
-        nodes all that wait are planned anew."""
-        now, gone, left = self.now, {job_of(pilot) for pilot in withdrawn}, []
+    def _left_by(self, pilot: PilotView) -> list[Profile]:
+        """What is free without a pilot. The other jobs are taken to keep their planned starts."""
+        left, job = [], job_of(pilot)
         for number, place in enumerate(self.places):
             if place.queue.nodes:
-                left.append(self._free[number].without(gone).profile(self.shapes[number].chunk))
+                left.append(self._free[number].without(job).profile(self.shapes[number].chunk))
                 continue
             profile = self._profiles[number].copy()
-            for pilot in withdrawn:
-                start, end = now, pilot.ends or now
-                if pilot.state is not PilotState.RUNNING:
-                    start = self._free[number].starts.get(job_of(pilot), math.inf)
-                    end = start + pilot.request.tr
-                if start < end:
-                    profile.give(start, end - start, pilot.request.p)
+            start, end = self.now, pilot.ends or self.now
+            if pilot.state is not PilotState.RUNNING:
+                start = self._free[number].starts.get(job, math.inf)
+                end = start + pilot.request.tr
+            if start < end:
+                profile.give(start, end - start, pilot.request.p)
             left.append(profile)
         return left
 
-    def _there(self, withdrawn: Sequence[PilotView]) -> list[Member]:
-        gone = {pilot.id for pilot in withdrawn}
-        return [self._member(pilot) for pilot in self.pilots if pilot.id not in gone]
+    def _there(self, withdrawn: PilotView | None) -> list[Member]:
+        return [self._member(pilot) for pilot in self.pilots if pilot is not withdrawn]
 
     def _member(self, pilot: PilotView) -> Member:
         processors = pilot.processors if pilot.state is PilotState.RUNNING else None

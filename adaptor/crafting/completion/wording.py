@@ -36,13 +36,12 @@ def done_about(search: Search, found: Choice) -> str:
 
 
 def compared(search: Search, best: Choice, kept: Choice) -> str:
-    """Why requests are withdrawn, or one that runs is ended."""
-    without = [f"{pilot.request.p} × {format_duration(pilot.request.tr)}" for pilot in best.withdrawn]
-    state = "running" if best.withdrawn[0].state is PilotState.RUNNING else "queued"
-    return (
-        f"{completion(search, best)}; keeping the {state} {' + '.join(without)} would be "
-        f"{done_about(search, kept)}"
-    )
+    """Why a request is withdrawn, or a running pilot ended."""
+    pilot = best.withdrawn
+    assert pilot is not None
+    state = "running" if pilot.state is PilotState.RUNNING else "queued"
+    without = f"{pilot.request.p} × {format_duration(pilot.request.tr)}"
+    return f"{completion(search, best)}; keeping the {state} {without} would be {done_about(search, kept)}"
 
 
 def nothing_better(search: Search, kept: Choice) -> str:

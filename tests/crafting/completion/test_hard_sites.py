@@ -177,9 +177,9 @@ def test_golden_one_free_hole() -> None:
     known = TaskTimes(finished=10, mean=600.0, longest=600.0)
     (only,) = issued(site(queue, times=known, runtime=600.0, waiting=128))
     assert only.crafted.reason == "64 × 30m now: done about 00:20:33"  # at the latest, to half a per cent
-    first, second = issued(site(queue, times=known, runtime=600.0, waiting=200, max_pending_requests=2))
-    assert (first.crafted.request, first.crafted.predicted_start) == (Request(64, 1260), 0.0)
-    assert first.crafted.reason.endswith("gives the best throughput; done about 00:59:45")
+    first, second = issued(site(queue, times=known, runtime=600.0, waiting=400, max_pending_requests=2))
+    assert (first.crafted.request, first.crafted.predicted_start) == (Request(64, 1800), 0.0)
+    assert first.crafted.reason == "64 × 30m now + 64 × 22m at 01:30:00: done about 01:50:54"
     assert second.crafted.predicted_start == 5400.0
 
 
