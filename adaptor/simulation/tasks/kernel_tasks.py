@@ -10,7 +10,7 @@ import numpy as np
 from adaptor.crafting.learning import LearnedRuntimes, RuntimeLearner
 from adaptor.crafting.situation import Demand, TaskGroup, TaskTimes
 from adaptor.donation.fitting import held, least_probability
-from adaptor.donation.idleness import EDGES, Hazard
+from adaptor.donation.idleness import Hazard
 from adaptor.donation.situation import DonationDemand, DonationRules
 from adaptor.scheduling.demand import BagDonationDemand
 from adaptor.scheduling.donation_facts import UNLEARNED, DonatedNode
@@ -37,8 +37,8 @@ class KernelTasks:
         """
         if not terms.compiled:
             raise ReplayError(
-                "the compiled kernel knows tasks of one processor, workers without reserve, latency and replicas"
-                " only, and on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
+                "the compiled kernel knows tasks of one processor, and workers without reserve, latency and"
+                " replicas; on donated nodes neither max_nodes, reserve_nodes, hours, even odds nor parts of"
                 " seconds"
             )
         self.board = self
@@ -77,7 +77,7 @@ class KernelTasks:
             pilots=np.zeros((1, k.PILOT_COLUMNS), np.int64),
             slots=np.full((4, width), -1, np.int64),
             heap=np.zeros(width, np.int64),
-            hazard=_numbers(self._hazard),
+            hazard=k.numbers(self._hazard),
             levels=np.array(levels),
         )
         t.tasks[k.RUNTIME] = runtimes
@@ -105,7 +105,7 @@ class KernelTasks:
 
     # --- the board -------------------------------------------------------------------------------
 
-    def demands(self, site: str) -> tuple[Demand, ...]:
+    def demands(self, _site: str) -> tuple[Demand, ...]:
         if self.ended or self._allocation == "transparent":
             return ()
         again = {*self._stack(k.BACK).tolist(), *self._stack(k.HELD).tolist()}
@@ -136,13 +136,13 @@ class KernelTasks:
             first_start=float(started.min()) if len(started) else None,
         )
 
-    def sharers(self, site: str, demand: Demand) -> dict[int, float]:
+    def sharers(self, _site: str, _demand: Demand) -> dict[int, float]:
         return {BAG: float(self.waiting)} if self.waiting else {}
 
     def groups(self) -> tuple[TaskGroup, ...]:
         return tuple(TaskGroup(demand.waiting, {SITE: demand}) for demand in self.demands(SITE))
 
-    def donation_demands(self, site: str) -> tuple[BagDonationDemand, ...]:
+    def donation_demands(self, _site: str) -> tuple[BagDonationDemand, ...]:
         s, apart = self._t.s, 0 if self._allocation == "transparent" else int(self._t.s[k.HELDS])
         wanted = []
         if self.waiting > apart:
@@ -167,7 +167,7 @@ class KernelTasks:
         """Seconds that the shortest of these tasks needs by itself."""
         return int(np.maximum(self._t.tasks[k.OWN, tasks], self._t.tasks[k.RAN, tasks]).min())
 
-    def has_work_for(self, site: str) -> bool:
+    def has_work_for(self, _site: str) -> bool:
         return not self.ended
 
     def use_node(self, pilot: int, node: DonatedNode) -> None:
@@ -175,12 +175,12 @@ class KernelTasks:
         if known is not None and pilot in self._ids:
             self._t.pilots[self._ids.index(pilot), k.PLANNED] = _second(node.until)
 
-    def learn_hazard(self, site: str, hazard: Hazard) -> None:
+    def learn_hazard(self, _site: str, hazard: Hazard) -> None:
         if hazard is not self._hazard:
             self._hazard = hazard
-            self._t.hazard[:] = _numbers(hazard)
+            self._t.hazard[:] = k.numbers(hazard)
 
-    def expect_requests(self, site: str, starts: dict[int | None, float]) -> None:
+    def expect_requests(self, _site: str, starts: dict[int | None, float]) -> None:
         self._t.s[k.FORMAL] = math.ceil(starts[None]) if None in starts else -1
 
     # --- pilots ----------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class KernelTasks:
         numbers = self._numbered(processors) if not slots else np.array(slots)
         self._ids.append(pilot)
         self._t.s[k.ROWS] += 1
-        since, planned = -1, -1
+        since, planned = NEVER, NEVER
         if (node := self._nodes.get(pilot)) is not None:
             since, planned = _second(node.since), _second(node.until)
         ends = max(started, deadline - self._last)
@@ -259,11 +259,8 @@ class KernelTasks:
 
     def leave(self, now: int) -> dict[int, Served]:
         self._time_up(now)
-        idle = self._rows[:, k.BUSY] == 0
-        if not self.ended:
-            donated = self._rows[:, k.SINCE] >= 0
-            idle &= donated | (self._rows[:, k.IDLE] + self._idle_timeout <= now)
-        for row in np.flatnonzero(idle)[::-1].tolist():
+        timeout = 0 if self.ended else self._idle_timeout
+        while (row := k.last_idle(self._t, now, timeout)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=False)
         left, self._left = self._left, {}
@@ -277,19 +274,15 @@ class KernelTasks:
             k.fill_row(self._t, row, now)
 
     def _time_up(self, now: int) -> None:
-        """Workers end their tasks as the end of their pilot is near, one after the other: donated nodes first,
-        in the order of their slots."""
-        while len(rows := np.flatnonzero(self._rows[:, k.DEADLINE] <= now)):
-            formal = self._rows[rows, k.SINCE] < 0
-            order = np.lexsort((np.where(formal, rows, self._rows[rows, k.FIRST]), formal))
-            row = int(rows[order[0]])
+        """Workers end their tasks as the end of their pilot is near, one after the other."""
+        while (row := k.first_over(self._t, now)) >= 0:
             pilot = self._ids[row]
             self._left[pilot] = self._remove(row, now, learn=True)
             k.fill(self._t, now)
 
     def _remove(self, row: int, now: int, *, learn: bool) -> Served:
         """A pilot is over: what ran in it waits again. Returns what was done in it."""
-        slots, donated = self._t.slots, self._rows[row, k.SINCE] >= 0
+        slots, donated = self._t.slots, self._rows[row, k.SINCE] < NEVER
         places = np.flatnonzero((slots[k.PILOT] == row) & (slots[k.TASK] >= 0))
         tasks, ran = slots[k.TASK, places].tolist(), (now - slots[k.START, places]).tolist()
         done, work = self._rows[row, [k.DONE, k.WORK]].tolist()
@@ -359,8 +352,8 @@ class KernelTasks:
 
     def _changing(self) -> list[Array]:
         """All that `run` changes."""
-        t = self._t
-        return [t.s, self._rows, t.slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
+        t, slots = self._t, self._t.slots[: k.START + 1]
+        return [t.s, self._rows, slots, t.heap[: t.s[k.HEAP]], self._stack(k.BACK), self._stack(k.HELD)]
 
     def _save(self) -> list[Array]:
         return [part.copy() for part in self._changing()]
@@ -374,11 +367,6 @@ class KernelTasks:
 def tasks_of(runtimes: Array, terms: GridTerms, cluster: Cluster) -> Tasks:
     """In the compiled kernel where it knows all that the terms ask for, else of the broker (`MakeTasks`)."""
     return (KernelTasks if terms.compiled else BrokerTasks)(runtimes, terms, cluster)
-
-
-def _numbers(hazard: Hazard) -> k.Floats:
-    """(3, pieces): the hazard as the kernels take it."""
-    return np.array([EDGES, hazard.cumulative, hazard.rates])
 
 
 def _second(time: float) -> int:

@@ -46,10 +46,9 @@ class BothTasks:
         answer = self._both(do)
         self.calls += 1
         assert self.calls < 20_000, "the bag never ends"
-        for name in SHOWN:
-            self._both(lambda tasks: getattr(tasks, name))
-        demands = self.demands(SITE)
-        assert demands == () or self._board(lambda board: board.sharers(SITE, demands[0])) is not None
+        self._both(lambda tasks: {name: getattr(tasks, name) for name in SHOWN})
+        for demand in self.demands(SITE):
+            self._board(lambda board, demand=demand: board.sharers(SITE, demand))
         self._board(lambda board: board.groups())
         self._board(lambda board: board.has_work_for(SITE))
         if self._donates:
