@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from adaptor.crafting.completion.beliefs import Belief
-from adaptor.crafting.shape import TINY
+from adaptor.crafting.fits import TINY
 
 LAST = 0.3
 """Tasks that a slot finishes after it has started its last one: that one, if it takes no longer than most,
