@@ -21,7 +21,6 @@ from adaptor.decisions.actions import (
     LengthenPad,
     Remark,
     SubmitRequest,
-    TellEnd,
     Wake,
     WithdrawStuck,
     WithholdNodes,
@@ -83,8 +82,8 @@ class _Work:
                 await reshape(self._site, action)
             case GiveUp():
                 await _give_up(self._site, action)
-            case KeepForecast() | TellEnd():
-                _keep(self._site, action)
+            case KeepForecast():
+                self._site.core.keep_forecast(action)
             case Wake(name):
                 self._site.core.wakes[name].set()
             case _:
@@ -143,13 +142,6 @@ async def _give_up(site: Site, action: GiveUp) -> None:
         site.explain("problem", f"bag {action.bag}: gave {counted(tasks, 'task')} up: {action.reason}")
         for wake in core.wakes.values():
             wake.set()
-
-
-def _keep(site: Site, action: KeepForecast | TellEnd) -> None:
-    if isinstance(action, KeepForecast):
-        site.core.keep_forecast(action)
-    else:
-        site.core.tell_end(action)
 
 
 def _change(site: Site, action: Withdraw | WithdrawStuck | End | Remark | Explain | LengthenPad) -> None:

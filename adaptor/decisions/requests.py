@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.crafting.places import queue_in, rules_in
@@ -51,6 +53,11 @@ def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
     """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
     known = bag.learned[site.name].learned
     return demand.shortest if known.finished or known.cut else 0.0
+
+
+def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:
+    """The sites at which the bag may run."""
+    return [site for site in sites.values() if bag.spec.allows(site.name)]
 
 
 def slots_of(site: SiteFacts, pilot: PilotFacts, bag: BagFacts) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.estimation.estimate import Estimate
+from adaptor.forecast.estimate import Estimate
 from adaptor.budget.estimation.forecast import Forecast
 from adaptor.daemon.client.credits import forecast_view
 from adaptor.decisions import forecasts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from adaptor.budget.errors import BudgetError
@@ -27,6 +29,15 @@ class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
     def usable(self) -> float:
         """Seconds of a first unit in which tasks run: hostProcessingTime (A²HA Fig. 3)."""
         return self.unit - self.startup
+
+    def paid_until(self, start: float, granted: float, now: float) -> float:
+        """End of the unit that is under way, or of the first one, of a pilot from `start` on; epoch seconds.
+
+        Args:
+            granted: seconds from its start to its end at the latest.
+        """
+        begun = max(1, math.ceil((now - start) / self.unit))
+        return start + min(begun * self.unit, granted)
 
 
 class Hosts(msgspec.Struct, frozen=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
@@ -41,8 +39,7 @@ def end_takes(site: SiteFacts) -> float:
 
 def paid_until(pilot: PilotFacts, start: float, terms: HostTerms, now: float) -> float:
     """The end of the unit that is under way, or of the first one; epoch seconds."""
-    begun = max(1, math.ceil((now - start) / terms.unit))
-    return start + min(begun * terms.unit, pilot.granted)
+    return terms.paid_until(start, pilot.granted, now)
 
 
 def pilot_start(pilot: PilotFacts, now: float) -> float:

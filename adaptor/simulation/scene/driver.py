@@ -11,7 +11,6 @@ import msgspec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import Reshape, Withdraw
 from adaptor.decisions.actions import (
@@ -22,7 +21,6 @@ from adaptor.decisions.actions import (
     LengthenPad,
     Remark,
     SubmitRequest,
-    TellEnd,
     Wake,
     WithdrawStuck,
     WithholdNodes,
@@ -30,11 +28,11 @@ from adaptor.decisions.actions import (
 from adaptor.decisions.decide import decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
-from adaptor.decisions.outlook.endings import ToldEnd
 from adaptor.decisions.pilots import Pilot, observe
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
-from adaptor.decisions.snapshot import Arrival, SiteFacts
+from adaptor.decisions.snapshot import Arrival, SiteFacts, Snapshot
+from adaptor.forecast.record import FirstForecast
 from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
@@ -59,11 +57,9 @@ class SimulatedDriver:
         terms: Mapping[str, SiteTerms],
         tariffs: Mapping[str, Tariff],
         *,
-        tells_ends: bool = False,
         watched: Mapping[str, RunShares] | None = None,
     ) -> None:
-        """`tells_ends`: whether the ends of bags are forecast, as the daemon does. `watched`: by site, what
-        was learned of its local jobs before."""
+        """`watched`: by site, what was learned of its local jobs before."""
         self.broker = Broker(dict(terms))
         self.ledger = Ledger()
         for name, tariff in tariffs.items():
@@ -74,9 +70,6 @@ class SimulatedDriver:
         """All that ever were."""
         self.first_forecasts: dict[int, FirstForecast] = {}
         """By bag: the forecast that is judged."""
-        self.told_ends: dict[int, ToldEnd] = {}
-        """By bag: when it will be done, as last forecast."""
-        self._tells_ends = tells_ends
         self._sites = sites
         self._memories = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
         for name, shares in (watched or {}).items():
@@ -107,6 +100,19 @@ class SimulatedDriver:
         """The sites as a decision sees them."""
         return sites_facts(self._memories, self.broker, now, midnight=0.0)
 
+    def snapshot(self, site: str, now: float) -> Snapshot:
+        """What a step of the site would decide on at this time."""
+        return take_snapshot(
+            site,
+            self._memories,
+            self.broker,
+            self.ledger,
+            self._memory,
+            self.first_forecasts.keys(),
+            now,
+            midnight=0.0,
+        )
+
     def jobs_of(self, site: str) -> set[str]:
         """The scheduler's ids of our requests in the system."""
         return {pilot.job for pilot in self._memories[site].pilots.values() if pilot.job is not None}
@@ -120,18 +126,7 @@ class SimulatedDriver:
             memory.read(None)
             return woken
         self._observe(site, now, woken)
-        snapshot = take_snapshot(
-            site,
-            self._memories,
-            self.broker,
-            self.ledger,
-            self._memory,
-            self.first_forecasts.keys(),
-            now,
-            midnight=0.0,
-            told=self.told_ends if self._tells_ends else None,
-        )
-        decision = decide(snapshot)
+        decision = decide(self.snapshot(site, now))
         self._memory = decision.memory
         for action in decision.actions:
             self.log.append(Decided(now, site, action))
@@ -177,8 +172,8 @@ class SimulatedDriver:
                 self._reshape(memory, action, now)
             case GiveUp(bag, reason, task):
                 self.broker.give_up(bag, reason, task)
-            case KeepForecast() | TellEnd():
-                self._keep(action)
+            case KeepForecast():
+                self.first_forecasts.setdefault(action.bag, action.first)
             case LengthenPad(pad):
                 memory.lengthen_pad(self.broker, pad)
             case Remark():
@@ -187,12 +182,6 @@ class SimulatedDriver:
                 woken.add(name)
             case WithholdNodes(reason) if memory.donation is not None:
                 memory.donation.reason = reason
-
-    def _keep(self, action: KeepForecast | TellEnd) -> None:
-        if isinstance(action, KeepForecast):
-            self.first_forecasts.setdefault(action.bag, action.first)
-        else:
-            self.told_ends[action.bag] = ToldEnd(action.at, action.end, action.finished)
 
     def _withdraw(self, memory: SiteMemory, action: Withdraw | WithdrawStuck | End, now: float) -> set[str]:
         """Returns the site if it is to step soon."""

@@ -1,10 +1,10 @@
-"""Which bags are run, and what is written down of each forecast."""
+"""The bags that run on the queues of traces."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import msgspec
 
@@ -61,39 +61,3 @@ def bag_of(number: int, seed: int) -> CheckedBag:
     true = sum(runtimes) / tasks
     hint = true * math.exp(draw.gauss(0.0, 0.4)) if number // len(KINDS) % 2 == 0 else None
     return CheckedBag(kind=kind, runtimes=tuple(runtimes), hint=hint)
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A forecast and what came; seconds since the submission."""
-
-    trace: str
-    bag: int
-    kind: str
-    tasks: int
-    hint: bool
-    moment: float
-    """The share of the tasks that had ended."""
-    at: float
-    low: float
-    value: float
-    high: float
-    """NaN: no end was seen."""
-    end: float
-    """What came."""
-    pace: float
-    """By the rate of the last half minute, as `watch` told it before; NaN: nothing."""
-    planned: float
-    """When the last of the bag's requests ends by its planned start and its limit; NaN: there is none."""
-
-    @property
-    def held(self) -> bool:
-        return self.low - 1 <= self.end <= self.high + 1
-
-    @property
-    def left(self) -> float:
-        return max(1.0, self.end - self.at)
-
-
-def median(values: Sequence[float]) -> float:
-    found = sorted(each for each in values if not math.isnan(each))
-    return found[len(found) // 2] if found else math.nan

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from adaptor.budget.estimation.estimate import Estimate, estimate
+from adaptor.forecast.estimate import Estimate, estimate
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -12,16 +11,16 @@ from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.entries import Budget
 from adaptor.budget.accounting.tariffs import HOUR
-from adaptor.budget.estimation.estimate import Estimate, estimate
 from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
 from adaptor.decisions.actions import SubmitRequest
 from adaptor.decisions.decide import decide
-from adaptor.decisions.outlook.endings import known_of, outlook_of
-from adaptor.decisions.outlook.knowledge import KnownBag
-from adaptor.decisions.outlook.plain_array import array_end
+from adaptor.decisions.forecasting.known_bag import known_bag
 from adaptor.decisions.requests import tariff_for
 from adaptor.decisions.snapshot import BagAhead, Snapshot
-from adaptor.runtimes.possible import RuntimeCases
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import forecast
+from adaptor.forecast.known import KnownBag
+from adaptor.forecast.plain_array import array_end
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.facts import BagFacts, facts_of
@@ -29,7 +28,6 @@ from adaptor.scheduling.state import SiteTerms
 
 _NEW = 1 << 40
 """The number of the bag: no real one is so high."""
-_DRAWS = 100
 
 
 LimitOf = Literal["scheduler", "initial_tr", "time"]
@@ -79,8 +77,8 @@ class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
     """Epoch seconds; None: none can be seen."""
     work: Estimate
     """Processor-seconds of all tasks."""
-    price: float
-    """Credits per processor-hour where it is cheapest."""
+    cost: Estimate
+    """Credits; of a bag that shares its pilots, for the work alone where it is cheapest."""
     arrays: tuple[PlainArray, ...]
 
 
@@ -105,18 +103,24 @@ def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str,
     first = next(iter(snapshots.values()))
     ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.beside)
     sites = {name: snapshots[name].sites[name] for name in snapshots}
-    known = known_of(ahead, sites, first.now)
+    known = known_bag(msgspec.structs.replace(first, sites=sites), ahead)
+    found = forecast(known)
+    work = _times(found.work, new.spec.task.total_processors)
     price = min(
-        in_credits(tariff_for(first.ledger, each, new.spec.task).price("explicit")) for each in sites.values()
+        in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()
     )
     return PlannedBag(
         requests=tuple(requests),
         withheld=withheld,
-        end=outlook_of(known),
-        work=_work(known, new),
-        price=price,
+        end=found.end,
+        work=work,
+        cost=found.cost or _times(work, price / HOUR),
         arrays=tuple(_arrays(known, new, terms)),
     )
+
+
+def _times(figure: Estimate, factor: float) -> Estimate:
+    return Estimate(figure.low * factor, figure.value * factor, figure.high * factor)
 
 
 def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
@@ -189,12 +193,6 @@ def _request(site: str, submit: SubmitRequest) -> PlannedRequest:
     )
 
 
-def _work(known: KnownBag, new: NewBag) -> Estimate:
-    cases = RuntimeCases(known.runtimes, random.Random(3))  # noqa: S311
-    processors = new.spec.task.total_processors
-    return estimate(new.tasks * processors * cases.next().mean for _ in range(_DRAWS))
-
-
 def _arrays(known: KnownBag, new: NewBag, terms: Mapping[str, SiteTerms]) -> Sequence[PlainArray]:
     """At each site, with the limit that users get who name none, or what the user says if that is longer."""
     found = []
@@ -209,9 +207,3 @@ def _arrays(known: KnownBag, new: NewBag, terms: Mapping[str, SiteTerms]) -> Seq
         if end is not None:
             found.append(PlainArray(site.name, limit, limit_of, end))
     return found
-
-
-def credits_of(planned: PlannedBag) -> Estimate:
-    """For the work alone, without what is wasted."""
-    each = planned.price / HOUR
-    return Estimate(planned.work.low * each, planned.work.value * each, planned.work.high * each)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast_record import LATE, FirstForecast, Judged, Outcome, record_of
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.record import LATE, FirstForecast, Judged, Outcome, record_of
 from adaptor.model import UserChange
 
 FIRST = FirstForecast(

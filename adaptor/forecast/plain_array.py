@@ -10,11 +10,11 @@ import heapq
 import math
 import random
 
-from adaptor.budget.estimation.estimate import Estimate, estimate
 from adaptor.crafting.futures.drawn_queue import drawn, fitting, planned
 from adaptor.crafting.placing import placeable, width
 from adaptor.crafting.profile import Profile
-from adaptor.decisions.outlook.knowledge import KnownBag, KnownSite
+from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.forecast.known import KnownBag, KnownSite
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 20

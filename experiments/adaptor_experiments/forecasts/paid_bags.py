@@ -1,4 +1,4 @@
-"""Which bags are run at which sites, and what is written down of each forecast."""
+"""The bags that pay for their pilots, and how these are bought."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.estimate import Estimate
 from adaptor.model import Preference
+from adaptor.units import format_duration
 from adaptor_experiments.a2ha.bags import DEMO, IMAGE, NORMAL, OTHERS, TESTING, Kind, runtimes
-from adaptor_experiments.forecasts.site_run import PaidSite
+from adaptor_experiments.forecasts.site_run import CheckedSite
 
 
 class CheckedBag(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,12 +56,13 @@ class Way(msgspec.Struct, frozen=True):
     """Charging unit, seconds."""
 
     @property
-    def site(self) -> PaidSite:
-        return PaidSite(tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=self.unit))
+    def site(self) -> CheckedSite:
+        return CheckedSite(tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=self.unit))
 
     @property
-    def preference(self) -> str:
-        return self.prefer or "budget"
+    def title(self) -> str:
+        """`cheap, 1h`."""
+        return f"{self.prefer or 'budget'}, {format_duration(self.unit)}"
 
 
 WAYS = (Way("cheap", 60), Way("cheap", 3600), Way(None, 60), Way(None, 3600))
@@ -78,35 +79,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     demo: Path | None = None
     """Measured runtimes; None: those of the package."""
     bags: tuple[str, ...] = tuple(BAG)
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One forecast and what came of it."""
-
-    bag: str
-    prefer: str
-    unit: int
-    order: int
-    moment: str
-    cost: float
-    """Credits in the end."""
-    cost_low: float
-    cost_value: float
-    cost_high: float
-    end: float
-    """Seconds from the submission to the last result."""
-    end_low: float
-    """As the other ends; `nan` where no end was forecast."""
-    end_value: float
-    end_high: float
-
-    @property
-    def cost_holds(self) -> bool:
-        return Estimate(self.cost_low, self.cost_value, self.cost_high).holds(self.cost)
-
-    @property
-    def end_holds(self) -> bool:
-        return Estimate(self.end_low, self.end_value, self.end_high).holds(self.end)
 
 
 def way_of(order: int) -> Way:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.budget.estimation.estimate import Estimate
+from adaptor.forecast.estimate import Estimate
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.outlook.knowledge import KnownBag, KnownPilot, KnownSite
+from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
 from adaptor.decisions.outlook.outlook import outlook
 from adaptor.decisions.outlook.plain_array import array_end
 from adaptor.model import Limits, QueueState, RunningJob
