@@ -187,6 +187,7 @@ class _Simulation:
         self._left = (work.waiting + work.beside) / self._together
         self._all = max(1.0, self._left)
         self._needed = {site: learner.estimate for site, learner in self._learners.items()}
+        self._even = {site: learner.even for site, learner in self._learners.items()}
         self._cuts: list[_Task] = []
         """Tasks that were cut and wait again, as a heap."""
         self._pilots: list[_Pilot] = []
@@ -350,8 +351,9 @@ class _Simulation:
 
     def _learned(self, site: str) -> None:
         """Requests are considered again where a task is taken to need far more than before."""
-        before, needed = self._needed[site], self._learners[site].estimate
-        self._needed[site] = needed
+        learner, before = self._learners[site], self._needed[site]
+        needed = self._needed[site] = learner.estimate
+        self._even[site] = needed if learner.odds is None else learner.even
         if needed > _HIGHER * before and self._left > 0:
             self._plan(self._now, None)
 
@@ -366,13 +368,12 @@ class _Simulation:
 
     def _take(self, pilot: _Pilot) -> None:
         left, site = pilot.end - self._now, pilot.ahead.site
-        learner = self._learners[site]
-        if self._cuts and learner.estimate_of(self._cuts[0].number) <= left:
+        if self._cuts and self._learners[site].estimate_of(self._cuts[0].number) <= left:
             task = heapq.heappop(self._cuts)
             self._run(pilot, self._now, task.takes, number=task.number)
             return
         more_wait = self._left + len(self._cuts) > len(self._running)
-        needed = learner.even if more_wait else self._needed[site]
+        needed = self._even[site] if more_wait else self._needed[site]
         if left < needed or self._left <= 0:
             self._leave(pilot)
             return

@@ -11,40 +11,45 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adaptor.forecast.estimate import Estimate
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import forecast
 from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
-from adaptor.decisions.outlook.outlook import outlook
-from adaptor.decisions.outlook.plain_array import array_end
+from adaptor.forecast.plain_array import array_end
 from adaptor.model import Limits, QueueState, RunningJob
 from adaptor.resources import Node, TaskSize
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.runtimes.possible import RuntimeKnowledge
 
 RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=4 * 3600), pad=30.0)
+RULE = RuntimeRule(initial=600.0, factor=2, longest=RULES.longest_task)
 FREE = QueueState(now=0.0, processors=16)
 
 
 def site(queue: QueueState | None = FREE, **changes: Any) -> KnownSite:
-    base = KnownSite(
-        name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), needed=600.0
-    )
+    base = KnownSite(name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), rule=RULE)
     return msgspec.structs.replace(base, **changes)
 
 
 def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> KnownBag:
     fields: dict[str, Any] = {"guess": 600.0, "surety": 0.2, "tasks": waiting, **runtimes}
+    finished = fields.get("finished", ())
+    learned = LearnedRuntimes(
+        finished=len(finished), total=math.fsum(finished), longest=max(finished, default=0.0)
+    )
     return KnownBag(
         now=0.0,
+        tasks=waiting + len(finished),
         waiting=waiting,
         running=0,
         runtimes=RuntimeKnowledge(**fields),
-        longest=max(fields.get("finished", ()), default=0.0),
-        sites=[at or site()],
+        sites=[msgspec.structs.replace(at or site(), learned=learned)],
     )
 
 
 def end_of(bag: KnownBag) -> Estimate:
-    found = outlook(bag)
+    found = forecast(bag).end
     assert found is not None
     assert found.low <= found.value <= found.high
     return found
@@ -119,13 +124,13 @@ def test_a_sorted_file_is_seen_and_not_taken_for_a_sample() -> None:
 
 
 def test_without_a_place_no_end_is_seen_and_an_ended_bag_ends_now() -> None:
-    assert outlook(known(at=site(None))) is None
-    assert outlook(known(at=site(open=False))) is None
-    assert outlook(known(0)) == Estimate(0.0, 0.0, 0.0)
+    assert forecast(known(at=site(None))).end is None
+    assert forecast(known(at=site(open=False))).end is None
+    assert forecast(known(0)).end == Estimate(0.0, 0.0, 0.0)
 
 
 def test_the_same_bag_has_the_same_forecast() -> None:
-    assert outlook(known(finished=alike(30))) == outlook(known(finished=alike(30)))
+    assert forecast(known(finished=alike(30))) == forecast(known(finished=alike(30)))
 
 
 @settings(max_examples=10, deadline=None)
@@ -138,13 +143,13 @@ def test_the_same_bag_has_the_same_forecast() -> None:
 def test_any_bag_has_an_end_that_is_not_past(
     waiting: int, finished: list[float], running: list[float], guess: float
 ) -> None:
-    found = outlook(known(waiting, finished=finished, running=running, guess=guess))
+    found = forecast(known(waiting, finished=finished, running=running, guess=guess)).end
     if found is not None:
         assert 0.0 <= found.low <= found.value <= found.high
 
 
-@pytest.mark.parametrize("heuristic", ["static", "adaptive"])
-def test_both_heuristics_craft_the_requests_to_come(heuristic: str) -> None:
+@pytest.mark.parametrize("heuristic", sorted(HEURISTICS))
+def test_every_heuristic_crafts_the_requests_to_come(heuristic: str) -> None:
     assert end_of(known(at=site(heuristic=heuristic), finished=alike(50))).value > 3000
 
 

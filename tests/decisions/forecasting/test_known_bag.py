@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from adaptor.crafting.situation import EarlierTasks
-from adaptor.decisions.outlook.known import known_bag
+from adaptor.decisions.forecasting.known_bag import known_bag
+from adaptor.decisions.snapshot import BagAhead
 from adaptor.scheduling.facts import facts_of
 from tests.daemon.fake_site import FakeSite
 
@@ -32,8 +33,6 @@ def test_the_first_guess(
     bag = core.broker.state.bags[site.submit_bag(5, time=time)]
     core.broker.state.know_earlier(bag, earlier)
     snapshot = core.snapshot("here", core.now())
-    known = known_bag(
-        facts_of(core.broker.state, bag), list(snapshot.sites.values()), snapshot.now, alone=False
-    )
+    known = known_bag(snapshot, BagAhead(facts_of(core.broker.state, bag), alone=False))
     assert (known.runtimes.guess, known.runtimes.surety) == (pytest.approx(guess), pytest.approx(surety))
     site.journal.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adaptor_experiments.forecasts.design import BAG, WAYS, Settings, bag_of, way_of
+from adaptor_experiments.forecasts.paid_bags import BAG, WAYS, Settings, bag_of, way_of
 from adaptor_experiments.forecasts.site_run import submitted
 
 SETTINGS = Settings(seed=3, orders=2)
@@ -14,7 +14,7 @@ def file_of(key, order=0):
 
 def run_order_of(key, number):
     """The places of the tasks in the file, as they wait."""
-    bag = submitted(file_of(key), WAYS[0].site, number=number, order=BAG[key].order)[2]
+    bag = submitted(file_of(key), WAYS[0].site, number=number, order=BAG[key].order).bag
     return list(bag.waiting)
 
 
