@@ -25,11 +25,11 @@ from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
 BEYOND, BEYOND_WAITING = 1.3, 0.3
-"""By which factor the interval reaches further than the courses, for what these leave out: tasks of which
-nothing is seen yet; and how much more if all tasks wait: requests that are withdrawn, local jobs that come
-later. Measured on the queues of traces (docs/forecasts.md)."""
-BEYOND_COST = 1.3
-"""The same for the cost, measured on the bags of `replay forecast --paid` (docs/forecasts.md)."""
+"""By which factor the interval of the end reaches further than the courses, for what these leave out: tasks
+of which nothing is seen yet; and how much more if all tasks wait in a queue with other jobs: requests that
+are withdrawn, local jobs that come later. Measured on queues of traces and on paid bags (docs/forecasts.md)."""
+BEYOND_COST = 1.1
+"""The same for the cost, which also reaches a charging unit of a slot further: hosts are bought in these."""
 _FUTURES = 8
 """Futures of the queues that are drawn, at most."""
 _JOBS = 2000
@@ -110,7 +110,8 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
 def _wider_end(found: Estimate, known: KnownBag) -> Estimate:
     """Further out by the factor, and by a look at the queue, in which nothing is seen."""
     now, look = known.now, max((site.poll for site in known.sites), default=0.0)
-    further = BEYOND + BEYOND_WAITING * known.waiting / max(1, known.waiting + known.running)
+    shared = any(_has_others(site) for site in known.sites)
+    further = BEYOND + shared * BEYOND_WAITING * known.waiting / max(1, known.waiting + known.running)
     low = max(now, now + (found.low - now) / further - look)
     return Estimate(min(low, found.value), found.value, now + (found.high - now) * further + look)
 
@@ -124,8 +125,16 @@ def _cost(
         rate = _rate(known)
         found = Estimate(*(charged + rate * seconds for seconds in (work.low, work.value, work.high)))
     low = max(charged, charged + (found.low - charged) / BEYOND_COST)
-    high = charged + (found.high - charged) * BEYOND_COST
+    unit = max((site.tariff.charging_unit for site in known.sites if site.tariff is not None), default=0)
+    high = charged + (found.high - charged) * BEYOND_COST + _rate(known) * unit
     return Estimate(*(max(least, each) for each in (min(low, found.value), found.value, high)))
+
+
+def _has_others(site: KnownSite) -> bool:
+    """Whether jobs of others are in the queue."""
+    own = {pilot.job for pilot in site.pilots}
+    queue = site.queue
+    return queue is not None and any(job.id not in own for job in (*queue.running, *queue.pending))
 
 
 def _charged(site: KnownSite, now: float) -> int:
