@@ -24,12 +24,14 @@ from adaptor.forecast.site_future import CraftBudget, SiteFuture, SitesFuture
 from adaptor.runtimes.possible import RuntimeCases, Runtimes
 
 DRAWS = 60
-BEYOND, BEYOND_WAITING = 1.3, 0.3
+BEYOND = 1.3
 """By which factor the interval of the end reaches further than the courses, for what these leave out: tasks
-of which nothing is seen yet; and how much more if all tasks wait in a queue with other jobs: requests that
-are withdrawn, local jobs that come later. Measured on queues of traces and on paid bags (docs/forecasts.md)."""
-BEYOND_COST = 1.1
-"""The same for the cost, which also reaches a charging unit of a slot further: hosts are bought in these."""
+of which nothing is seen yet, requests that are made at other times."""
+BESIDE, BESIDE_WAITING, DOWN = 1.45, 0.3, 2.0
+"""The same in a queue with jobs of others, and how much more if all tasks wait: requests are withdrawn,
+local jobs come later; and by how much more it reaches down: local jobs end early. All were measured on
+queues of traces and on paid bags (docs/forecasts.md). The cost needs no such factor, but hosts are bought by
+charging units: its interval reaches one unit of a slot further."""
 _FUTURES = 8
 """Futures of the queues that are drawn, at most."""
 _JOBS = 2000
@@ -110,10 +112,12 @@ def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random)
 def _wider_end(found: Estimate, known: KnownBag) -> Estimate:
     """Further out by the factor, and by a look at the queue, in which nothing is seen."""
     now, look = known.now, max((site.poll for site in known.sites), default=0.0)
-    shared = any(_has_others(site) for site in known.sites)
-    further = BEYOND + shared * BEYOND_WAITING * known.waiting / max(1, known.waiting + known.running)
-    low = max(now, now + (found.low - now) / further - look)
-    return Estimate(min(low, found.value), found.value, now + (found.high - now) * further + look)
+    up = down = BEYOND
+    if any(_has_others(site) for site in known.sites):
+        up = BESIDE + BESIDE_WAITING * known.waiting / max(1, known.waiting + known.running)
+        down = DOWN * up
+    low = max(now, now + (found.low - now) / down - look)
+    return Estimate(min(low, found.value), found.value, now + (found.high - now) * up + look)
 
 
 def _cost(
@@ -124,17 +128,18 @@ def _cost(
     if math.isinf(found.high):
         rate = _rate(known)
         found = Estimate(*(charged + rate * seconds for seconds in (work.low, work.value, work.high)))
-    low = max(charged, charged + (found.low - charged) / BEYOND_COST)
     unit = max((site.tariff.charging_unit for site in known.sites if site.tariff is not None), default=0)
-    high = charged + (found.high - charged) * BEYOND_COST + _rate(known) * unit
-    return Estimate(*(max(least, each) for each in (min(low, found.value), found.value, high)))
+    high = found.high + _rate(known) * unit
+    return Estimate(max(least, found.low), max(least, found.value), max(least, high))
 
 
 def _has_others(site: KnownSite) -> bool:
     """Whether jobs of others are in the queue."""
     own = {pilot.job for pilot in site.pilots}
     queue = site.queue
-    return queue is not None and any(job.id not in own for job in (*queue.running, *queue.pending))
+    return queue is not None and bool(
+        {job.id for job in queue.running} - own or {job.id for job in queue.pending} - own
+    )
 
 
 def _charged(site: KnownSite, now: float) -> int:
