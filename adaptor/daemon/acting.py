@@ -19,7 +19,6 @@ from adaptor.decisions.actions import (
     KeepForecast,
     Remark,
     SubmitRequest,
-    TellEnd,
     Wake,
     WithdrawStuck,
     WithholdNodes,
@@ -56,8 +55,6 @@ async def carry_out(site: Site, action: Action) -> None:
             await site.core.commit()
         case KeepForecast():
             site.core.keep_forecast(action)
-        case TellEnd():
-            site.core.tell_end(action)
         case Wake(name):
             site.core.wakes[name].set()
 

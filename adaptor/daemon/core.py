@@ -19,10 +19,9 @@ from adaptor.daemon.earlier import Earlier
 from adaptor.daemon.notices.events import NotableEvents
 from adaptor.daemon.notices.listeners import Listeners
 from adaptor.daemon.ports.server import Server
-from adaptor.decisions.actions import KeepForecast, TellEnd
+from adaptor.decisions.actions import KeepForecast
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import take_snapshot
-from adaptor.decisions.outlook.endings import ToldEnd, still_told
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.journal.journal import Journal
@@ -75,8 +74,6 @@ class Core:
         """One site decides at a time, so that each sees what the others are about to submit."""
         self.forecast_kept = journal.bags_with_forecast()
         """Bags whose first forecast is kept."""
-        self.told_ends: dict[int, ToldEnd] = {}
-        """By unfinished bag: when it will be done, as last forecast."""
         self.losses: dict[int, AttemptOutcome] = {}
         """By ended pilot: the scheduler's word for what became of its lost attempts."""
         self.results = 0
@@ -118,7 +115,7 @@ class Core:
             now,
             midnight(now),
             self.presets,
-            self.told_ends,
+            foresees=True,
         )
 
     async def commit(self) -> Changes:
@@ -184,12 +181,6 @@ class Core:
         """Write a first forecast down. Raises JournalError."""
         self.journal.keep_forecast(kept.bag, kept.first)
         self.forecast_kept.add(kept.bag)
-
-    def tell_end(self, told: TellEnd) -> None:
-        """When a bag will be done, for those who ask."""
-        if len(self.told_ends) > len(self.broker.state.bags):
-            self.told_ends = still_told(self.told_ends, self.broker.state.bags.keys())
-        self.told_ends[told.bag] = ToldEnd(told.at, told.end, told.finished)
 
     async def send(self, worker: str, message: ToWorker) -> None:
         await self.server.send_worker(worker.encode(), encode(message))

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.budget.accounting.tariffs import Allocation
-from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.situation import Demand, Reshape, Withdraw, Withhold
+from adaptor.forecast.record import FirstForecast
 from adaptor.model import CraftedRequest
 from adaptor.resources import TaskSize
 from adaptor.views import ExplanationKind
@@ -101,18 +100,6 @@ class LengthenPad(msgspec.Struct, frozen=True):
     """Seconds."""
 
 
-class TellEnd(msgspec.Struct, frozen=True):
-    """When a bag will be done, as users are told."""
-
-    bag: int
-    at: float
-    """When this was forecast, epoch seconds."""
-    end: Estimate | None
-    """None: no end can be seen."""
-    finished: int = 0
-    """Tasks that had finished by then."""
-
-
 class KeepForecast(msgspec.Struct, frozen=True):
     """Keep the first forecast of a bag, unless one is kept already: its record is counted from it."""
 
@@ -139,6 +126,5 @@ Action = (
     | Remark
     | LengthenPad
     | KeepForecast
-    | TellEnd
     | Wake
 )

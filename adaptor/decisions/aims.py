@@ -8,14 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from adaptor.budget.accounting.credits import format_credits, in_credits, millionths, rounded_up
-from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.a2ha import goes_on
 from adaptor.budget.provisioning.hosts import Hosts
 from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Paced, advise, situation_of
 from adaptor.crafting.coverage import time_left
 from adaptor.crafting.fits import unit_of
 from adaptor.crafting.situation import Demand
-from adaptor.decisions.forecasts import forecast_of, sites_of
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.requests import (
     charges_whole_units,
@@ -28,12 +26,15 @@ from adaptor.decisions.requests import (
     paid_until,
     pilot_start,
     shape_of,
+    sites_of,
     slots_of,
     slots_there,
     staying,
 )
 from adaptor.decisions.shares import shares_of
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import Forecast
 from adaptor.model import PilotState
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.scheduling.facts import BagFacts
@@ -70,7 +71,7 @@ def _within_aims(snapshot: Snapshot, memory: Memory, demand: Demand) -> Aimed:
     if bag is None or not demand.waiting or not bag.spec.aims:
         return Aimed(demand, memory)
     site = snapshot.here
-    why, memory = _neither_can_be_kept(snapshot, memory, bag)
+    why = _neither_can_be_kept(snapshot, memory, bag)
     if why:
         return Aimed(msgspec.structs.replace(demand, most=0, why_most=why), memory, why)
     demand = msgspec.structs.replace(demand, longest=_until_deadline(site, bag, demand, snapshot.now))
@@ -184,29 +185,29 @@ def _paid(snapshot: Snapshot, bag: BagFacts, site: SiteFacts, pilot: PilotFacts,
     return msgspec.structs.replace(lasting, ends=min(lasting.ends, paid))
 
 
-def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> tuple[str, Memory]:
+def _neither_can_be_kept(snapshot: Snapshot, memory: Memory, bag: BagFacts) -> str:
     """Why the bag pauses and what it needs; empty: its budget or its deadline can still be kept."""
     now, balance = snapshot.now, snapshot.ledger.budget_of(bag.id)
     if balance is None or bag.spec.deadline is None:
-        return "", memory
-    ahead, memory = forecast_of(memory, bag, snapshot.sites, snapshot.ledger, now)
-    if ahead is None or ahead.least <= in_credits(balance.budget.amount):
-        return "", memory
+        return ""
+    ahead = memory.forecasts[bag.id].forecast if bag.id in memory.forecasts else None
+    if ahead is None or ahead.cost is None or ahead.least <= in_credits(balance.budget.amount):
+        return ""
     slots = sum(most_slots(site, bag.spec.task) for site in sites_of(bag, snapshot.sites))
     soonest = now + snapshot.here.rules.pad + ahead.work.low / max(1, slots)
     if soonest <= bag.spec.deadline:
-        return "", memory
-    return _needs(bag, ahead, balance.budget.amount, soonest, slots), memory
+        return ""
+    return _needs(bag, ahead, ahead.cost, balance.budget.amount, soonest, slots)
 
 
-def _needs(bag: BagFacts, ahead: Forecast, budget: int, soonest: float, slots: int) -> str:
-    cost = [format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.least, ahead.cost.high)]
+def _needs(bag: BagFacts, ahead: Forecast, cost: Estimate, budget: int, soonest: float, slots: int) -> str:
+    least, most = (format_credits(millionths(max(each, 1e-6), "a cost")) for each in (ahead.least, cost.high))
     late = format_duration(soonest - (bag.spec.deadline or 0.0))
     end = format_instant(soonest)
-    enough = rounded_up(millionths(max(ahead.cost.high, 1e-6), "a cost"))
+    enough = rounded_up(millionths(max(cost.high, 1e-6), "a cost"))
     return (
-        f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {cost[0]} to "
-        f"{cost[1]} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
+        f"bag {bag.id} is paused: neither its budget nor its deadline can be kept: it will cost {least} to "
+        f"{most} credits, and the budget is {format_credits(budget)}; it takes until {end} at the least, "
         f"on {slots} slots, which is {late} late: adaptor budget {bag.id} --set {enough} lets it go on"
     )
 

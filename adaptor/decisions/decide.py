@@ -20,12 +20,11 @@ from adaptor.decisions.actions import Action, Explain, SubmitRequest
 from adaptor.decisions.aims import aimed, within_together
 from adaptor.decisions.caps import TooDear, within_budgets
 from adaptor.decisions.donation import beside_donated, beside_held_nodes, use_and_leave
-from adaptor.decisions.forecasts import first_forecasts
+from adaptor.decisions.forecasting.told import make_forecasts
 from adaptor.decisions.held_off import give_up_impossible, why_held_off, why_not_for
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import questions_of
 from adaptor.decisions.other_sites import answers_missed, awaited, part_of, statuses_of, view_of
-from adaptor.decisions.outlook.endings import ends_ahead
 from adaptor.decisions.pilot_rules import on_pilots
 from adaptor.decisions.replanning import keep_to_quotes
 from adaptor.decisions.requests import billed, shape_of
@@ -81,9 +80,8 @@ class _Step:
                     self._reserve(name, each)
 
     def decision(self) -> Decision:
-        kept, self._memory = first_forecasts(self._snapshot, self._memory)
+        kept, self._memory = make_forecasts(self._snapshot, self._memory)
         self._actions += kept
-        self._actions += ends_ahead(self._snapshot)
         self._actions += on_pilots(self._snapshot)
         self._actions += give_up_impossible(self._snapshot)
         self._use_donated()

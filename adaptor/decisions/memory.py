@@ -5,17 +5,16 @@ A restarted daemon begins without it and comes to the same conclusions within se
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Mapping
 
 import msgspec
 
-from adaptor.budget.estimation.forecast import Forecast
 from adaptor.budget.provisioning.pacing import Pace
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress
 from adaptor.budget.provisioning.task_shares import Parting
 from adaptor.crafting.availability import Availability
+from adaptor.forecast.forecast import Forecast
 from adaptor.model import PendingJob, QueueState
 from adaptor.scheduling.facts import BagFacts
 
@@ -49,14 +48,13 @@ class AnsweredShares(msgspec.Struct, frozen=True):
 
 
 class MadeForecast(msgspec.Struct, frozen=True):
-    """A forecast, and what it was made from. Times are epoch seconds."""
+    """The last forecast of a bag."""
 
     at: float
+    """When it was made, epoch seconds."""
     forecast: Forecast
-    finished: int
-    """Tasks of the bag with a result."""
-    tasks: int
-    """Tasks with a result, or that may still get one."""
+    finished: int = 0
+    """Tasks with a result by then."""
 
 
 class KnownProfile(msgspec.Struct, frozen=True):
@@ -80,8 +78,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     looked: dict[int, float] = {}
     """When those were last looked at."""
     forecasts: dict[int, MadeForecast] = {}
-    forecast_at: float = -math.inf
-    """When the last one was made, of any bag."""
+    """Of all bags, those that share pilots among them; `take_snapshot` drops those that have ended."""
     profiles: dict[str, KnownProfile] = {}
     """By site, so that a queue that was not read again is not planned again."""
     missed: dict[str, float] = {}
@@ -99,12 +96,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
             self,
             slots={bag: each for bag, each in self.slots.items() if bag in bags},
             looked={bag: each for bag, each in self.looked.items() if bag in bags},
-            forecasts={bag: each for bag, each in self.forecasts.items() if bag in bags},
             paces={bag: each for bag, each in self.paces.items() if bag in bags},
         )
 
     def _by_bag(self) -> tuple[Iterable[int], ...]:
-        return self.slots, self.looked, self.forecasts, self.paces
+        return self.slots, self.looked, self.paces
 
     def slots_by_quote(self, bag: BagFacts) -> Mapping[str, int]:
         """By site: tasks that may run there at the same time by the quote of a bag; empty: it has none."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
+import msgspec
+
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.provisioning.presets import PREFERENCES, Preset
+from adaptor.decisions.forecasting.told import bags_ahead
 from adaptor.decisions.memory import Memory
-from adaptor.decisions.outlook.endings import ToldEnd, bags_ahead
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.scheduling.broker import Broker
@@ -25,7 +27,8 @@ def take_snapshot(
     now: float,
     midnight: float,
     presets: Mapping[str, Preset] = PREFERENCES,
-    told: Mapping[int, ToldEnd] | None = None,
+    *,
+    foresees: bool = False,
 ) -> Snapshot:
     """What one step of `site` decides on.
 
@@ -34,9 +37,10 @@ def take_snapshot(
         sites: all that serve the same bags; the queue and the nodes of `site` were read for this step.
         midnight: some local midnight, epoch seconds.
         presets: how boldly hosts are bought, by what users prefer.
-        told: the forecasts of ends that were made last, by bag; None: none is wanted.
+        foresees: whether all bags are forecast, else only those whose decisions depend on it.
     """
-    demands = broker.demands(site)
+    demands, state = broker.demands(site), broker.state
+    made = {bag: forecast for bag, forecast in memory.forecasts.items() if bag in state.bags}
     return Snapshot(
         now=now,
         site=site,
@@ -50,9 +54,9 @@ def take_snapshot(
         bags=bags_facts(broker),
         ledger=ledger.fork(),
         presets=presets,
-        memory=memory,
-        forecast_kept=frozenset(forecast_kept & broker.state.bags.keys()),
-        ahead=bags_ahead(broker.state, told, now) if told is not None else (),
+        memory=msgspec.structs.replace(memory, forecasts=made),
+        forecast_kept=frozenset(forecast_kept & state.bags.keys()),
+        ahead=bags_ahead(state, made, now, needed=not foresees),
         work=broker.has_work_for(site),
     )
 

@@ -8,17 +8,17 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.forecast import worth_telling
 from adaptor.budget.provisioning.replanning import Left, Replan, replan
 from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
 from adaptor.crafting.fits import width
 from adaptor.decisions.actions import Explain
-from adaptor.decisions.forecasts import charged, pilots_of, sites_of
+from adaptor.decisions.forecasting.known_bag import charged
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.offers import task_time
-from adaptor.decisions.requests import most_slots, staying, tariff_for
+from adaptor.decisions.requests import most_slots, sites_of, staying, tariff_for
 from adaptor.decisions.snapshot import SiteFacts, Snapshot
 from adaptor.errors import AdaptorError
+from adaptor.forecast.forecast import worth_telling
 from adaptor.runtimes.task_time import TaskTime
 from adaptor.scheduling.facts import BagFacts
 
@@ -61,7 +61,7 @@ def _question(snapshot: Snapshot, bag: BagFacts) -> tuple[Left, list[SiteOffer]]
     left = Left(
         tasks=bag.waiting + _begun(bag, times, now),
         seconds=bag.spec.deadline - now,
-        budget=in_credits(balance.budget.amount) - charged(bag, pilots_of(sites, bag), snapshot.ledger, now),
+        budget=in_credits(balance.budget.amount) - charged(bag, sites, snapshot.ledger, now),
     )
     return left, [_offer(snapshot, site, bag, times[site.name]) for site in sites]
 

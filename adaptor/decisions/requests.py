@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.accounting.tariffs import Tariff, begun_units
+from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.provisioning.hosts import HostTerms
 from adaptor.budget.provisioning.pacing import terms_for
 from adaptor.crafting.fits import RequestShape, placeable, unit_of, width
@@ -51,6 +53,11 @@ def known_shortest(site: SiteFacts, bag: BagFacts, demand: Demand) -> float:
     """Estimated seconds of the shortest waiting task; 0 while nothing is known of the bag there."""
     known = bag.learned[site.name].learned
     return demand.shortest if known.finished or known.cut else 0.0
+
+
+def sites_of(bag: BagFacts, sites: Mapping[str, SiteFacts]) -> list[SiteFacts]:
+    """The sites at which the bag may run."""
+    return [site for site in sites.values() if bag.spec.allows(site.name)]
 
 
 def slots_of(site: SiteFacts, pilot: PilotFacts, bag: BagFacts) -> int:
@@ -110,8 +117,7 @@ def end_takes(site: SiteFacts) -> float:
 
 def paid_until(pilot: PilotFacts, start: float, terms: HostTerms, now: float) -> float:
     """The end of the unit that is under way, or of the first one; epoch seconds."""
-    begun = max(1, begun_units(now - start, terms.unit))
-    return start + min(begun * terms.unit, pilot.granted)
+    return terms.paid_until(start, pilot.granted, now)
 
 
 def pilot_start(pilot: PilotFacts, now: float) -> float:

@@ -156,7 +156,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BagAhead(msgspec.Struct, frozen=True):
-    """A bag whose end is to be forecast."""
+    """A bag that is to be forecast."""
 
     facts: BagFacts
     alone: bool
@@ -194,7 +194,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     forecast_kept: frozenset[int] = frozenset()
     """Bags whose first forecast is kept."""
     ahead: tuple[BagAhead, ...] = ()
-    """Unfinished bags whose ends are to be forecast in this step."""
+    """Unfinished bags that are to be forecast in this step."""
     work: bool
     """Whether an unfinished task may run at this site."""
 

@@ -9,8 +9,8 @@ import msgspec
 
 from adaptor.budget.accounting.credits import in_credits
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast_record import FirstForecast, Judged, Outcome, Tally, tally_of
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.record import FirstForecast, Judged, Outcome, Tally, tally_of
 
 _COLUMNS = "bag, made, finished, tasks, cost_low, cost_value, cost_high, end_low, end_value, end_high"
 

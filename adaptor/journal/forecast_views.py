@@ -7,7 +7,7 @@ import sqlite3
 import msgspec
 
 from adaptor.budget.accounting.statements import Statements
-from adaptor.budget.estimation.forecast_record import Judged, Share, record_of
+from adaptor.forecast.record import Judged, Share, record_of
 from adaptor.journal.forecast_rows import judged_forecasts, past_forecasts
 from adaptor.views import FirstForecastView, ForecastRecordView, ShareView
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.futures.run_shares import Ran
 from adaptor.donation.idleness import Idleness
 from adaptor.errors import UnknownBagError
+from adaptor.forecast.record import FirstForecast
 from adaptor.journal.bag_rows import (
     Append,
     TaskRows,

@@ -35,6 +35,25 @@ class LearnedRuntimes(msgspec.Struct, frozen=True, kw_only=True):
     """By unfinished task that was cut at its pilot's end: its longest run."""
 
 
+class RuntimeRule(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of a `RuntimeLearner`: how one learns at a site."""
+
+    initial: float
+    factor: int
+    longest: float
+    even_odds: bool = False
+
+    def learner(self, learned: LearnedRuntimes | None = None) -> RuntimeLearner:
+        """A learner by this rule that continues from what another one knew."""
+        return RuntimeLearner(
+            initial=self.initial,
+            factor=self.factor,
+            longest=self.longest,
+            even_odds=self.even_odds,
+            learned=learned,
+        )
+
+
 class RuntimeLearner:
     """Learns the task runtime of one bag at one site (De Rose et al. 2008, §4.3.1).
 
@@ -90,6 +109,16 @@ class RuntimeLearner:
             cut=self._cut.copy(),
         )
 
+    @property
+    def rule(self) -> RuntimeRule:
+        """How it learns, with the present initial estimate."""
+        return RuntimeRule(
+            initial=self._initial,
+            factor=self._factor,
+            longest=self._possible,
+            even_odds=self._even_odds,
+        )
+
     def suppose(self, estimate: float) -> None:
         """Replace the initial estimate, for example by that of another site, until a task finishes here."""
         self._initial = estimate
@@ -123,6 +152,11 @@ class RuntimeLearner:
             ran = max(ran, self._possible)
         self._cut[task] = max(ran, before)
         self._not_enough = max(self._not_enough, ran)
+
+    @property
+    def outlasted(self) -> float:
+        """The longest time after which a task was still unfinished, seconds."""
+        return self._not_enough
 
     @property
     def knows(self) -> bool:

@@ -4,7 +4,9 @@ Each case is a distribution of runtimes that agrees with what is known. Finished
 with random weights (Bayesian bootstrap, Rubin 1981). A running task takes longer than it has run: like a
 longer finished one, or as the tail says. The tail is log-normal, drawn from all that what has finished, what
 runs and the guess leave likely; it stands for one further task beside those that have finished (a Dirichlet
-process), so that it counts for all before the first result and for little in the end.
+process), so that it counts for all before the first result and for little in the end. Once enough tasks have
+finished, the longest of them are not taken as they are: a few may carry much of the mean, so what lies
+beyond a threshold is drawn from the generalised Pareto tails that they make likely (`pareto_tail`).
 
 Some tasks may be of another kind that takes far longer: that none has finished says little where all tasks
 have started at the same time. Where tasks are taken in the order of the file, runtimes may grow or shrink
@@ -22,6 +24,7 @@ from typing import Protocol
 
 import msgspec
 
+from adaptor.runtimes.pareto_tail import Tail, likely_tails
 from adaptor.runtimes.tail import beyond, log_survival, survival
 from adaptor.runtimes.trend import LEAST, TrendRuntimes, trends
 
@@ -39,6 +42,10 @@ _SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """How many of all tasks these may be."""
 _SEEN, _MOST_TIMES = 1.5, 30.0
 """By which factor they take longer than others, at least and at most."""
+_ENOUGH = 20
+"""Finished tasks from which on their longest tell of a tail."""
+_EXCEEDING = 64
+"""Finished tasks beyond the threshold, at most."""
 _FURTHER = 6
 """Runtimes of a case that are drawn from the tail."""
 
@@ -61,6 +68,27 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True):
     """Of the bag, for the trend along the file."""
 
 
+class ParetoTail(msgspec.Struct, frozen=True):
+    """What lies beyond a threshold in one case, up to the longest task of it."""
+
+    tail: Tail
+    threshold: float
+    survival: float
+    """The share of what lies beyond that is longer than the longest task."""
+
+    @property
+    def mean(self) -> float:
+        """Of what lies beyond the threshold, seconds."""
+        return self.threshold + self.tail.moments(self.survival)[0]
+
+    def drawn(self, ran: float, draw: random.Random) -> float:
+        """Runtime of a task that takes longer than `ran`, seconds."""
+        excess = self.tail.excess(self.survival + (1 - self.survival) * (1 - draw.random()))
+        if ran <= self.threshold:
+            return self.threshold + excess
+        return ran + max(LEAST, self.tail.further(ran - self.threshold) * excess)
+
+
 class Atom(msgspec.Struct, frozen=True):
     """A runtime of a case, in seconds."""
 
@@ -68,6 +96,8 @@ class Atom(msgspec.Struct, frozen=True):
     weight: float
     beyond: float = 0.0
     """If above 0: it stands for tasks of which only this is known, that they take longer."""
+    tail: ParetoTail | None = None
+    """How much longer; None: by the log-normal tail of the case."""
 
 
 class Runtimes(Protocol):
@@ -110,10 +140,10 @@ class MixedRuntimes:
         if not self._stock:
             self._stock = self._draw.choices(self._atoms, cum_weights=self._sums, k=64)
         atom = self._stock.pop()
-        return self._beyond(atom.beyond) if atom.beyond else atom.value
+        return self._beyond(atom, atom.beyond) if atom.beyond else atom.value
 
-    def _beyond(self, ran: float) -> float:
-        return beyond(ran, *self._tail, self._draw)
+    def _beyond(self, atom: Atom, ran: float) -> float:
+        return beyond(ran, *self._tail, self._draw) if atom.tail is None else atom.tail.drawn(ran, self._draw)
 
     def several(self, count: float, progress: float) -> float:
         """As `Runtimes.several`."""
@@ -128,11 +158,11 @@ class MixedRuntimes:
         below = self._sums[first - 1] if first else 0.0
         left = self._sums[-1] - below
         if first == len(self.values) or left <= 0:
-            beyond = self._draw.paretovariate(2.0)  # the older a task, the longer it goes on
-            return max(LEAST, ran * (beyond - 1.0))
+            longer = self._draw.paretovariate(2.0)  # the older a task, the longer it goes on
+            return max(LEAST, ran * (longer - 1.0))
         place = bisect.bisect_left(self._sums, below + self._draw.random() * left)
         atom = self._atoms[min(place, len(self._atoms) - 1)]
-        value = self._beyond(max(ran, atom.beyond)) if atom.beyond else atom.value
+        value = self._beyond(atom, max(ran, atom.beyond)) if atom.beyond else atom.value
         return max(LEAST, value - ran)
 
 
@@ -158,6 +188,15 @@ class RuntimeCases:
         self._chances = [chance for _, _, chance in self._tails]
         self._others: dict[tuple[float, float], list[float]] = {}
         self._trends = trends(known.places, known.finished, known.tasks)
+        self._exceeding = 0
+        if len(self._finished) >= _ENOUGH:
+            self._exceeding = min(_EXCEEDING, round(2 * math.sqrt(len(self._finished))))
+            self._threshold = self._finished[-self._exceeding - 1]
+            ran = [each - self._threshold for each in self._running if each > self._threshold]
+            some = ran[:: max(1, len(ran) // _LOOKED_AT)]
+            times = len(ran) / known.every / len(some) if some else 0.0
+            excesses = [each - self._threshold for each in self._finished[-self._exceeding :]]
+            self._long = likely_tails(excesses, some, times, self._threshold)
 
     def next(self) -> Runtimes:
         draw = self._draw
@@ -168,8 +207,11 @@ class RuntimeCases:
             return TrendRuntimes(trend, ended, started, draw)
         middle, spread, _ = draw.choices(self._tails, self._chances)[0]
         atoms = self._bootstrapped()
-        for _ in range(_FURTHER if atoms else _ATOMS):
-            atoms.append(Atom(max(LEAST, draw.lognormvariate(middle, spread)), 1.0 / _FURTHER))
+        if self._exceeding:
+            atoms.append(self._long_ones())
+        else:
+            for _ in range(_FURTHER if atoms else _ATOMS):
+                atoms.append(Atom(max(LEAST, draw.lognormvariate(middle, spread)), 1.0 / _FURTHER))
         other = self._other_kind(middle, spread)
         for ran, weight in _thinned(self._running, _ATOMS // 2):
             mass = draw.gammavariate(weight / self._known.every, 1.0)
@@ -178,6 +220,15 @@ class RuntimeCases:
             else:
                 atoms.append(self._longer(ran, mass, middle, spread))
         return MixedRuntimes(atoms, (middle, spread), draw)
+
+    def _long_ones(self) -> Atom:
+        """What lies beyond the threshold, by one of the likely tails up to the longest task of the bag."""
+        draw, known = self._draw, self._known
+        share = (self._exceeding + 1) / (len(self._finished) + 1)
+        left = max(1.0, known.tasks - len(self._finished) * known.every)
+        least = -math.expm1(math.log(1 - draw.random()) / max(1.0, share * left))
+        tail = ParetoTail(draw.choices(*self._long)[0], self._threshold, least)
+        return Atom(tail.mean, draw.gammavariate(self._exceeding + 1, 1.0), self._threshold, tail)
 
     def _other_kind(self, middle: float, spread: float) -> _OtherKind | None:
         """Tasks of another kind among those that run, of which none has finished; None: there are none.
@@ -216,8 +267,9 @@ class RuntimeCases:
         return [math.exp(max(-60.0, score - best)) for score in scores]
 
     def _bootstrapped(self) -> list[Atom]:
-        draw = self._draw.gammavariate
-        return [Atom(value, draw(each, 1.0) + 1e-9) for value, each in _thinned(self._finished, _ATOMS)]
+        """Those up to the threshold, if there is one."""
+        draw, finished = self._draw.gammavariate, self._finished[: len(self._finished) - self._exceeding]
+        return [Atom(value, draw(each, 1.0) + 1e-9) for value, each in _thinned(finished, _ATOMS)]
 
     def _longer(self, ran: float, mass: float, middle: float, spread: float) -> Atom:
         """A task that takes longer than `ran`: as one of those that have finished, or as the tail says."""

@@ -9,7 +9,7 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.crafting.situation import EarlierTasks
 from adaptor.model import TaskState
-from adaptor.runtimes.learner import LearnedRuntimes
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.scheduling.bag import Bag
 from adaptor.scheduling.state import SchedulingState
 
@@ -22,6 +22,8 @@ class LearnedAt(msgspec.Struct, frozen=True, kw_only=True):
     """Mean runtime in seconds; None before the first task has finished there."""
     estimate: float
     """The estimated runtime of a task that was never cut, seconds."""
+    rule: RuntimeRule
+    """How the learner goes on from here."""
 
 
 class BagFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,4 +116,4 @@ def _running(
 
 def _learned(state: SchedulingState, bag: int, site: str) -> LearnedAt:
     learner = state.learner(bag, site)
-    return LearnedAt(learned=learner.learned, mean=learner.mean, estimate=learner.estimate)
+    return LearnedAt(learned=learner.learned, mean=learner.mean, estimate=learner.estimate, rule=learner.rule)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from adaptor.budget.estimation.proportion import wilson
+from adaptor.forecast.record import wilson
 from adaptor_experiments.bootstrap import Interval
 
 _ENOUGH = 10

@@ -30,7 +30,7 @@ from typing import Any
 from adaptor.client.asking import Connection, NoAnswerError, expected
 from adaptor.protocol import control
 from adaptor.views import BagView, ForecastView
-from adaptor_experiments.endings.design import KINDS
+from adaptor_experiments.forecasts.queue_bags import KINDS
 from tests.clusters.slurm import ThrowawaySlurm
 from tests.clusters.slurm_conf import ClusterOptions
 

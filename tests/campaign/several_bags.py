@@ -31,7 +31,7 @@ from adaptor.simulation.scene.driver import SimulatedDriver
 from adaptor.simulation.scene.site import ScenePlace, SimulatedSite
 from adaptor.simulation.scene.world import World
 from adaptor.simulation.worker import Attempt
-from adaptor_experiments.endings.place import QueueAt, queues_of
+from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 from tests.campaign.heuristics_live import interval
 
 SITE = "site"

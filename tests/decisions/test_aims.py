@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 from adaptor.bag_spec import BagSpec
-from adaptor.budget.estimation.forecast import Forecast
 from adaptor.daemon.client.credits import check_deadline
-from adaptor.decisions import forecasts
-from adaptor.decisions.observation import sites_facts
+from adaptor.decisions.forecasting.told import forecast_of
+from adaptor.decisions.snapshot import BagAhead
 from adaptor.errors import UsageError
+from adaptor.forecast.forecast import Forecast
 from adaptor.journal.recovery import load_bag
 from adaptor.model import TaskState
 from adaptor.protocol.control import TaskInput
@@ -62,13 +62,11 @@ def finish(site: FakeSite, bag: Bag, tasks: int, seconds: float, first: int = 0)
     site.restart()
 
 
-def look_ahead(site: FakeSite, bag: int) -> Forecast | None:
+def look_ahead(site: FakeSite, bag: int) -> Forecast:
     """The forecast of a bag by what is known now."""
-    core, now = site.state.core, time.time()
+    core = site.state.core
     facts = facts_of(core.broker.state, core.broker.state.bags[bag])
-    return forecasts.look_ahead(
-        facts, sites_facts(core.sites, core.broker, now, 0.0), core.treasury.ledger, now
-    )
+    return forecast_of(core.snapshot("here", time.time()), BagAhead(facts, alone=True))
 
 
 def asked(site: FakeSite) -> int:
@@ -124,14 +122,12 @@ def test_the_forecast_counts_what_runs(site: FakeSite) -> None:
     bag = submit(site, 40, deadline=time.time() + 9000)
     finish(site, bag, 20, 60.0)
     before = look_ahead(site, bag.id)
-    assert before is not None
-    assert before.end is None, "nothing is asked for yet"
+    assert before.end is None, "nobody knows the queue"
     assert before.least == pytest.approx(20 * 60 / 3600)
     steps(site)
     site.backend.say(site.backend.orders[0].tag, JobState.RUNNING)
     steps(site)
     after = look_ahead(site, bag.id)
-    assert after is not None
     assert after.end is not None
     assert after.least > before.least
 
@@ -143,15 +139,14 @@ def test_a_bag_that_runs_on_donated_nodes_alone_is_forecast_at_the_donated_price
     bag = submit(site, 40, allocation="transparent", deadline=time.time() + 9000)
     finish(site, bag, 20, 60.0)
     ahead = look_ahead(site, bag.id)
-    assert ahead is not None
     assert ahead.least == pytest.approx(2 * 20 * 60 / 3600)
     site.journal.close()
 
 
-def test_too_little_is_known_for_a_forecast(site: FakeSite) -> None:
+def test_too_little_is_known_for_a_cost(site: FakeSite) -> None:
     bag = submit(site, 40, prefer="fast")
     finish(site, bag, 1, 60.0)
-    assert look_ahead(site, bag.id) is None
+    assert look_ahead(site, bag.id).cost is None
 
 
 def test_a_deadline_in_the_past_is_refused() -> None:

@@ -11,9 +11,9 @@ from adaptor.decisions.actions import SubmitRequest
 from adaptor.model import Limits, Preference
 from adaptor_experiments.a2ha.bags import IMAGE, runtimes
 from adaptor_experiments.a2ha.simulation import CloudRun
-from adaptor_experiments.forecasts.site_run import PaidSite, submitted
+from adaptor_experiments.forecasts.site_run import CheckedSite, submitted
 
-CLOUD = PaidSite(
+CLOUD = CheckedSite(
     tariff=Tariff(price_explicit=1.0, price_donated=1.0, charging_unit=3600),
     processors=400,
     limits=Limits(max_pending_requests=1000, max_proc=256, max_tr=24 * 3600),
@@ -28,17 +28,17 @@ CLOUD = PaidSite(
 
 def requests(
     bag_runtimes: list[float],
-    site: PaidSite = CLOUD,
+    site: CheckedSite = CLOUD,
     *,
     prefer: Preference | None = None,
     deadline: float | None = None,
 ) -> tuple[list[SubmitRequest], float]:
     """All requests that the daemon's decisions make until the bag is done, and what it costs."""
-    driver, world, bag = submitted(bag_runtimes, site, prefer=prefer, deadline=deadline)
-    while not bag.ended or driver.ledger.open_pilots:
-        world.go_on(10**9)
-    made = [each.action for each in driver.log if isinstance(each.action, SubmitRequest)]
-    return made, driver.ledger.of_bag(bag.id).used / 1e6
+    run = submitted(bag_runtimes, site, prefer=prefer, deadline=deadline)
+    outcome = run.run([])
+    assert outcome is not None
+    made = [each.action for each in run.driver.log if isinstance(each.action, SubmitRequest)]
+    return made, outcome.cost
 
 
 @pytest.mark.parametrize("prefer", ["balanced", "cheap"])

@@ -15,7 +15,7 @@ from adaptor.decisions.aims import why_not_another_unit
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.snapshot import PilotFacts, SiteFacts, Snapshot
 from adaptor.model import Limits, PilotState, Request
-from adaptor.runtimes.learner import LearnedRuntimes
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
 from adaptor.scheduling.facts import BagFacts, LearnedAt
 from adaptor.scheduling.state import SiteTerms
 
@@ -53,7 +53,12 @@ def snapshot(
     bag = BagFacts(
         id=1, spec=spec, tasks=100, waiting=50, finished=40, total=40 * 600.0, squares=40 * 600.0**2,
         starts=(*starts, *others), attempts={"here": (*starts, *others)}, by_pilot=running,
-        learned={"here": LearnedAt(learned=LearnedRuntimes(finished=40), mean=600.0, estimate=600.0)},
+        learned={"here": LearnedAt(
+                learned=LearnedRuntimes(finished=40),
+                mean=600.0,
+                estimate=600.0,
+                rule=RuntimeRule(initial=600.0, factor=2, longest=3600.0),
+            )},
         runtimes=(), every=1,
     )  # fmt: skip
     ledger = Ledger()

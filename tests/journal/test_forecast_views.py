@@ -10,8 +10,8 @@ import pytest
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast_record import FirstForecast
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.record import FirstForecast
 from adaptor.journal.credit_entries import write_entry
 from adaptor.journal.forecast_views import first_forecast, forecast_record
 from adaptor.journal.queries import answer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.errors import BudgetError
 
 
@@ -27,6 +28,15 @@ class HostTerms(msgspec.Struct, frozen=True, kw_only=True):
     def usable(self) -> float:
         """Seconds of a first unit in which tasks run: hostProcessingTime (A²HA Fig. 3)."""
         return self.unit - self.startup
+
+    def paid_until(self, start: float, granted: float, now: float) -> float:
+        """End of the unit that is under way, or of the first one, of a pilot from `start` on; epoch seconds.
+
+        Args:
+            granted: seconds from its start to its end at the latest.
+        """
+        begun = max(1, begun_units(now - start, self.unit))
+        return start + min(begun * self.unit, granted)
 
 
 class Hosts(msgspec.Struct, frozen=True):

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import msgspec
 
-from adaptor.budget.estimation.bag_knowledge import STARTUPS_PER_UNIT
 from adaptor.budget.provisioning import work_bound
 from adaptor.budget.provisioning.a2ha import (
     Situation,
@@ -26,6 +25,8 @@ from adaptor.budget.provisioning.presets import Preset
 from adaptor.runtimes.sums import RuntimeSums
 from adaptor.units import format_duration, round_up
 
+STARTUPS_PER_UNIT = 12
+"""A pilot is bought for at least this many start-ups (A²HA §4: 5 of 60 minutes)."""
 CORRECTION_PERIOD = 1 / 12
 """Charging units between two steps in which running tasks count (2011, §3.4: 5 of 60 minutes)."""
 SPARE_UNITS = 1

@@ -11,21 +11,15 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.errors import BudgetError
-from adaptor.budget.estimation.estimate import Estimate
-from adaptor.budget.estimation.forecast import Forecast
 from adaptor.crafting.situation import EarlierTasks
-from adaptor.daemon.clock import midnight
 from adaptor.daemon.core import Core
 from adaptor.daemon.removed_sites import removed_pilots, view_of
 from adaptor.daemon.site import Site
 from adaptor.decisions.aims import why_paused as why_paused_at
-from adaptor.decisions.forecasts import forecast_of, made_lately
+from adaptor.decisions.forecasting.told import OLD
 from adaptor.decisions.new_bags import beyond_work, check_holds_a_request
-from adaptor.decisions.observation import sites_facts
-from adaptor.decisions.outlook.endings import OLD
 from adaptor.errors import UsageError
 from adaptor.journal.credit_views import bag_line, credits_view
-from adaptor.scheduling.facts import facts_of
 from adaptor.units import format_duration
 from adaptor.views import BagView, CreditsView, ForecastView
 
@@ -77,43 +71,23 @@ def live_credits(core: Core, told: CreditsView) -> CreditsView:
 
 
 def forecast_view(core: Core, bag: BagView) -> ForecastView | None:
-    """Of a running bag; None where too little is known yet."""
-    known = core.broker.state.bags.get(bag.id)
-    if bag.state != "running" or known is None:
+    """Of a running bag, as last made in a step; None: there is none, or it is too old."""
+    known, made, now = core.broker.state.bags.get(bag.id), core.decided.forecasts.get(bag.id), core.now()
+    if bag.state != "running" or known is None or made is None:
         return None
-    paid = _forecast(core, bag.id) if bag.id in core.broker.state.alone else None
-    end = paid.end if paid is not None and paid.end is not None else _told_end(core, bag.id)
-    if paid is None and end is None:
+    cost, end = made.forecast.cost, made.forecast.end
+    if not 0 <= now - made.at < OLD or (cost is None and end is None):
         return None
     return ForecastView(
-        cost=paid.cost.value if paid else None,
-        cost_low=paid.cost.low if paid else None,
-        cost_high=paid.cost.high if paid else None,
-        end=end.value if end else None,
-        end_low=end.low if end else None,
-        end_high=end.high if end and math.isfinite(end.high) else None,
+        cost=cost.value if cost else None,
+        cost_low=cost.low if cost else None,
+        cost_high=cost.high if cost else None,
+        end=max(now, end.value) if end else None,
+        end_low=max(now, end.low) if end else None,
+        end_high=max(now, end.high) if end and math.isfinite(end.high) else None,
         deadline=known.spec.deadline,
-        in_file_order=paid is not None and known.spec.order == "file",
+        in_file_order=cost is not None and known.spec.order == "file",
     )
-
-
-def _told_end(core: Core, bag: int) -> Estimate | None:
-    """As last forecast in a step; never before now."""
-    told, now = core.told_ends.get(bag), core.now()
-    if told is None or told.end is None or not 0 <= now - told.at < OLD:
-        return None
-    return Estimate(max(now, told.end.low), max(now, told.end.value), max(now, told.end.high))
-
-
-def _forecast(core: Core, bag: int) -> Forecast | None:
-    """As a decision sees it; made anew only where that is due."""
-    now = core.now()
-    if (lately := made_lately(core.decided, bag, now)) is not None:
-        return lately
-    facts = facts_of(core.broker.state, core.broker.state.bags[bag])
-    sites = sites_facts(core.sites, core.broker, now, midnight(now))
-    found, core.decided = forecast_of(core.decided, facts, sites, core.treasury.ledger, now)
-    return found
 
 
 def check_deadline(deadline: float | None, now: float) -> None:

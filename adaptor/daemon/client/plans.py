@@ -12,7 +12,6 @@ import msgspec
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.credits import millionths
 from adaptor.budget.accounting.ledger import Ledger
-from adaptor.budget.estimation.estimate import Estimate
 from adaptor.config.budget import PriceConfig
 from adaptor.config.schema import SiteConfig
 from adaptor.daemon.clock import midnight, system_clock
@@ -20,13 +19,14 @@ from adaptor.daemon.core import Core
 from adaptor.daemon.credits.pricing import costs_of
 from adaptor.daemon.site import Site
 from adaptor.daemon.sites import limits_of, make_backend, settings_of, terms_of
+from adaptor.decisions.forecasting.planned_bag import NewBag, PlannedBag, plan_bag
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.new_bags import check_can_run
 from adaptor.decisions.observation import take_snapshot
-from adaptor.decisions.outlook.planned_bag import NewBag, PlannedBag, credits_of, plan_bag
 from adaptor.decisions.site_memory import SiteMemory
 from adaptor.decisions.snapshot import Snapshot
 from adaptor.errors import JournalError, UsageError
+from adaptor.forecast.estimate import Estimate
 from adaptor.journal.database import open_for_reading
 from adaptor.journal.kind_rows import EarlierBags, earlier_bags
 from adaptor.model import QueueState, TaskState
@@ -162,7 +162,7 @@ def _has_price(config: SiteConfig) -> bool:
 
 
 def _view(found: PlannedBag, tasks: int, now: float, problems: dict[str, str], *, priced: bool) -> PlanView:
-    credits = credits_of(found) if priced else None
+    credits = found.cost if priced else None
     return PlanView(
         now=now,
         tasks=tasks,

@@ -11,18 +11,16 @@ import msgspec
 from adaptor.budget.accounting.cost_shares import Use
 from adaptor.budget.accounting.ledger import Ledger
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.forecast_record import FirstForecast
 from adaptor.crafting.futures.run_shares import RunShares
 from adaptor.crafting.situation import Reshape
-from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, TellEnd, Wake
+from adaptor.decisions.actions import Action, KeepForecast, SubmitRequest, Wake
 from adaptor.decisions.decide import Decision, decide
 from adaptor.decisions.memory import Memory
 from adaptor.decisions.observation import sites_facts, take_snapshot
-from adaptor.decisions.outlook.endings import ToldEnd
 from adaptor.decisions.pilots import Pilot
 from adaptor.decisions.requests import billed
 from adaptor.decisions.site_memory import SiteMemory
-from adaptor.decisions.snapshot import Arrival, SiteFacts
+from adaptor.decisions.snapshot import Arrival, SiteFacts, Snapshot
 from adaptor.decisions.step import (
     Answer,
     Ask,
@@ -34,6 +32,7 @@ from adaptor.decisions.step import (
     Step,
     UseNodes,
 )
+from adaptor.forecast.record import FirstForecast
 from adaptor.model import AttemptOutcome
 from adaptor.scheduling.broker import Broker
 from adaptor.scheduling.changes import AttemptEnd, AttemptStart
@@ -58,11 +57,9 @@ class SimulatedDriver:
         terms: Mapping[str, SiteTerms],
         tariffs: Mapping[str, Tariff],
         *,
-        tells_ends: bool = False,
         watched: Mapping[str, RunShares] | None = None,
     ) -> None:
-        """`tells_ends`: whether the ends of bags are forecast, as the daemon does. `watched`: by site, what
-        was learned of its local jobs before."""
+        """`watched`: by site, what was learned of its local jobs before."""
         self.broker = Broker(dict(terms))
         self.ledger = Ledger()
         for name, tariff in tariffs.items():
@@ -73,9 +70,6 @@ class SimulatedDriver:
         """All that ever were."""
         self.first_forecasts: dict[int, FirstForecast] = {}
         """By bag: the forecast that is judged."""
-        self.told_ends: dict[int, ToldEnd] = {}
-        """By bag: when it will be done, as last forecast."""
-        self._tells_ends = tells_ends
         self._simulated = sites
         self.sites = {name: SiteMemory(site.place.settings, 0.0) for name, site in sites.items()}
         for name, shares in (watched or {}).items():
@@ -105,6 +99,19 @@ class SimulatedDriver:
     def facts(self, now: float) -> dict[str, SiteFacts]:
         """The sites as a decision sees them."""
         return sites_facts(self.sites, self.broker, now, midnight=0.0)
+
+    def snapshot(self, site: str, now: float) -> Snapshot:
+        """What a step of the site would decide on at this time."""
+        return take_snapshot(
+            site,
+            self.sites,
+            self.broker,
+            self.ledger,
+            self.decided,
+            self.first_forecasts.keys(),
+            now,
+            midnight=0.0,
+        )
 
     def jobs_of(self, site: str) -> set[str]:
         """The scheduler's ids of our requests in the system."""
@@ -148,8 +155,6 @@ class SimulatedDriver:
                 self._charge(pilot, now)
             case KeepForecast(bag, first):
                 self.first_forecasts.setdefault(bag, first)
-            case TellEnd(bag, at, end, finished):
-                self.told_ends[bag] = ToldEnd(at, end, finished)
 
     def _asked(self, site: str, what: Ask, now: float) -> Reply:
         simulated = self._simulated[site]
@@ -168,20 +173,7 @@ class SimulatedDriver:
         return Reply(now=now)
 
     def _decide(self, site: str, now: float) -> Decision:
-        kept, told = self.first_forecasts.keys(), self.told_ends if self._tells_ends else None
-        decision = decide(
-            take_snapshot(
-                site,
-                self.sites,
-                self.broker,
-                self.ledger,
-                self.decided,
-                kept,
-                now,
-                midnight=0.0,
-                told=told,
-            )
-        )
+        decision = decide(self.snapshot(site, now))
         self.log += [Decided(now, site, action) for action in decision.actions]
         return decision
 

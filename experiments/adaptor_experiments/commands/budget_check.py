@@ -22,7 +22,7 @@ QUICK = 20
 def _bags(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    from adaptor_experiments.forecasts.design import BAG
+    from adaptor_experiments.forecasts.paid_bags import BAG
 
     wanted = tuple(dict.fromkeys(value.replace(",", " ").split()))
     if not wanted or not {*wanted} <= {*BAG}:
@@ -62,16 +62,16 @@ def budget_check(
       adaptor replay budget-check --quick --output quick
       adaptor replay budget-check --orders 200 --bags sorted,sorted-file,shuffled
     """
-    from adaptor_experiments.forecasts.campaign import run_all
+    from adaptor_experiments.forecasts.campaign import paid_for
     from adaptor_experiments.forecasts.coverage import promises
-    from adaptor_experiments.forecasts.design import BAG, Settings
+    from adaptor_experiments.forecasts.paid_bags import BAG, Settings
     from adaptor_experiments.forecasts.report import conclusion, write_report
 
     settings = Settings(
         seed=seed, orders=QUICK if quick else orders, demo=demo, bags=tuple(BAG) if bags is None else bags
     )
     with running("bags", len(settings.bags) * settings.orders) as done:
-        rows = run_all(settings, processes, done)
+        rows = paid_for(settings, processes, done)
     show(write_report(rows, settings, output), output)
     found = promises(rows)
     for sentence in conclusion(found):

@@ -37,14 +37,14 @@ def forecast(traces: Path, bags: int, seed: int, processes: int) -> None:
       adaptor replay forecast --bags 40 --seed 7
     """
     from adaptor.cli.table import layout
-    from adaptor_experiments.endings.campaign import Settings, run_all
-    from adaptor_experiments.endings.tables import HEADINGS, table
+    from adaptor_experiments.forecasts.campaign import on_queues
+    from adaptor_experiments.forecasts.tables import HEADINGS, table
 
     there = sorted(traces.glob("*.swf*"))
     files = [path for name in _TRACES for path in there if path.name.startswith(name)]
     if not files:
         raise click.UsageError(f"no trace in {traces}: {', '.join(_TRACES)}")
     with running("forecasts", bags * len(files)) as done:
-        rows = run_all(Settings(traces=files, bags=bags, seed=seed), processes, done)
+        rows = on_queues(files, bags, seed, processes, done)
     for line in layout(HEADINGS, list(table(rows))):
         click.echo(line)

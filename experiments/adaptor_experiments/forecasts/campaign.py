@@ -3,71 +3,181 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import msgspec
 
-from adaptor.budget.estimation.forecast import forecast
-from adaptor_experiments.forecasts.design import BAG, Row, Settings, bag_of, moments, way_of
-from adaptor_experiments.forecasts.site_run import run_bag
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.forecast.estimate import Estimate
+from adaptor.model import Limits
+from adaptor_experiments.forecasts import paid_bags, queue_bags
+from adaptor_experiments.forecasts.row import Row
+from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, Submitted, submitted
+from adaptor_experiments.forecasts.trace_queues import QueueAt, queues_of
 from adaptor_experiments.parallel import in_processes
 
 _AT_ONCE = 10
 """Orders that a process runs before it hands them in."""
+_GIVEN_UP = 4 * 86400
+"""Seconds after which a bag on a queue is left out."""
+_NONE = Estimate(math.nan, math.nan, math.nan)
 
 
-class Piece(msgspec.Struct, frozen=True):
+class OnQueue(msgspec.Struct, frozen=True, eq=False):
+    """A bag on the queue of a trace."""
+
+    trace: str
+    processors: int
+    queue: QueueAt
+    number: int
+    seed: int
+    heuristic: str
+
+
+class Paid(msgspec.Struct, frozen=True):
+    """Orders of a bag that pays."""
+
     bag: str
-    settings: Settings
+    settings: paid_bags.Settings
     orders: range
 
 
-def run_all(settings: Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
-    """All forecasts, in the order of the bags; `done` is told how many bags have been run.
+def on_queues(
+    traces: Sequence[Path],
+    bags: int,
+    seed: int,
+    processes: int,
+    done: Callable[[int], None],
+    heuristic: str = "adaptive",
+) -> list[Row]:
+    """All forecasts on the queues of traces, in their order and that of the bags.
+
+    Args:
+        bags: on each trace, each at an instant of its own.
+        done: is told of each bag.
+
+    Raises:
+        TraceError: a trace cannot be read.
+    """
+    rows: list[Row] = []
+    for place, trace in enumerate(traces):
+        processors, queues = queues_of(trace, bags, seed)
+        pieces = [
+            OnQueue(trace.name.split(".")[0], processors, queue, number, seed, heuristic)
+            for number, queue in enumerate(queues, 1000 * place)
+        ]
+        for some in in_processes(run_on_queue, pieces, processes):
+            rows += some
+            done(1)
+    return rows
+
+
+def limits_for(processors: int) -> Limits:
+    """A quarter of the machine for each of four requests, four hours at most."""
+    return Limits(max_pending_requests=4, max_proc=max(1, processors // 4), max_tr=4 * 3600)
+
+
+def run_on_queue(piece: OnQueue) -> list[Row]:
+    """The forecasts of a bag at the moments; none if the bag never ends."""
+    bag = queue_bags.bag_of(piece.number, piece.seed)
+    site = CheckedSite(
+        tariff=Tariff(price_explicit=1.0, price_donated=1.0),
+        processors=piece.processors,
+        limits=limits_for(piece.processors),
+        heuristic=piece.heuristic,
+        time_resolution=60,
+        initial_tr=3600.0,
+        poll=60.0,
+        jobs=piece.queue.jobs,
+        shares=piece.queue.shares,
+    )
+    spec = BagSpec(name="", cwd="", output="", environment={}, time=bag.hint, order="file", replicas=0)
+    run = Submitted(site, bag.runtimes, spec)
+    run.submit(pays=False)
+    moments = {math.ceil(share * len(bag.runtimes)): f"{share:.0%}" for share in queue_bags.MOMENTS}
+    outcome = run.run(list(moments), _GIVEN_UP)
+    if outcome is None:
+        return []
+    first = Row(
+        where=piece.trace,
+        bag=bag.kind,
+        number=piece.number,
+        tasks=len(bag.runtimes),
+        hint=bag.hint is not None,
+        moment="",
+        at=0.0,
+        end=outcome.end,
+        end_low=math.nan,
+        end_value=math.nan,
+        end_high=math.nan,
+    )
+    return _rows(first, outcome, list(moments.values()))
+
+
+def paid_for(settings: paid_bags.Settings, processes: int, done: Callable[[int], None]) -> list[Row]:
+    """All forecasts of bags that pay, in their order; `done` is told how many bags have been run.
 
     Raises:
         ReplayError: the measured runtimes cannot be read.
     """
     pieces = [
-        Piece(bag, settings, range(first, min(first + _AT_ONCE, settings.orders)))
+        Paid(bag, settings, range(first, min(first + _AT_ONCE, settings.orders)))
         for bag in settings.bags
         for first in range(0, settings.orders, _AT_ONCE)
     ]
     rows: list[Row] = []
-    for piece, some in zip(pieces, in_processes(run_piece, pieces, processes), strict=True):
+    for piece, some in zip(pieces, in_processes(run_paid, pieces, processes), strict=True):
         rows += some
         done(len(piece.orders))
     return rows
 
 
-def run_piece(piece: Piece) -> list[Row]:
+def run_paid(piece: Paid) -> list[Row]:
     return [row for order in piece.orders for row in run_order(piece.bag, piece.settings, order)]
 
 
-def run_order(key: str, settings: Settings, order: int) -> list[Row]:
-    """The forecasts of one bag, by the very function that `adaptor status` prints."""
-    bag, way = bag_of(key, settings, order), way_of(order)
-    names = moments(len(bag))
-    outcome = run_bag(bag, way.site, way.prefer, list(names), number=order + 1, order=BAG[key].order)
-    rows = []
-    for known, moment in zip(outcome.told, names.values(), strict=False):
-        found = forecast(known)
-        end = found.end
-        rows.append(
-            Row(
-                bag=key,
-                prefer=way.preference,
-                unit=way.unit,
-                order=order,
+def run_order(key: str, settings: paid_bags.Settings, order: int) -> list[Row]:
+    """The forecasts of one bag that pays."""
+    runtimes, way = paid_bags.bag_of(key, settings, order), paid_bags.way_of(order)
+    moments = paid_bags.moments(len(runtimes))
+    run = submitted(runtimes, way.site, prefer=way.prefer, number=order + 1, order=paid_bags.BAG[key].order)
+    outcome = run.run(list(moments))
+    assert outcome is not None
+    first = Row(
+        where=way.title,
+        bag=key,
+        number=order,
+        tasks=len(runtimes),
+        moment="",
+        at=0.0,
+        end=outcome.end,
+        end_low=math.nan,
+        end_value=math.nan,
+        end_high=math.nan,
+        cost=outcome.cost,
+    )
+    return _rows(first, outcome, list(moments.values()))
+
+
+def _rows(first: Row, outcome: Outcome, moments: Sequence[str]) -> list[Row]:
+    found = []
+    for told, moment in zip(outcome.told, moments, strict=False):
+        end, cost = told.forecast.end or _NONE, told.forecast.cost or _NONE
+        found.append(
+            msgspec.structs.replace(
+                first,
                 moment=moment,
-                cost=outcome.cost,
-                cost_low=found.cost.low,
-                cost_value=found.cost.value,
-                cost_high=found.cost.high,
-                end=outcome.end,
-                end_low=end.low if end else math.nan,
-                end_value=end.value if end else math.nan,
-                end_high=end.high if end else math.nan,
+                at=told.at,
+                end_low=end.low,
+                end_value=end.value,
+                end_high=end.high,
+                cost_low=cost.low,
+                cost_value=cost.value,
+                cost_high=cost.high,
+                pace=told.pace,
+                planned=told.planned,
             )
         )
-    return rows
+    return found

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
 
 from adaptor_experiments.bootstrap import Interval
-from adaptor_experiments.forecasts.design import BAG, Row
+from adaptor_experiments.forecasts.paid_bags import BAG
+from adaptor_experiments.forecasts.row import Row, What
 from adaptor_experiments.proportions import share_interval
 
 LEAST = 0.85
@@ -18,7 +19,6 @@ LEAST = 0.85
 _ERROR = 0.05
 """How often chance alone may say that a promise is not kept, all kinds of bags together."""
 
-What = Literal["cost", "end"]
 Verdict = Literal["kept", "open", "NOT KEPT"]
 
 
@@ -37,31 +37,21 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
         return f"{share.value:.1%} [{share.low:.0%}, {share.high:.0%}]"
 
 
-_HOLDS: dict[What, Callable[[Row], bool]] = {
-    "cost": lambda row: row.cost_holds,
-    "end": lambda row: row.end_holds,
-}
-_WIDTH: dict[What, Callable[[Row], float]] = {
-    "cost": lambda row: (row.cost_high - row.cost_low) / row.cost,
-    "end": lambda row: (row.end_high - row.end_low) / row.end,
-}
-
-
 def coverage(rows: Sequence[Row], what: What, together: int = 1) -> Coverage:
     """Of some forecasts; `together`: so many are looked at beside each other."""
-    widths = [_WIDTH[what](row) for row in rows]
+    widths = [row.width(what) for row in rows]
     return Coverage(
-        share=share_interval(_by_order(rows, _HOLDS[what]), _ERROR / together),
+        share=share_interval(_by_order(rows, what), _ERROR / together),
         width=float(np.nanmedian(widths)),
         wide=float(np.nanquantile(widths, 0.9)),
     )
 
 
-def _by_order(rows: Sequence[Row], holds: Callable[[Row], bool]) -> list[list[bool]]:
-    """Whether the forecasts held, by order: all of one order are about tasks of the same runtimes."""
-    found: dict[tuple[str, int], list[bool]] = defaultdict(list)
+def _by_order(rows: Sequence[Row], what: What) -> list[list[bool]]:
+    """Whether the forecasts held, by bag: all of one order are about tasks of the same runtimes."""
+    found: dict[tuple[str, str, int], list[bool]] = defaultdict(list)
     for row in rows:
-        found[row.bag, row.order].append(holds(row))
+        found[row.where, row.bag, row.number].append(row.holds(what))
     return list(found.values())
 
 

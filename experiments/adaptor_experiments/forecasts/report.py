@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adaptor.budget.estimation.estimate import CONFIDENCE
 from adaptor.figures import exhibits
 from adaptor.figures.canvas import Drawing, save
 from adaptor.figures.exhibits import Exhibit
-from adaptor.units import format_duration
-from adaptor_experiments.forecasts.coverage import LEAST, Promise, What, coverage, of_bag, promises
-from adaptor_experiments.forecasts.design import BAG, MOMENTS, WAYS, Row, Settings
+from adaptor.forecast.estimate import CONFIDENCE
+from adaptor_experiments.forecasts.coverage import LEAST, Promise, coverage, of_bag, promises
+from adaptor_experiments.forecasts.paid_bags import BAG, MOMENTS, WAYS, Settings
+from adaptor_experiments.forecasts.row import Row, What
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEADINGS = (
     "bag",
-    "bought for",
-    "unit",
+    "bought for, unit",
     *(f"{what}, {when}" for when in MOMENTS for what in ("cost", "end")),
 )
 
@@ -95,10 +94,9 @@ def _by_way(rows: Sequence[Row], name: str) -> Exhibit:
     lines = []
     for key in _bags(rows):
         for way in WAYS:
-            wanted = (way.preference, way.unit)
-            some = [row for row in of_bag(rows, key) if (row.prefer, row.unit) == wanted]
+            some = [row for row in of_bag(rows, key) if row.where == way.title]
             shown = _shares(some, name == "width") if some else []
-            lines.append([BAG[key].title, way.preference, format_duration(way.unit), *shown])
+            lines.append([BAG[key].title, way.title, *shown])
     return Exhibit(
         name=name,
         title={

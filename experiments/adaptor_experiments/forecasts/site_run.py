@@ -1,11 +1,12 @@
-"""A bag that pays for its pilots at one simulated site, by the decisions of the daemon.
+"""A bag at one simulated site, by the decisions of the daemon; forecasts on the way.
 
-The machine is free but for the bag's own pilots. Nothing fails; replicas are made in time that is paid, as in
-the daemon.
+Nothing fails; replicas of a bag that pays are made in time that is paid, as in the daemon.
 """
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from collections.abc import Sequence
 from typing import Literal
 
@@ -13,13 +14,14 @@ import msgspec
 
 from adaptor.bag_spec import BagSpec
 from adaptor.budget.accounting.tariffs import Tariff
-from adaptor.budget.estimation.bag_knowledge import BagKnowledge
+from adaptor.crafting.futures.run_shares import RunShares
+from adaptor.crafting.heuristics import HEURISTICS
 from adaptor.crafting.situation import SiteRules
-from adaptor.decisions.forecasts import knowledge_of
+from adaptor.decisions.forecasting.told import bags_ahead, forecast_of
 from adaptor.decisions.site_memory import SiteSettings
+from adaptor.forecast.forecast import Forecast
 from adaptor.model import Limits, Preference, TaskState
 from adaptor.scheduling.bag import Bag
-from adaptor.scheduling.facts import facts_of
 from adaptor.scheduling.state import SiteTerms
 from adaptor.simulation.jobs import Jobs
 from adaptor.simulation.scene.driver import SimulatedDriver
@@ -30,104 +32,152 @@ from adaptor.simulation.worker import Attempt
 SITE = "site"
 _LONGEST = 10**9
 """Seconds; no bag takes so long."""
+_WINDOW = 30.0
+"""Seconds over which the pace is measured."""
 
 
-class PaidSite(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedSite(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The simulated site; times in seconds."""
 
     tariff: Tariff
     processors: int = 32
     limits: Limits = Limits(max_pending_requests=6, max_proc=16, max_tr=4 * 3600)
+    heuristic: str = "adaptive"
     pad: float = 30.0
+    time_resolution: int = 1
     startup: int = 15
     """From the start of a pilot to the Hello of its worker."""
     idle_timeout: float = 60.0
     initial_tr: float = 600.0
     poll: float = 30.0
+    jobs: Jobs = msgspec.field(default_factory=Jobs.none)
+    """Of others."""
+    shares: RunShares | None = None
+    """What somebody knows of them who has watched the queue; None: nothing."""
 
     @property
     def place(self) -> ScenePlace:
         settings = SiteSettings(
             name=SITE,
-            rules=SiteRules(limits=self.limits, pad=self.pad),
-            heuristic="adaptive",
+            rules=SiteRules(limits=self.limits, pad=self.pad, time_resolution=self.time_resolution),
+            heuristic=self.heuristic,
             poll=self.poll,
             idle_timeout=self.idle_timeout,
         )
-        return ScenePlace(
-            settings=settings, jobs=Jobs.none(), processors=self.processors, startup=self.startup
-        )
+        return ScenePlace(settings=settings, jobs=self.jobs, processors=self.processors, startup=self.startup)
 
     @property
     def terms(self) -> SiteTerms:
         longest = self.place.settings.rules.longest_task
-        return SiteTerms(initial_tr=self.initial_tr, growth_factor=2, longest=longest)
+        even_odds = HEURISTICS[self.heuristic].even_odds
+        return SiteTerms(initial_tr=self.initial_tr, growth_factor=2, longest=longest, even_odds=even_odds)
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A forecast on the way. Seconds since the submission."""
+
+    at: float
+    forecast: Forecast
+    pace: float
+    """The end by the rate of the last half minute; NaN: nothing finished."""
+    planned: float
+    """When the last request in the system ends by its planned start and its limit; NaN: there is none."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a bag went. Seconds from its submission."""
 
     cost: float
-    """Credits."""
+    """Credits; 0 of a bag that does not pay."""
     end: float
     """Of the last result."""
-    told: tuple[BagKnowledge, ...]
-    """What was known at the moments that were asked for, as far as the bag got there."""
+    told: tuple[Told, ...]
+    """The forecasts at the moments that were asked for, as far as the bag got there."""
 
 
-def run_bag(
-    runtimes: Sequence[float],
-    site: PaidSite,
-    prefer: Preference | None,
-    moments: Sequence[int],
-    *,
-    number: int = 1,
-    order: Literal["random", "file"] | None = "file",
-) -> Outcome:
-    """Run a bag to its end.
+class Submitted:
+    """A bag that was submitted at a site just now."""
 
-    Args:
-        runtimes: seconds, by the places of the tasks in the file.
-        moments: numbers of finished tasks at which to keep what is known then.
-        number: of the bag, which its random order follows from.
-        order: the option of the bag; None: its user has not named one.
-    """
-    driver, world, bag = submitted(runtimes, site, prefer=prefer, number=number, order=order)
-    left, told = sorted(moments), []
-    while not bag.ended or driver.ledger.open_pilots:
-        world.go_on(_LONGEST)
-        while left and bag.count(TaskState.DONE) >= left[0] and not bag.ended:
-            left.pop(0)
-            told.append(_knowledge(driver, bag, float(world.now)))
-    cost = driver.ledger.of_bag(number).used / 1e6
-    return Outcome(cost=cost, end=max(each.at for each in world.ended), told=tuple(told))
+    def __init__(self, site: CheckedSite, runtimes: Sequence[float], spec: BagSpec, number: int = 1) -> None:
+        """A bag whose spec has an aim, or that has an order by its budget, pays; see `submitted`."""
+        self.site = SimulatedSite(site.place)
+        watched = {} if site.shares is None else {SITE: site.shares}
+        self.driver = SimulatedDriver(
+            {SITE: self.site}, {SITE: site.terms}, {SITE: site.tariff}, watched=watched
+        )
+        self.world = World({SITE: self.site}, self.driver)
+        self.bag = Bag(number, spec, len(runtimes))
+        self.bag.fill()
+        self._runtimes = runtimes
+        self._seen: deque[tuple[float, int]] = deque([(0.0, 0)])
+
+    def submit(self, *, pays: bool) -> None:
+        if pays:
+            self.driver.broker.keep_apart(self.bag.id)
+        self.world.add_bag(self.bag, lambda key, _site: Attempt(float(self._runtimes[key.task])))
+
+    def run(self, moments: Sequence[int], longest: int = _LONGEST) -> Outcome | None:
+        """Run the bag to its end; None: it takes longer than that.
+
+        Args:
+            moments: numbers of finished tasks at which a forecast is made.
+        """
+        bag, world, left, told = self.bag, self.world, sorted(moments), list[Told]()
+        while (not bag.ended or self.driver.ledger.open_pilots_of(bag.id)) and world.now < longest:
+            world.go_on(min(world.now + 60, longest) if not bag.ended else longest)
+            self._look()
+            while left and not bag.ended and bag.count(TaskState.DONE) >= left[0]:
+                left.pop(0)
+                told.append(self._told())
+        if not bag.ended:
+            return None
+        cost = self.driver.ledger.of_bag(bag.id).used / 1e6
+        return Outcome(cost=cost, end=max(each.at for each in world.ended), told=tuple(told))
+
+    def _look(self) -> None:
+        now, seen = float(self.world.now), self._seen
+        seen.append((now, self.bag.count(TaskState.DONE) + self.bag.count(TaskState.FAILED)))
+        while len(seen) > 2 and seen[1][0] <= now - _WINDOW:
+            seen.popleft()
+
+    def _told(self) -> Told:
+        """By the very function that `adaptor status` shows the result of."""
+        now, state = float(self.world.now), self.driver.broker.state
+        (ahead,) = bags_ahead(state, {}, now)
+        (first, before), (last, after) = self._seen[0], self._seen[-1]
+        rate = (after - before) / (last - first) if last > first else 0.0
+        left = self.bag.count(TaskState.WAITING) + self.bag.count(TaskState.LEASED)
+        return Told(
+            at=now,
+            forecast=forecast_of(self.driver.snapshot(SITE, now), ahead),
+            pace=now + left / rate if rate > 0 else math.nan,
+            planned=self._planned(),
+        )
+
+    def _planned(self) -> float:
+        queue, own = self.site.queue_state(), self.driver.jobs_of(SITE)
+        ends = [job.end for job in queue.running if job.id in own]
+        ends += [
+            job.planned_start + job.tr
+            for job in queue.pending
+            if job.id in own and job.planned_start is not None
+        ]
+        return max(ends, default=math.nan)
 
 
 def submitted(
     runtimes: Sequence[float],
-    site: PaidSite,
+    site: CheckedSite,
     *,
     prefer: Preference | None = None,
     deadline: float | None = None,
     number: int = 1,
     order: Literal["random", "file"] | None = "file",
-) -> tuple[SimulatedDriver, World, Bag]:
-    """A bag that was submitted at the site just now, who decides for it, and the world; see `run_bag`."""
-    cluster = SimulatedSite(site.place)
-    driver = SimulatedDriver({SITE: cluster}, {SITE: site.terms}, {SITE: site.tariff})
-    world = World({SITE: cluster}, driver)
+) -> Submitted:
+    """A bag that pays for its pilots; its number is what a random order follows from."""
     spec = BagSpec(
         name="", cwd="", output="", environment={}, prefer=prefer, deadline=deadline, order=order
     ).with_order(budget=True)
-    bag = Bag(number, spec, len(runtimes))
-    bag.fill()
-    driver.broker.keep_apart(number)
-    world.add_bag(bag, lambda key, _site: Attempt(runtimes[key.task]))
-    return driver, world, bag
-
-
-def _knowledge(driver: SimulatedDriver, bag: Bag, now: float) -> BagKnowledge:
-    """What `adaptor status` makes its forecast from."""
-    known = knowledge_of(facts_of(driver.broker.state, bag), driver.facts(now), driver.ledger, now)
-    assert known is not None, "enough tasks have finished"
-    return known
+    found = Submitted(site, runtimes, spec, number)
+    found.submit(pays=True)
+    return found

@@ -89,17 +89,16 @@ def _cost_aware(_: Path, processes: int) -> Rows:
 
 
 def _endings(traces: Path, processes: int) -> Rows:
-    from adaptor_experiments.endings.campaign import Settings, run_all
+    from adaptor_experiments.forecasts.campaign import on_queues
 
-    paths = [traces / f"{SDSC_SP2.file}.swf.gz"]
-    return run_all(Settings(traces=paths, bags=30), processes, _unseen)
+    return on_queues([traces / f"{SDSC_SP2.file}.swf.gz"], 30, 1, processes, _unseen)
 
 
 def _budget_check(_: Path, processes: int) -> Rows:
-    from adaptor_experiments.forecasts.campaign import run_all
-    from adaptor_experiments.forecasts.design import Settings
+    from adaptor_experiments.forecasts.campaign import paid_for
+    from adaptor_experiments.forecasts.paid_bags import Settings
 
-    return run_all(Settings(orders=8), processes, _unseen)
+    return paid_for(Settings(orders=8), processes, _unseen)
 
 
 def _holes(traces: Path, _: int) -> Rows:

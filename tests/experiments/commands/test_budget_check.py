@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adaptor_experiments.commands.replay import replay
-from adaptor_experiments.forecasts import campaign, coverage, design
+from adaptor_experiments.forecasts import campaign, coverage, paid_bags
 from tests.simulation.invoking_replay import call
 
 TWO = ("sorted", "demo")
@@ -20,12 +20,12 @@ def test_a_promise_that_is_not_kept_fails_the_check(monkeypatch, tmp_path, least
     )
     assert result.exit_code == exit_code, result.output
     assert ("NOT KEPT" in result.output) is bool(exit_code)
-    assert result.output.count("sorted") >= len(design.WAYS)
+    assert result.output.count("sorted") >= len(paid_bags.WAYS)
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.count("data:image/svg+xml;base64,") == 1
     assert ("NOT KEPT" in page.partition("</section>")[0]) is bool(exit_code)
     assert len((tmp_path / "out" / "coverage.csv").read_text().splitlines()) == 1 + len(TWO) * len(
-        design.WAYS
+        paid_bags.WAYS
     )
 
 
@@ -34,8 +34,8 @@ def test_quick_is_a_few_orders(monkeypatch, tmp_path):
     monkeypatch.setattr(campaign, "in_processes", lambda run, pieces, _: asked.extend(pieces) or [])
     with pytest.raises(ValueError, match="zip"):
         call(replay, "budget-check", "--quick", "--output", tmp_path / "out")
-    assert sum(len(piece.orders) for piece in asked) == 20 * len(design.BAG)
-    assert {piece.bag for piece in asked} == {*design.BAG}
+    assert sum(len(piece.orders) for piece in asked) == 20 * len(paid_bags.BAG)
+    assert {piece.bag for piece in asked} == {*paid_bags.BAG}
 
 
 @pytest.mark.parametrize("wrong", ["", "sorted,unknown"])
@@ -46,6 +46,6 @@ def test_kinds_that_there_are_none_of(tmp_path, wrong):
 
 
 def test_two_processes_find_the_same_as_one():
-    settings = design.Settings(seed=4, orders=2, bags=TWO)
-    one, two = (campaign.run_all(settings, processes, lambda count: None) for processes in (1, 2))
+    settings = paid_bags.Settings(seed=4, orders=2, bags=TWO)
+    one, two = (campaign.paid_for(settings, processes, lambda count: None) for processes in (1, 2))
     assert one == two

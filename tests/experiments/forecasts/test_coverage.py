@@ -6,14 +6,15 @@ import msgspec
 import pytest
 
 from adaptor_experiments.forecasts.coverage import coverage, promises
-from adaptor_experiments.forecasts.design import MOMENTS, Row
+from adaptor_experiments.forecasts.paid_bags import MOMENTS
+from adaptor_experiments.forecasts.row import Row
 
 
 def rows(bag, orders, missed):
     """Forecasts at three moments; in the first orders none of them holds the cost."""
     return [
         Row(
-            bag=bag, prefer="cheap", unit=60, order=order, moment=moment, cost=1.0,
+            where="cheap, 1m", bag=bag, number=order, tasks=9, at=1.0, moment=moment, cost=1.0,
             cost_low=2.0 if order < missed else 0.5, cost_value=1.0, cost_high=2.0,
             end=10.0, end_low=5.0, end_value=10.0, end_high=15.0,
         )

@@ -10,42 +10,45 @@ from hypothesis import strategies as st
 
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.model import Limits
-from adaptor_experiments.forecasts.site_run import PaidSite, run_bag
+from adaptor_experiments.forecasts.site_run import CheckedSite, Outcome, submitted
 
-BY_THE_SECOND = PaidSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
+BY_THE_SECOND = CheckedSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0))
 """A processor-second costs a credit."""
 
 
+def run_bag(runtimes, site, prefer=None, moments=()) -> Outcome:
+    found = submitted(runtimes, site, prefer=prefer).run(list(moments))
+    assert found is not None
+    return found
+
+
 def test_one_task_is_charged_from_the_start_of_its_pilot_to_its_end():
-    found = run_bag([100.0], BY_THE_SECOND, None, [])
+    found = run_bag([100.0], BY_THE_SECOND)
     assert found.end == BY_THE_SECOND.startup + 100
     assert found.cost == pytest.approx(115.0)
 
 
 def test_a_pilot_is_held_until_the_longest_of_its_tasks_ends():
-    found = run_bag([100.0, 300.0], BY_THE_SECOND, None, [])
+    found = run_bag([100.0, 300.0], BY_THE_SECOND)
     assert found.cost == pytest.approx(2 * 315.0)
 
 
 def test_what_is_told_is_what_was_known_then():
-    found = run_bag([100.0] * 64, BY_THE_SECOND, None, [32, 40])
-    first = found.told[0]
-    assert (len(first.finished), first.tasks) == (32, 64)
-    assert first.waiting + len(first.running) == 32
-    assert first.slots == 32
-    assert first.charged == pytest.approx(first.slots * (first.now))
-    assert [len(known.finished) for known in found.told] == sorted(
-        len(known.finished) for known in found.told
-    )
+    found = run_bag([100.0] * 64, BY_THE_SECOND, moments=[32, 40])
+    assert [told.at for told in found.told] == sorted(told.at for told in found.told)
+    first = found.told[0].forecast
+    assert first.cost.holds(found.cost)
+    assert first.end.holds(found.end)
+    assert first.least <= found.cost
 
 
 def test_a_task_that_is_cut_runs_again_with_more_time():
-    short = PaidSite(
+    short = CheckedSite(
         tariff=BY_THE_SECOND.tariff,
         limits=Limits(max_pending_requests=2, max_proc=4, max_tr=4000),
         initial_tr=100.0,
     )
-    assert run_bag([1000.0] * 3, short, None, []).end > 1000
+    assert run_bag([1000.0] * 3, short).end > 1000
 
 
 @settings(max_examples=15, deadline=None)
@@ -55,7 +58,7 @@ def test_a_task_that_is_cut_runs_again_with_more_time():
     st.sampled_from([1, 60, 3600]),
 )
 def test_every_bag_ends_and_pays_for_its_work_at_least(runtimes, prefer, unit):
-    site = PaidSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=unit))
-    found = run_bag(runtimes, site, prefer, [])
+    site = CheckedSite(tariff=Tariff(price_explicit=3600.0, price_donated=3600.0, charging_unit=unit))
+    found = run_bag(runtimes, site, prefer)
     assert found.cost >= math.fsum(runtimes) - 1e-3
     assert found.end >= max(runtimes)

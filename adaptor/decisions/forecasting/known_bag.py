@@ -1,0 +1,182 @@
+"""What the forecast of a bag is made from, as the sites and the broker were last seen. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.statements import Statements
+from adaptor.crafting.coverage import slots_in
+from adaptor.crafting.fits import unit_of
+from adaptor.crafting.situation import Demand
+from adaptor.decisions.held_off import why_held_off
+from adaptor.decisions.requests import charges_whole_units, end_takes, ends_with_units, host_terms, tariff_for
+from adaptor.decisions.snapshot import BagAhead, PilotFacts, SiteFacts, Snapshot
+from adaptor.forecast.known import KnownAims, KnownBag, KnownPilot, KnownSite
+from adaptor.model import PilotState
+from adaptor.runtimes.possible import RuntimeKnowledge
+from adaptor.runtimes.sums import RuntimeSums
+from adaptor.scheduling.facts import BagFacts
+
+_SAID, _UNKNOWN = 0.5, 1.5
+"""Deviations of the logarithm of what users say that a task takes, and of what is assumed of it."""
+_USUAL = 0.25
+"""Prior mean runtime as a fraction of the first estimate, which is chosen so that most tasks fit."""
+_LONGEST = 1e9
+"""Seconds of a pilot that has no end."""
+
+
+def known_bag(snapshot: Snapshot, ahead: BagAhead) -> KnownBag:
+    """What is known of a bag, and of the sites at which it may run."""
+    bag, now, ledger = ahead.facts, snapshot.now, snapshot.ledger
+    sites = [
+        site for site in snapshot.sites.values() if bag.spec.allows(site.name) and site.name in bag.learned
+    ]
+    known = [_known_site(snapshot, ahead, site) for site in sites]
+    guess, surety = _guess(bag, known)
+    began = [
+        max(now - start, bound, 0.0)
+        for pilot, starts in bag.by_pilot.items()
+        for start, bound in zip(starts, bag.bounds.get(pilot, (0.0,) * len(starts)), strict=True)
+    ]
+    shown = {pilot.job for site in known for pilot in site.pilots}
+    others = [pilot for pilot in _own(sites, bag) if (pilot.job or "") not in shown]
+    return KnownBag(
+        now=now,
+        tasks=bag.tasks,
+        waiting=max(0, bag.tasks - bag.finished - len(bag.starts)),
+        running=len(bag.starts),
+        again=bag.again,
+        runtimes=RuntimeKnowledge(
+            finished=bag.runtimes,
+            places=bag.places if bag.spec.order != "random" else (),
+            every=bag.every,
+            running=[*began, *bag.again],
+            guess=guess,
+            surety=surety,
+            tasks=bag.tasks,
+        ),
+        sums=RuntimeSums(finished=bag.finished, total=bag.total, squares=bag.squares),
+        sites=known,
+        beside=ahead.beside,
+        at_once=bag.spec.max_running,
+        pays=ahead.alone,
+        used=ledger.of_bag(bag.id).used + _charges(others, ledger, now) if ahead.alone else 0,
+        aims=_aims(snapshot, bag) if ahead.alone and bag.spec.aims else None,
+    )
+
+
+def charged(bag: BagFacts, sites: Sequence[SiteFacts], ledger: Statements, now: float) -> float:
+    """Credits of a bag for what has ended, and for what runs as if it ended now."""
+    return in_credits(ledger.of_bag(bag.id).used + _charges(_own(sites, bag), ledger, now))
+
+
+def _own(sites: Sequence[SiteFacts], bag: BagFacts) -> list[PilotFacts]:
+    return [pilot for site in sites for pilot in site.pilots if pilot.bag == bag.id]
+
+
+def _charges(pilots: Iterable[PilotFacts], ledger: Statements, now: float) -> int:
+    """Millionths of a credit for pilots, as if they ended now; queued ones cost nothing."""
+    total = 0
+    for pilot in pilots:
+        reserved = ledger.open_pilots.get(pilot.id)
+        if reserved is not None and pilot.state is PilotState.RUNNING and pilot.started is not None:
+            total += reserved.tariff.charge(reserved.kind, reserved.p, now - pilot.started)
+    return total
+
+
+def _aims(snapshot: Snapshot, bag: BagFacts) -> KnownAims:
+    return KnownAims(
+        preset=snapshot.presets[bag.spec.prefer or "cheap"],
+        deadline=bag.spec.deadline,
+        pace=snapshot.memory.paces.get(bag.id),
+    )
+
+
+def _guess(bag: BagFacts, sites: Sequence[KnownSite]) -> tuple[float, float]:
+    """What a task takes before any has finished (seconds), and the deviation of its logarithm."""
+    assumed = min((bag.learned[site.name].estimate for site in sites), default=1.0)
+    if any(site.hint is not None for site in sites):
+        return assumed, _SAID
+    earlier = [site.earlier for site in sites if site.earlier is not None]
+    if earlier:
+        quickest = min(earlier, key=lambda tasks: tasks.mean)
+        return quickest.mean, math.log(quickest.factor)
+    return _USUAL * assumed, _UNKNOWN
+
+
+def _known_site(snapshot: Snapshot, ahead: BagAhead, site: SiteFacts) -> KnownSite:
+    bag, now, ledger = ahead.facts, snapshot.now, snapshot.ledger
+    owner = bag.id if ahead.alone else None
+    there = bag.learned[site.name]
+    demand = Demand(task=bag.spec.task, waiting=bag.waiting, runtime=there.estimate, bag=owner)
+    pilots = [
+        pilot
+        for facts in site.pilots
+        if facts.bag == owner
+        and not facts.leaving
+        and (pilot := _known_pilot(ahead, site, facts, demand, snapshot)).slots
+    ]
+    known = KnownSite(
+        name=site.name,
+        rules=site.rules,
+        heuristic=site.heuristic,
+        poll=site.poll,
+        queue=site.queue,
+        task=bag.spec.task,
+        rule=there.rule,
+        learned=msgspec.structs.replace(there.learned, cut={}),
+        hint=bag.spec.expected_at(site.name),
+        earlier=bag.earlier.get(site.name),
+        pilots=tuple(pilots),
+        open=bag.spec.allocation != "transparent" and not why_held_off(site, now),
+        late=site.waits.lateness(site.rules.limits.max_proc, now),
+        wait_shares=site.waits.shares,
+        run_shares=site.jobs.known,
+        run_shares_by_job=site.jobs.by_job(site.queue) if site.queue is not None else {},
+        seen_since=site.jobs.seen_since(),
+    )
+    if not ahead.alone:
+        return known
+    known = msgspec.structs.replace(
+        known,
+        tariff=tariff_for(ledger, site, bag.spec.task),
+        kind="donated" if bag.spec.allocation == "transparent" else "explicit",
+    )
+    if not bag.spec.aims:
+        return known
+    chosen = snapshot.memory.slots_by_quote(bag).get(site.name, 0) if bag.spec.slots else None
+    return msgspec.structs.replace(
+        known,
+        terms=host_terms(ledger, site),
+        whole_units=charges_whole_units(ledger, site),
+        end_takes=end_takes(site) if ends_with_units(bag, ledger, site) else None,
+        chosen=chosen,
+    )
+
+
+def _known_pilot(
+    ahead: BagAhead, site: SiteFacts, pilot: PilotFacts, demand: Demand, snapshot: Snapshot
+) -> KnownPilot:
+    bag, now = ahead.facts, snapshot.now
+    running = pilot.state is PilotState.RUNNING and pilot.started is not None
+    there = pilot.processors if running and pilot.processors is not None else pilot.request.p
+    slots = int(slots_in(pilot, there, demand, unit_of(site.rules, site.queue, bag.spec.task)))
+    begun = bag.by_pilot.get(pilot.id, ())
+    granted = pilot.granted if math.isfinite(pilot.granted) else float(pilot.request.tr or _LONGEST)
+    reserved = snapshot.ledger.open_pilots.get(pilot.id) if ahead.alone else None
+    return KnownPilot(
+        job=pilot.job or "",
+        p=pilot.request.p,
+        tr=granted,
+        slots=max(slots, len(begun)),
+        started=pilot.started if running else None,
+        predicted=pilot.predicted_start,
+        elapsed=tuple(max(0.0, now - start) for start in begun),
+        bounds=bag.bounds.get(pilot.id, ()),
+        tariff=None if reserved is None else reserved.tariff,
+        kind="explicit" if reserved is None else reserved.kind,
+    )

@@ -1,0 +1,209 @@
+"""What would become of a bag: the step of each site is decided as if it had just been submitted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from adaptor.bag_spec import BagSpec
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.entries import Budget
+from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.crafting.situation import Demand, EarlierTasks, TaskShape, Withhold
+from adaptor.decisions.actions import SubmitRequest
+from adaptor.decisions.decide import decide
+from adaptor.decisions.forecasting.known_bag import known_bag
+from adaptor.decisions.requests import tariff_for
+from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import forecast
+from adaptor.forecast.known import KnownBag
+from adaptor.forecast.plain_array import array_end
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.broker import Broker
+from adaptor.scheduling.facts import BagFacts, facts_of
+from adaptor.scheduling.state import SiteTerms
+
+_NEW = 1 << 40
+"""The number of the bag: no real one is so high."""
+
+
+LimitOf = Literal["scheduler", "initial_tr", "time"]
+"""Who says how long the jobs of an array may take: the scheduler for jobs that name no limit, the site's
+`initial_tr` where the scheduler says nothing, or the user's `--time` where that is longer."""
+
+
+class NewBag(msgspec.Struct, frozen=True, kw_only=True):
+    """A bag that might be submitted."""
+
+    spec: BagSpec
+    tasks: int
+    budget: int | None = None
+    """Millionths of a credit."""
+    earlier: Mapping[str, EarlierTasks] = {}
+    """By site: what is known of earlier bags of the same kinds."""
+    beside: tuple[int, ...] = ()
+    """The waiting tasks of each other bag that it would take turns with."""
+
+
+class PlannedRequest(msgspec.Struct, frozen=True):
+    """A request that would be made now."""
+
+    site: str
+    p: int
+    tr: int
+    start: float | None
+    """Epoch seconds, as planned by time limits; None: the heuristic does not look."""
+    reason: str
+
+
+class PlainArray(msgspec.Struct, frozen=True):
+    """What an array of one job per task would come to."""
+
+    site: str
+    limit: float
+    """Of each job, seconds."""
+    limit_of: LimitOf
+    end: Estimate
+
+
+class PlannedBag(msgspec.Struct, frozen=True, kw_only=True):
+    requests: tuple[PlannedRequest, ...]
+    withheld: dict[str, str]
+    """By site: why it would make none."""
+    end: Estimate | None
+    """Epoch seconds; None: none can be seen."""
+    work: Estimate
+    """Processor-seconds of all tasks."""
+    cost: Estimate
+    """Credits; of a bag that shares its pilots, for the work alone where it is cheapest."""
+    arrays: tuple[PlainArray, ...]
+
+
+def plan_bag(new: NewBag, snapshots: Mapping[str, Snapshot], terms: Mapping[str, SiteTerms]) -> PlannedBag:
+    """What would become of the bag.
+
+    Args:
+        snapshots: by site at which it may run: of a step of it now, the queue just read.
+        terms: of all these sites.
+    """
+    broker = _broker(new, terms, now=max(each.now for each in snapshots.values()))
+    requests: list[PlannedRequest] = []
+    withheld: dict[str, str] = {}
+    made: dict[str, tuple[SubmitRequest, ...]] = {}
+    for name in snapshots:
+        decision = decide(_with_bag(snapshots[name], new, broker, made))
+        made[name] = tuple(each for each in decision.submits if not each.node)
+        requests += [_request(name, each) for each in made[name]]
+        why = [each.reason for each in decision.actions if isinstance(each, Withhold)]
+        if not made[name]:
+            withheld[name] = why[0] if why else "the tasks are planned elsewhere"
+    first = next(iter(snapshots.values()))
+    ahead = BagAhead(_facts(broker), bool(broker.state.alone), new.beside)
+    sites = {name: snapshots[name].sites[name] for name in snapshots}
+    known = known_bag(msgspec.structs.replace(first, sites=sites), ahead)
+    found = forecast(known)
+    work = _times(found.work, new.spec.task.total_processors)
+    price = min(
+        in_credits(tariff_for(first.ledger, site, new.spec.task).price("explicit")) for site in sites.values()
+    )
+    return PlannedBag(
+        requests=tuple(requests),
+        withheld=withheld,
+        end=found.end,
+        work=work,
+        cost=found.cost or _times(work, price / HOUR),
+        arrays=tuple(_arrays(known, new, terms)),
+    )
+
+
+def _times(figure: Estimate, factor: float) -> Estimate:
+    return Estimate(figure.low * factor, figure.value * factor, figure.high * factor)
+
+
+def _broker(new: NewBag, terms: Mapping[str, SiteTerms], now: float) -> Broker:
+    broker = Broker(dict(terms))
+    bag = Bag(_NEW, new.spec, new.tasks)
+    bag.fill()
+    bag.earlier = new.earlier
+    if new.budget is not None:
+        broker.keep_apart(_NEW)
+    broker.add_bag(bag, now)
+    return broker
+
+
+def _facts(broker: Broker) -> BagFacts:
+    return facts_of(broker.state, broker.state.bags[_NEW])
+
+
+def _with_bag(
+    snapshot: Snapshot, new: NewBag, broker: Broker, made: Mapping[str, tuple[SubmitRequest, ...]]
+) -> Snapshot:
+    """The step of a site as if the bag had just been submitted, and others had decided before."""
+    demands, payers = _together(snapshot, broker)
+    ledger = snapshot.ledger.fork()
+    if new.budget is not None:
+        ledger.set_budget(Budget(amount=new.budget, bag=_NEW), snapshot.now)
+    sites = {
+        name: msgspec.structs.replace(site, submitting=(*site.submitting, *made.get(name, ())))
+        for name, site in snapshot.sites.items()
+    }
+    alone = {_NEW: _facts(broker)} if _NEW in broker.state.alone else {}
+    return msgspec.structs.replace(
+        snapshot,
+        sites=sites,
+        demands=demands,
+        payers=payers,
+        groups=(*snapshot.groups, *broker.groups()) if len(sites) > 1 else snapshot.groups,
+        bags={**snapshot.bags, **alone},
+        ledger=ledger,
+        ahead=(),
+        work=True,
+    )
+
+
+def _together(snapshot: Snapshot, broker: Broker) -> tuple[tuple[Demand, ...], tuple[dict[int, float], ...]]:
+    """The demands of all bags; tasks of one shape share their requests."""
+    found: dict[TaskShape, tuple[Demand, dict[int, float]]] = {
+        demand.shape: (demand, payers)
+        for demand, payers in zip(snapshot.demands, snapshot.payers, strict=True)
+    }
+    for more in broker.demands(snapshot.site):
+        paying = broker.sharers(snapshot.site, more)
+        if more.shape in found:
+            demand, payers = found[more.shape]
+            more = msgspec.structs.replace(
+                demand,
+                waiting=demand.waiting + more.waiting,
+                runtime=max(demand.runtime, more.runtime),
+                shortest=min(demand.shortest, more.shortest),
+            )
+            paying = {**payers, **paying}
+        found[more.shape] = more, paying
+    demands, payers_of = zip(*found.values(), strict=True) if found else ((), ())
+    return tuple(demands), tuple(payers_of)
+
+
+def _request(site: str, submit: SubmitRequest) -> PlannedRequest:
+    crafted = submit.crafted
+    return PlannedRequest(
+        site, crafted.request.p, crafted.request.tr, crafted.predicted_start, crafted.reason
+    )
+
+
+def _arrays(known: KnownBag, new: NewBag, terms: Mapping[str, SiteTerms]) -> Sequence[PlainArray]:
+    """At each site, with the limit that users get who name none, or what the user says if that is longer."""
+    found = []
+    for site in known.sites:
+        default = site.queue.default_limit if site.queue is not None else None
+        said = new.spec.expected_at(site.name) or 0.0
+        limit_of: LimitOf = "initial_tr" if default is None else "scheduler"
+        limit = terms[site.name].initial_tr if default is None else default
+        if said > limit:
+            limit, limit_of = said, "time"
+        end = array_end(known, site, limit)
+        if end is not None:
+            found.append(PlainArray(site.name, limit, limit_of, end))
+    return found

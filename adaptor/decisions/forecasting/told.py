@@ -1,0 +1,106 @@
+"""The forecasts of all unfinished bags: made in the steps of the sites, a few bags at a time. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from adaptor.decisions.actions import KeepForecast
+from adaptor.decisions.forecasting.known_bag import known_bag
+from adaptor.decisions.memory import MadeForecast, Memory
+from adaptor.decisions.snapshot import BagAhead, Snapshot
+from adaptor.forecast.forecast import Forecast, forecast, worth_telling
+from adaptor.forecast.record import FirstForecast
+from adaptor.model import TaskState
+from adaptor.scheduling.bag import Bag
+from adaptor.scheduling.facts import facts_of
+from adaptor.scheduling.state import SchedulingState
+
+INTERVAL = 10.0
+"""Seconds after which a bag is forecast anew."""
+SOON = 2.0
+"""The same where twice as many tasks have finished, which can change it by far."""
+MOST = 3
+"""Bags that are forecast in one step: each takes about 50 ms."""
+OLD = 300.0
+"""Seconds after which a forecast is too old to be shown."""
+
+
+def bags_ahead(
+    state: SchedulingState, made: Mapping[int, MadeForecast], now: float, *, needed: bool = False
+) -> tuple[BagAhead, ...]:
+    """The unfinished bags that are to be forecast now: the oldest forecasts first.
+
+    Args:
+        needed: only those whose decisions depend on a forecast.
+    """
+    due = [
+        bag
+        for bag in state.bags.values()
+        if not bag.ended
+        and _is_due(bag, made.get(bag.id), now)
+        and (not needed or (bag.id in state.alone and bag.spec.deadline is not None))
+    ]
+    due.sort(key=lambda bag: made[bag.id].at if bag.id in made else -math.inf)
+    return tuple(_ahead(state, bag) for bag in due[:MOST])
+
+
+def _is_due(bag: Bag, made: MadeForecast | None, now: float) -> bool:
+    if made is None:
+        return True
+    finished = bag.count(TaskState.DONE)
+    soon = finished >= 2 * made.finished and finished > made.finished
+    return not 0 <= now - made.at < (SOON if soon else INTERVAL)
+
+
+def _ahead(state: SchedulingState, bag: Bag) -> BagAhead:
+    alone = bag.id in state.alone
+    beside = [
+        other.count(TaskState.WAITING)
+        for other in state.bags.values()
+        if not alone and other is not bag and other.id not in state.alone and _meet(state, bag, other)
+    ]
+    return BagAhead(facts_of(state, bag), alone, tuple(tasks for tasks in beside if tasks))
+
+
+def _meet(state: SchedulingState, bag: Bag, other: Bag) -> bool:
+    """Whether two bags may run at the same site."""
+    return any(bag.spec.allows(site) and other.spec.allows(site) for site in state.sites)
+
+
+def make_forecasts(snapshot: Snapshot, memory: Memory) -> tuple[list[KeepForecast], Memory]:
+    """Make the forecasts that are due: each is what users are shown from now on.
+
+    The first complete one of a bag is kept. Of a bag that pays it names the cost, and a pilot of the bag is
+    in the system.
+    """
+    kept, made = [], dict(memory.forecasts)
+    for ahead in snapshot.ahead:
+        bag, found = ahead.facts, forecast_of(snapshot, ahead)
+        made[bag.id] = MadeForecast(snapshot.now, found, bag.finished)
+        if bag.id not in snapshot.forecast_kept and (first := _first(snapshot, ahead, found)) is not None:
+            kept.append(KeepForecast(bag.id, first))
+    return kept, msgspec.structs.replace(memory, forecasts=made) if snapshot.ahead else memory
+
+
+def forecast_of(snapshot: Snapshot, ahead: BagAhead) -> Forecast:
+    """The forecast of a bag by what is known now; its cost only if enough tasks have finished."""
+    found, bag = forecast(known_bag(snapshot, ahead)), ahead.facts
+    if worth_telling(bag.finished, bag.tasks) and not bag.growing:
+        return found
+    return msgspec.structs.replace(found, cost=None)
+
+
+def _first(snapshot: Snapshot, ahead: BagAhead, found: Forecast) -> FirstForecast | None:
+    """The forecast as it is kept; None: it is not complete."""
+    bag = ahead.facts
+    if found.end is None or math.isinf(found.end.high):
+        return None
+    own = any(pilot.bag == bag.id for site in snapshot.sites.values() for pilot in site.pilots)
+    if ahead.alone and (found.cost is None or not own):
+        return None
+    return FirstForecast(
+        made=snapshot.now, finished=bag.finished, tasks=bag.tasks, cost=found.cost, end=found.end
+    )

@@ -1,1 +1,0 @@
-"""When a bag will be done: possible runtimes of its tasks on possible futures of the queues."""

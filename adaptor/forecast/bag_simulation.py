@@ -1,0 +1,474 @@
+"""One possible course of a bag: its tasks in the slots of pilots that are there, and of those to come. Pure.
+
+Tasks are handed out as workers get them: a slot that is free takes the next task, unless the time that a task
+is taken to need is longer than what is left of the pilot. That time is what the bag's own `RuntimeLearner`
+says at each site; it learns from the tasks that end and that are cut in this course. If tasks are many, a
+slot takes several at once, fewer and fewer towards the end; if slots are many, several count as one.
+
+The pilots are charged by their tariffs, so one course gives the end of the bag and its cost.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.runtimes.learner import RuntimeLearner
+from adaptor.runtimes.possible import Runtimes
+from adaptor.runtimes.sums import RuntimeSums
+
+MOST_SLOTS = 16
+"""Slots that are followed one by one."""
+_CHUNKS = 2
+"""Parts in which a slot takes its share of what waits."""
+_MOST_STEPS = 600
+"""Ends of tasks that are followed; from then on the bag goes on as it did until then."""
+_MOST_ASKED = 12
+"""How often requests are considered; from then on the bag goes on as it did until then."""
+_HIGHER = 1.3
+"""Growth of the estimated runtime at which requests are considered again."""
+_PACED = 0.6
+"""Of the tasks that wait, the share at which a bag with aims is bought for again."""
+_OF_A_GROUP = 8
+"""Tasks of slots that count as one of which the longest is looked for at the end, at most."""
+_LEAVES_AFTER = 60.0
+"""Seconds for which a worker waits for a task, about."""
+
+
+class PilotAhead(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot that runs, or will. Epoch seconds."""
+
+    site: str = ""
+    p: int = 0
+    """Processors that it holds there."""
+    slots: int
+    began: float = 0.0
+    """When its request starts, from when on it is charged."""
+    start: float
+    """When its slots take their first tasks."""
+    end: float
+    """From when on no task runs in it."""
+    elapsed: Sequence[float] = ()
+    """Seconds for which the tasks that run in it have run."""
+    bounds: Sequence[float] = ()
+    """Seconds for which each of these ran before, when it was cut; 0: it was not."""
+    useful: float = 0.0
+    """Seconds of a slot for tasks, as planned."""
+    tariff: Tariff | None = None
+    """None: it is not charged to the bag."""
+    kind: Allocation = "explicit"
+    unit: float = math.inf
+    """It may end with each of these, seconds."""
+    lead: float = 0.0
+    """Seconds before the end of a unit at which that is decided."""
+
+    def charge(self, until: float) -> int:
+        """Millionths of a credit if it ends then; 0 if it has not started by then."""
+        if self.tariff is None or until <= self.began:
+            return 0
+        return self.tariff.charge(self.kind, self.p, until - self.began)
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a bag stands when requests are considered."""
+
+    now: float
+    uncovered: int
+    """Waiting tasks that no pilot covers."""
+    waiting: int
+    learners: Mapping[str, RuntimeLearner]
+    """By site."""
+    longest_cut: Mapping[str, float]
+    """By site: what the waiting task needs that was cut latest, seconds; 0: none was cut."""
+    sums: RuntimeSums
+    """Of all tasks of the bag."""
+    oldest: float | None
+    """The first start of a task that runs; None: none does."""
+    held: Sequence[PilotAhead] = ()
+    """The pilots in the system."""
+
+    def needed(self, site: str) -> float:
+        """That the longest of the waiting tasks is taken to need there, seconds."""
+        return max(self.learners[site].estimate, self.longest_cut[site])
+
+
+class Supply(Protocol):
+    @property
+    def paced(self) -> bool:
+        """Whether requests are bought step by step, as tasks finish."""
+
+    def asked(self, moment: Moment) -> list[PilotAhead]:
+        """The pilots of the requests that are made then."""
+
+    def goes_on(self, moment: Moment, pilot: PilotAhead, ages: Sequence[float]) -> bool:
+        """Whether a pilot is kept for another charging unit, whose tasks have run for so long."""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks of a bag at an instant."""
+
+    now: float
+    waiting: int
+    """Tasks that were never cut."""
+    again: Sequence[float] = ()
+    """Seconds for which the others that wait ran before they were cut."""
+    beside: float = 0.0
+    """Tasks of other bags that take turns with these, as many as count."""
+    learners: Mapping[str, RuntimeLearner]
+    """By site; the course changes them."""
+    sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
+    """Of the bag; the course changes them."""
+    most: int
+    """Tasks that can run at the same time, at most, by all limits."""
+    at_once: int | None = None
+    """Tasks that the bag wants to run at the same time at most; None: all."""
+
+
+class Course(NamedTuple):
+    """What one course comes to."""
+
+    end: float
+    """Epoch seconds of the last result; `math.inf`: never, as far as can be seen."""
+    cost: float
+    """Millionths of a credit for all pilots that have not ended yet, those that run as a whole."""
+
+
+def course_of(work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> Course:
+    """One course of a bag."""
+    return _Simulation(work, pilots, runtimes, supply).run()
+
+
+class _Pilot:
+    __slots__ = ("ahead", "end", "live", "slots", "start")
+
+    def __init__(self, ahead: PilotAhead, slots: int) -> None:
+        self.ahead, self.start, self.end = ahead, ahead.start, ahead.end
+        self.slots = self.live = slots
+
+    def held(self) -> PilotAhead:
+        return msgspec.structs.replace(self.ahead, end=self.end)
+
+
+class _Task(NamedTuple):
+    """A task that was cut, or tasks of slots that count as one."""
+
+    ran: float
+    """Seconds for which it ran at most."""
+    number: int
+    takes: float
+
+
+class _Running(NamedTuple):
+    pilot: _Pilot
+    since: float
+    """When it would have started, had it run without a break."""
+    takes: float
+    """In all."""
+    tasks: float
+    """Tasks that run one after the other; these are in `takes` together."""
+    number: int | None
+    """Of a task that was cut before."""
+    cut: bool
+    """Whether the last of them is cut at the end of the pilot."""
+
+
+class _Simulation:
+    def __init__(self, work: Work, pilots: Sequence[PilotAhead], runtimes: Runtimes, supply: Supply) -> None:
+        self._work, self._runtimes, self._supply = work, runtimes, supply
+        self._now = self._last = work.now
+        self._learners, self._sums = work.learners, work.sums
+        self._together = max(1, math.ceil(work.most / MOST_SLOTS))
+        """Slots that count as one."""
+        self._left = (work.waiting + work.beside) / self._together
+        self._all = max(1.0, self._left)
+        self._needed = {site: learner.estimate for site, learner in self._learners.items()}
+        self._even = {site: learner.even for site, learner in self._learners.items()}
+        self._cuts: list[_Task] = []
+        """Tasks that were cut and wait again, as a heap."""
+        self._pilots: list[_Pilot] = []
+        self._calendar: list[tuple[float, int, _Pilot | None, bool]] = []
+        """When a slot of a pilot becomes free, or (True) a charging unit of it ends; without a pilot: when
+        requests are considered."""
+        self._count = self._live = self._asked = 0
+        self._numbers = 0
+        """Of tasks that were cut: they count down, so that none is a number of the bag."""
+        self._running: dict[int, _Running] = {}
+        """By number in the calendar."""
+        self._most_busy = math.inf if work.at_once is None else max(1, work.at_once // self._together)
+        self._idle: list[_Pilot] = []
+        """Of each slot that has no task because so many run already."""
+        self._ask_below = _PACED * self._left if supply.paced else -math.inf
+        for ran in sorted(work.again)[:: self._together]:
+            self._wait_again(ran, self._known_cut(ran), ran + runtimes.rest(ran))
+        for pilot in pilots:
+            self._add(pilot)
+        self._plan(work.now, None)
+
+    def run(self) -> Course:
+        for _ in range(_MOST_STEPS):
+            if not self._calendar:
+                return self._done() if not self._waits else Course(math.inf, math.inf)
+            self._now, number, pilot, unit_ends = heapq.heappop(self._calendar)
+            if pilot is None:
+                if self._asked == _MOST_ASKED and self._left > self._live:
+                    return self._as_until_now()
+                self._ask()
+            elif unit_ends:
+                self._end_unit(pilot)
+            elif number in self._running:
+                self._ended(self._running.pop(number))
+                self._free(pilot)
+            elif pilot.live:
+                self._free(pilot)
+            if not self._waits and not self._running:
+                return self._done()
+            while self._idle and self._waits and len(self._running) < self._most_busy:
+                self._take(self._idle.pop())
+        return self._as_until_now()
+
+    def _done(self) -> Course:
+        """No task is left: pilots that have not started are withdrawn, the others end."""
+        end = self._last
+        return Course(end, sum(pilot.ahead.charge(min(pilot.end, end)) for pilot in self._pilots))
+
+    def _as_until_now(self) -> Course:
+        done = self._all - self._left
+        if self._left <= 0 or done <= 0:
+            return Course(math.inf, math.inf)
+        before = self._work.now
+        spent = sum(pilot.ahead.charge(min(pilot.end, before)) for pilot in self._pilots)
+        cost = sum(pilot.ahead.charge(min(pilot.end, self._now)) for pilot in self._pilots)
+        further = self._left / done
+        return Course(self._now + (self._now - before) * further, cost + (cost - spent) * further)
+
+    @property
+    def _waits(self) -> bool:
+        return self._left > 0 or bool(self._cuts)
+
+    def _known_cut(self, ran: float) -> int:
+        """The number of a task that was cut before now, where the learners know it by another one."""
+        number = self._new_number()
+        for learner in self._learners.values():
+            if ran <= learner.outlasted:
+                learner.cut(number, ran)
+        return number
+
+    def _new_number(self) -> int:
+        self._numbers -= 1
+        return self._numbers
+
+    def _wait_again(self, ran: float, number: int, takes: float) -> None:
+        heapq.heappush(self._cuts, _Task(ran, number, takes))
+
+    def _plan(self, at: float, pilot: _Pilot | None, *, unit_ends: bool = False) -> int:
+        self._count += 1
+        heapq.heappush(self._calendar, (at, self._count, pilot, unit_ends))
+        return self._count
+
+    def _add(self, ahead: PilotAhead) -> None:
+        slots = max(1, round(ahead.slots / self._together))
+        pilot = _Pilot(ahead, slots)
+        self._pilots.append(pilot)
+        self._live += slots
+        begun = list(zip(ahead.elapsed, ahead.bounds or (0.0,) * len(ahead.elapsed), strict=True))
+        begun = begun[: ahead.slots]
+        busy = min(slots, math.ceil(len(begun) / self._together))
+        step = len(begun) / busy if busy else 1.0
+        for place in range(slots):
+            if place < busy:
+                first = int(place * step)
+                self._begun(pilot, begun[first : max(first + 1, int((place + 1) * step))])
+            else:
+                self._plan(max(self._now, ahead.start), pilot)
+        self._plan_unit(pilot)
+
+    def _plan_unit(self, pilot: _Pilot) -> None:
+        """The next time at which it is decided whether a pilot ends with a charging unit."""
+        ahead = pilot.ahead
+        if math.isinf(ahead.unit):
+            return
+        units = math.floor((self._now + ahead.lead - ahead.began) / ahead.unit + 1e-9) + 1
+        at = ahead.began + max(1, units) * ahead.unit - ahead.lead
+        if at < pilot.end:
+            self._plan(max(at, self._now), pilot, unit_ends=True)
+
+    def _begun(self, pilot: _Pilot, begun: Sequence[tuple[float, float]]) -> None:
+        """Tasks that run in slots that count as one."""
+        some = begun[:: max(1, len(begun) // _OF_A_GROUP)] if self._left <= 0 else [begun[len(begun) // 2]]
+        rest, ran, bound = max((self._rest(ran, bound), ran, bound) for ran, bound in some)
+        number = self._known_cut(bound) if bound else None
+        self._run(pilot, self._now - ran, ran + rest, number=number)
+
+    def _rest(self, ran: float, bound: float) -> float:
+        """Of a task that was cut before, it is known that it takes longer than it ran then."""
+        least = max(ran, bound)
+        return least - ran + self._runtimes.rest(least)
+
+    def _run(
+        self, pilot: _Pilot, since: float, takes: float, *, count: float = 1.0, number: int | None = None
+    ) -> None:
+        end = since + takes
+        at = self._plan(max(self._now, min(end, pilot.end)), pilot)
+        self._running[at] = _Running(pilot, since, takes, count, number, end > pilot.end)
+
+    def _ended(self, task: _Running) -> None:
+        """A task has ended, or was cut at the end of its pilot."""
+        site, each = task.pilot.ahead.site, task.takes / task.tasks
+        finished = task.tasks - task.cut
+        if finished > 0:
+            self._finished(site, finished, each, task)
+        if task.cut:
+            self._cut(site, max(0.0, self._now - task.since - finished * each), each, task.number)
+
+    def _finished(self, site: str, count: float, each: float, task: _Running) -> None:
+        self._last = max(self._last, self._now)
+        learner, tasks = self._learners[site], max(1, round(count * self._together))
+        longest = each if count == 1 else max(each, self._runtimes.one(1 - self._left / self._all))
+        learner.finished_together(tasks, tasks * each, tasks * each * each, longest)
+        if task.number is not None:
+            for other in self._learners.values():
+                other.forget(task.number)
+        self._sums.finished += tasks
+        self._sums.total += tasks * each
+        self._sums.squares += tasks * each * each
+        self._learned(site)
+        if self._left < self._ask_below:
+            self._ask_below = _PACED * self._left
+            self._plan(self._now, None)
+
+    def _cut(self, site: str, ran: float, takes: float, number: int | None) -> None:
+        number = self._new_number() if number is None else number
+        learner = self._learners[site]
+        learner.cut(number, ran)
+        if not learner.hopeless(number):
+            self._wait_again(ran, number, takes)
+        self._learned(site)
+
+    def _learned(self, site: str) -> None:
+        """Requests are considered again where a task is taken to need far more than before."""
+        learner, before = self._learners[site], self._needed[site]
+        needed = self._needed[site] = learner.estimate
+        self._even[site] = needed if learner.odds is None else learner.even
+        if needed > _HIGHER * before and self._left > 0:
+            self._plan(self._now, None)
+
+    def _free(self, pilot: _Pilot) -> None:
+        """A slot has no task, or none any more."""
+        if self._now >= pilot.end or not self._waits:
+            self._leave(pilot)
+        elif len(self._running) >= self._most_busy:
+            self._idle.append(pilot)
+        else:
+            self._take(pilot)
+
+    def _take(self, pilot: _Pilot) -> None:
+        left, site = pilot.end - self._now, pilot.ahead.site
+        if self._cuts and self._learners[site].estimate_of(self._cuts[0].number) <= left:
+            task = heapq.heappop(self._cuts)
+            self._run(pilot, self._now, task.takes, number=task.number)
+            return
+        more_wait = self._left + len(self._cuts) > len(self._running)
+        needed = self._even[site] if more_wait else self._needed[site]
+        if left < needed or self._left <= 0:
+            self._leave(pilot)
+            return
+        chunk = max(1.0, self._left // (_CHUNKS * max(1, self._live)))
+        progress = 1 - self._left / self._all
+        if self._left <= self._live:  # the last round: what counts is the longest
+            takes = max(self._runtimes.one(progress) for _ in range(min(_OF_A_GROUP, self._together)))
+        else:
+            takes = self._runtimes.several(chunk, progress)
+        # Near the end of the pilot no further task of these is started.
+        started = min(chunk, math.floor(chunk * max(0.0, left - needed) / max(takes, 1e-9)) + 1)
+        self._left -= started
+        self._run(pilot, self._now, takes * started / chunk, count=started)
+
+    def _leave(self, pilot: _Pilot) -> None:
+        """A slot takes no more tasks; when all of a pilot do so, it ends."""
+        if not pilot.live:
+            return
+        pilot.live -= 1
+        self._live -= 1
+        if pilot.live == 0:
+            pilot.end = min(pilot.end, self._now + _LEAVES_AFTER)
+            self._plan(max(self._now, pilot.end), None)
+
+    def _end_unit(self, pilot: _Pilot) -> None:
+        """A charging unit of a pilot ends, and with it the pilot if its tasks cost less elsewhere."""
+        if not pilot.live or self._now >= pilot.end:
+            return
+        mine = {place: task for place, task in self._running.items() if task.pilot is pilot}
+        ages = [self._now - task.since for task in mine.values()]
+        if self._supply.goes_on(self._moment(0.0, but=pilot), pilot.ahead, ages):
+            self._plan_unit(pilot)
+            return
+        pilot.end = self._now
+        self._live -= pilot.live
+        pilot.live = 0
+        for place, task in mine.items():
+            del self._running[place]
+            each = task.takes / task.tasks
+            done = min(task.tasks - 1, math.floor((self._now - task.since) / max(each, 1e-9)))
+            if done > 0:
+                self._finished(pilot.ahead.site, done, each, task)
+            self._left += task.tasks - done - 1
+            number = self._new_number() if task.number is None else task.number
+            self._wait_again(0.0, number, each)
+        self._plan(self._now, None)
+
+    def _ask(self) -> None:
+        if not self._waits:
+            return
+        there = self._pilots_now()
+        uncovered = max(0.0, self._left) - sum(self._covered(pilot) for pilot in there)
+        if self._most_busy < math.inf:  # slots beyond what may run are not asked for
+            uncovered = min(uncovered, self._most_busy - sum(pilot.live for pilot in there))
+        if self._cuts:
+            last = max(self._cuts).number
+            if not any(
+                self._useful(pilot) >= self._learners[pilot.ahead.site].estimate_of(last) for pilot in there
+            ):
+                uncovered = max(0.0, uncovered) + len(self._cuts)
+        if there and uncovered < 1 and not self._supply.paced:
+            return
+        self._asked += 1
+        for ahead in self._supply.asked(self._moment(uncovered)):
+            self._add(ahead)
+
+    def _pilots_now(self) -> list[_Pilot]:
+        return [pilot for pilot in self._pilots if pilot.end > self._now]
+
+    def _moment(self, uncovered: float, *, but: _Pilot | None = None) -> Moment:
+        starts = [task.since for task in self._running.values()]
+        sums = msgspec.structs.replace(
+            self._sums, running=len(starts) * self._together, starts=math.fsum(starts) * self._together
+        )
+        last = max(self._cuts).number if self._cuts else None
+        return Moment(
+            now=self._now,
+            uncovered=max(1, math.ceil(uncovered * self._together)),
+            waiting=math.ceil((max(0.0, self._left) + len(self._cuts)) * self._together),
+            learners=self._learners,
+            longest_cut={
+                site: 0.0 if last is None else learner.estimate_of(last)
+                for site, learner in self._learners.items()
+            },
+            sums=sums,
+            oldest=min(starts, default=None),
+            held=[pilot.held() for pilot in self._pilots_now() if pilot is not but],
+        )
+
+    def _useful(self, pilot: _Pilot) -> float:
+        """Seconds that it has for a task."""
+        return pilot.ahead.useful if pilot.start > self._now else pilot.end - self._now
+
+    def _covered(self, pilot: _Pilot) -> float:
+        needed = self._needed[pilot.ahead.site]
+        if pilot.start > self._now:
+            return pilot.slots * max(1, math.floor(pilot.ahead.useful / needed + 1e-6))
+        return pilot.live * max(0, math.ceil((pilot.end - self._now) / needed) - 1)

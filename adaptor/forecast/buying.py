@@ -1,0 +1,95 @@
+"""What a bag with aims asks for in one of its possible courses: A²HA, its deadline and its quote. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.provisioning.a2ha import goes_on
+from adaptor.budget.provisioning.hosts import Hosts
+from adaptor.budget.provisioning.pacing import SPARE_UNITS, Course, Pace, advise, situation_of
+from adaptor.forecast.bag_simulation import Moment
+from adaptor.forecast.known import KnownAims, KnownSite
+from adaptor.units import round_up
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What requests may be made at a site."""
+
+    slots: int
+    whole: int = 0
+    """Seconds that each lasts at least."""
+    longest: int | None = None
+    """Seconds that each lasts at most; None: only the limits of the site apply."""
+
+
+class Buyer:
+    """Buys for one course of a bag; keeps the pace of its estimator."""
+
+    def __init__(self, aims: KnownAims) -> None:
+        self._aims = aims
+        self._pace: Pace | None = aims.pace
+
+    def bounds(self, site: KnownSite, moment: Moment) -> Bounds:
+        """What may be asked for now, as `decisions.hosts.aims` decides it."""
+        longest = self._until_deadline(site, moment)
+        if site.chosen is not None:
+            there = sum(pilot.slots for pilot in moment.held if pilot.site == site.name)
+            return Bounds(slots=max(0, site.chosen - there), longest=longest)
+        paced = advise(self._course(site, moment), self._pace)
+        self._pace = paced.pace
+        if not site.whole_units or site.terms is None:
+            return Bounds(slots=paced.advice.hosts, longest=longest)
+        ends = site.end_takes is not None
+        seconds = (paced.advice.units + SPARE_UNITS if ends else 1) * site.terms.unit
+        whole = round_up(math.ceil(seconds), site.rules.time_resolution)
+        return Bounds(slots=paced.advice.hosts, whole=whole, longest=whole if ends else longest)
+
+    def bought(self, slots: int) -> None:
+        """This many slots were asked for."""
+        if self._pace is not None:
+            self._pace = self._pace.without(slots)
+
+    def goes_on(self, site: KnownSite, moment: Moment, ages: Sequence[float]) -> bool:
+        """Whether half of a pilot's tasks at least should go on for another charging unit.
+
+        Args:
+            ages: seconds for which they have run.
+        """
+        others = situation_of(self._course(site, moment))
+        going = sum(goes_on(others, self._aims.preset, age) for age in ages)
+        return bool(ages) and 2 * going >= len(ages)
+
+    def _until_deadline(self, site: KnownSite, moment: Moment) -> int | None:
+        deadline = self._aims.deadline
+        if deadline is None or deadline <= moment.now:
+            return None
+        seconds = deadline - moment.now + moment.needed(site.name) + site.rules.pad
+        return round_up(math.ceil(seconds), site.rules.time_resolution)
+
+    def _course(self, site: KnownSite, moment: Moment) -> Course:
+        assert site.terms is not None
+        learner = moment.learners[site.name]
+        lasting = [Hosts(pilot.slots, pilot.began + site.rules.pad, pilot.end) for pilot in moment.held]
+        return Course(
+            now=moment.now,
+            # As many as the course follows: slots that count as one round them.
+            tasks=moment.sums.finished + moment.sums.running + moment.waiting,
+            sums=moment.sums,
+            hosts=[
+                msgspec.structs.replace(
+                    hosts,
+                    ends=site.terms.paid_until(pilot.began, pilot.end - pilot.began, moment.now),
+                )
+                for hosts, pilot in zip(lasting, moment.held, strict=True)
+            ],
+            lasting=lasting,
+            terms=site.terms,
+            preset=self._aims.preset,
+            hint=site.hint,
+            assumed=min(site.rule.initial, site.rule.longest),
+            needed=moment.needed(site.name) if learner.knows else 0.0,
+            deadline=self._aims.deadline,
+        )

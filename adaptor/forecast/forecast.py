@@ -1,0 +1,212 @@
+"""When a bag will be done and what it will cost, with intervals. Pure: the generator is its own.
+
+The same for all bags, from the first second to the last: `DRAWS` possible courses of the bag, each with a
+distribution of runtimes that agrees with what is known (`runtimes.possible`), on futures of the queues
+(`site_future`). 90 % of their ends, and of their costs, are the intervals.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.credits import in_credits
+from adaptor.budget.accounting.tariffs import HOUR
+from adaptor.crafting.fits import placeable, width
+from adaptor.crafting.futures.drawn_queue import planned
+from adaptor.forecast.bag_simulation import Course, Work, course_of
+from adaptor.forecast.estimate import Estimate, estimate
+from adaptor.forecast.known import KnownBag, KnownSite
+from adaptor.forecast.site_future import CraftBudget, SiteFuture, SitesFuture
+from adaptor.runtimes.possible import RuntimeCases, Runtimes
+
+DRAWS = 60
+BEYOND = 1.3
+"""By which factor the interval of the end reaches further than the courses, for what these leave out: tasks
+of which nothing is seen yet, requests that are made at other times."""
+BESIDE, BESIDE_WAITING, DOWN = 1.45, 0.3, 2.0
+"""The same in a queue with jobs of others, and how much more if all tasks wait: requests are withdrawn,
+local jobs come later; and by how much more it reaches down: local jobs end early. All were measured on
+queues of traces and on paid bags (docs/forecasts.md). The cost needs no such factor, but hosts are bought by
+charging units: its interval reaches one unit of a slot further."""
+_FUTURES = 8
+"""Futures of the queues that are drawn, at most."""
+_JOBS = 2000
+"""Jobs in all futures together, about: more would take too long."""
+_CRAFTS = 40
+"""How often requests are crafted beyond the first time in each future."""
+_LOOKED_AT = 50
+"""Running tasks whose rest is drawn one by one, at most."""
+_UNSEEN = Course(math.inf, math.inf)
+FIRST = 30
+"""Finished tasks before the cost of a bag is worth its name."""
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """With an interval in which each figure lies with probability 0.9."""
+
+    end: Estimate | None
+    """Epoch seconds; None: no end is seen in half of the courses, or nothing is known of where the bag may
+    run. Where none is seen in a few, the high end is infinite."""
+    cost: Estimate | None = None
+    """Credits in the end, those charged already included; None: the bag shares its pilots with others."""
+    work: Estimate
+    """Seconds of a slot that the tasks without a result still need."""
+    least: float = 0.0
+    """Credits for the least of this work, where nothing more is wasted."""
+
+
+def worth_telling(finished: int, tasks: int) -> bool:
+    """Whether enough tasks have finished to name a cost: 30, fewer in a small bag."""
+    return finished >= max(2, min(FIRST, tasks // 4))
+
+
+def forecast(known: KnownBag) -> Forecast:
+    """The forecast of a bag."""
+    charged = in_credits(known.used + sum(_charged(site, known.now) for site in known.sites))
+    if not known.waiting and not known.running:
+        now, cost = (Estimate(each, each, each) for each in (known.now, charged))
+        return Forecast(end=now, cost=cost if known.pays else None, work=Estimate(0, 0, 0), least=charged)
+    draw = random.Random(1)  # noqa: S311
+    cases = RuntimeCases(known.runtimes, draw)
+    runtimes = sorted((cases.next() for _ in range(DRAWS)), key=lambda case: case.mean)
+    courses = [_UNSEEN]
+    if any(site.queue is not None or site.pilots for site in known.sites):
+        courses = _courses(known, runtimes, draw)
+    end = estimate(course.end for course in courses)
+    work = estimate(_work_left(known, case) for case in runtimes)
+    least = charged + _rate(known) * max(0.0, work.low - _paid(known))
+    return Forecast(
+        end=None if math.isinf(end.value) else _wider_end(end, known),
+        cost=_cost(known, courses, work, charged, least) if known.pays else None,
+        work=work,
+        least=least,
+    )
+
+
+def _courses(known: KnownBag, runtimes: Sequence[Runtimes], draw: random.Random) -> list[Course]:
+    count = _futures_for(known.sites)
+    budget = CraftBudget(_CRAFTS)
+    plans = [planned(site.queue) if site.queue is not None else None for site in known.sites]
+    found = []
+    for number in range(count):
+        future = SitesFuture(
+            known,
+            [
+                SiteFuture(site, plan, known.now, draw, steady=number % 2 == 0)
+                for site, plan in zip(known.sites, plans, strict=True)
+            ],
+            budget,
+        )
+        # Neighbours among the sorted cases share a future: its requests are crafted for such runtimes.
+        block = list(runtimes[number * DRAWS // count : (number + 1) * DRAWS // count])
+        middle = block[len(block) // 2].mean
+        block.sort(key=lambda case: abs(case.mean - middle))
+        found += [course_of(_work(known), future.again(), case, future) for case in block]
+    return found
+
+
+def _wider_end(found: Estimate, known: KnownBag) -> Estimate:
+    """Further out by the factor, and by a look at the queue, in which nothing is seen."""
+    now, look = known.now, max((site.poll for site in known.sites), default=0.0)
+    up = down = BEYOND
+    if any(_has_others(site) for site in known.sites):
+        up = BESIDE + BESIDE_WAITING * known.waiting / max(1, known.waiting + known.running)
+        down = DOWN * up
+    low = max(now, now + (found.low - now) / down - look)
+    return Estimate(min(low, found.value), found.value, now + (found.high - now) * up + look)
+
+
+def _cost(
+    known: KnownBag, courses: Sequence[Course], work: Estimate, charged: float, least: float
+) -> Estimate:
+    """Credits in the end; for the work alone where no end is seen in some courses."""
+    found = estimate((known.used + course.cost) / 1e6 for course in courses)
+    if math.isinf(found.high):
+        rate = _rate(known)
+        found = Estimate(*(charged + rate * seconds for seconds in (work.low, work.value, work.high)))
+    unit = max((site.tariff.charging_unit for site in known.sites if site.tariff is not None), default=0)
+    high = found.high + _rate(known) * unit
+    return Estimate(max(least, found.low), max(least, found.value), max(least, high))
+
+
+def _has_others(site: KnownSite) -> bool:
+    """Whether jobs of others are in the queue."""
+    own = {pilot.job for pilot in site.pilots}
+    queue = site.queue
+    return queue is not None and bool(
+        {job.id for job in queue.running} - own or {job.id for job in queue.pending} - own
+    )
+
+
+def _charged(site: KnownSite, now: float) -> int:
+    """Millionths of a credit for the pilots that run at a site, as if they ended now."""
+    return sum(
+        pilot.tariff.charge(pilot.kind, pilot.p, now - pilot.started)
+        for pilot in site.pilots
+        if pilot.tariff is not None and pilot.started is not None
+    )
+
+
+def _rate(known: KnownBag) -> float:
+    """Credits for a second of a slot where it is cheapest; 0: the bag does not pay."""
+    prices = [
+        in_credits(site.tariff.price(site.kind)) * width(site.queue, site.task) / HOUR
+        for site in known.sites
+        if site.tariff is not None
+    ]
+    return min(prices, default=0.0)
+
+
+def _paid(known: KnownBag) -> float:
+    """Seconds of slots that are charged already and still to come."""
+    return sum(
+        pilot.slots * (pilot.tariff.charged_seconds(ran) - ran)
+        for site in known.sites
+        for pilot in site.pilots
+        if pilot.tariff is not None
+        and pilot.started is not None
+        and (ran := max(0.0, known.now - pilot.started)) < pilot.tr
+    )
+
+
+def _work_left(known: KnownBag, runtimes: Runtimes) -> float:
+    running = [ran for site in known.sites for pilot in site.pilots for ran in pilot.elapsed]
+    some = running[:: max(1, math.ceil(len(running) / _LOOKED_AT))]
+    rest = math.fsum(runtimes.rest(ran) for ran in some)
+    return known.waiting * runtimes.mean + (rest * len(running) / len(some) if some else 0.0)
+
+
+def _futures_for(sites: Sequence[KnownSite]) -> int:
+    jobs = 1
+    for site in sites:
+        if site.queue is not None:
+            jobs += len(site.queue.running) + len(site.queue.pending)
+    return max(4, min(_FUTURES, _JOBS // jobs))
+
+
+def _work(known: KnownBag) -> Work:
+    slots = sum(pilot.slots for site in known.sites for pilot in site.pilots)
+    most = max(slots, sum(_most_slots(site) for site in known.sites))
+    if known.at_once is not None:
+        most = min(most, known.at_once)
+    return Work(
+        now=known.now,
+        waiting=known.waiting - len(known.again),
+        again=known.again,
+        beside=float(sum(min(tasks, known.waiting) for tasks in known.beside)),
+        learners={site.name: site.rule.learner(site.learned) for site in known.sites},
+        sums=msgspec.structs.replace(known.sums),
+        most=max(1, min(most, known.waiting + known.running)),
+        at_once=known.at_once,
+    )
+
+
+def _most_slots(site: KnownSite) -> int:
+    limits = site.rules.limits
+    processors = placeable(site.queue, site.task) if site.queue is not None else limits.max_proc
+    asked = min(processors, limits.max_pending_requests * limits.max_proc)
+    return asked // max(1, width(site.queue, site.task))

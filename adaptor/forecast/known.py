@@ -1,0 +1,116 @@
+"""What is known of a bag and of the sites where it may run, when its forecast is made. Frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from adaptor.budget.accounting.tariffs import Allocation, Tariff
+from adaptor.budget.provisioning.hosts import HostTerms
+from adaptor.budget.provisioning.pacing import Pace
+from adaptor.budget.provisioning.presets import Preset
+from adaptor.crafting.situation import EarlierTasks, SiteRules
+from adaptor.model import QueueState
+from adaptor.resources import TaskSize
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.possible import RuntimeKnowledge
+from adaptor.runtimes.sums import RuntimeSums
+
+
+class KnownPilot(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot in the system in which tasks of the bag may run. Epoch seconds."""
+
+    job: str
+    """The scheduler's id; empty: not known."""
+    p: int
+    tr: float
+    slots: int
+    started: float | None
+    predicted: float | None
+    """The predicted start of a queued one when it was made; None: nobody has predicted it."""
+    elapsed: tuple[float, ...] = ()
+    """Seconds for which tasks have run in it."""
+    bounds: tuple[float, ...] = ()
+    """Seconds for which each of these ran before, when it was cut; 0: it was not."""
+    tariff: Tariff | None = None
+    """The prices at which it was bought; None: it is not charged to the bag."""
+    kind: Allocation = "explicit"
+
+
+class KnownSite(msgspec.Struct, frozen=True, kw_only=True):
+    """A site at which the bag may run."""
+
+    name: str
+    rules: SiteRules
+    heuristic: str
+    poll: float = 0.0
+    """Seconds between two looks at its queue."""
+    queue: QueueState | None
+    """As last read; None: never."""
+    task: TaskSize
+    rule: RuntimeRule
+    """How the runtime of the bag's tasks is learned there."""
+    learned: LearnedRuntimes = LearnedRuntimes()
+    hint: float | None = None
+    """What its user says that a task takes there, seconds; None: nothing."""
+    earlier: EarlierTasks | None = None
+    """Earlier bags of the same kind; None: none are known."""
+    pilots: tuple[KnownPilot, ...] = ()
+    open: bool = True
+    """Whether requests may be made there."""
+    late: float = 0.0
+    """Seconds by which requests were late lately."""
+    wait_shares: tuple[float, ...] = ()
+    """Of the newest requests: the real wait as a share of the predicted one."""
+    run_shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9)
+    """Shares of their time limits that local jobs run, in order; equally likely."""
+    run_shares_by_job: Mapping[str, tuple[float, ...]] = {}
+    """The same by job of the queue whose user has a history."""
+    seen_since: Mapping[str, float] = {}
+    """By running job: when it was first seen."""
+    tariff: Tariff | None = None
+    """Of pilots for such tasks; None: the bag does not pay."""
+    kind: Allocation = "explicit"
+    terms: HostTerms | None = None
+    """How time is bought there for a bag with aims; None: it has none."""
+    whole_units: bool = False
+    """Whether time is charged in units that are long beside the start-up of a pilot."""
+    end_takes: float | None = None
+    """Lead before a charging unit ends at which a pilot may end with it, seconds; None: none does."""
+    chosen: int | None = None
+    """Slots that were chosen there from the quote; None: none were."""
+
+
+class KnownAims(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bag with aims is bought by."""
+
+    preset: Preset
+    deadline: float | None = None
+    """Epoch seconds."""
+    pace: Pace | None = None
+    """What the estimator has decided so far."""
+
+
+class KnownBag(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a forecast is made from."""
+
+    now: float
+    tasks: int
+    """Those that have a result or may still have one."""
+    waiting: int
+    running: int
+    runtimes: RuntimeKnowledge
+    sums: RuntimeSums = msgspec.field(default_factory=RuntimeSums)
+    sites: Sequence[KnownSite]
+    beside: Sequence[int] = ()
+    """Waiting tasks of each other bag that takes turns with this one."""
+    at_once: int | None = None
+    """Tasks that may run at the same time; None: all."""
+    again: Sequence[float] = ()
+    """Seconds for which waiting tasks ran before they were cut."""
+    pays: bool = False
+    """Whether it has pilots of its own, whose cost is known."""
+    used: int = 0
+    """Millionths of a credit that its ended pilots were charged."""
+    aims: KnownAims | None = None

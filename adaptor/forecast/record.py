@@ -1,0 +1,185 @@
+"""How often forecasts held: which forecast of a bag is judged, and which bags count. Pure.
+
+A forecast is made anew all the time, and the later it is made, the easier it is. So one forecast of each bag
+is judged, its first: that of the first step of the daemon after the submission, mostly before any task has
+run. Of a bag that pays it is that of the first step at which enough tasks have finished for its cost to be
+shown, and a pilot of the bag is in the system, so that it names both a cost and an end. Nobody can choose it:
+it is made whether anybody looks or not, and written down before its outcome is known. It is the hardest that
+users are shown, and the one that they plan by. Each bag counts once, as its forecasts err together.
+
+A bag does not count
+
+* if its user changed it after that forecast (`UserChange`): what ended is not what was forecast;
+* if more than half of its tasks had finished by then (`LATEST`), because they ran all at once, or while no
+  daemon ran: such forecasts hold nearly always.
+
+Whatever else happens counts: lost nodes, failing tasks, a daemon that was away, a changed configuration and
+tasks that differ along the order of their file meet those who plan by a forecast, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from statistics import NormalDist
+
+import msgspec
+
+from adaptor.forecast.estimate import Estimate
+from adaptor.model import UserChange
+
+LATEST = 0.5
+"""The share of finished tasks up to which a first forecast counts."""
+LATE = "forecast made late"
+"""Why a bag does not count whose first forecast was made after that."""
+
+
+class FirstForecast(msgspec.Struct, frozen=True, kw_only=True):
+    """The forecast of a bag that is judged. Times are epoch seconds, costs credits."""
+
+    made: float
+    finished: int
+    """Tasks with a result by then."""
+    tasks: int
+    """Tasks that had a result by then, or could still get one."""
+    cost: Estimate | None
+    """None: the bag does not pay."""
+    end: Estimate
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What has become of a bag. Times are epoch seconds, costs credits."""
+
+    cost: float | None
+    """None while a pilot of it is not settled."""
+    end: float | None
+    """None while it runs."""
+    change: UserChange | None
+    """What its user changed last between its submission and its end; None: nothing."""
+    changed: float | None
+    """When that was."""
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """A first forecast beside what came."""
+
+    first: FirstForecast
+    outcome: Outcome
+
+    @property
+    def not_counted(self) -> str:
+        """Why the bag does not count, whatever comes of it; empty: it counts."""
+        outcome, first = self.outcome, self.first
+        if outcome.change is not None and outcome.changed is not None and outcome.changed >= first.made:
+            return outcome.change
+        return LATE if first.finished > LATEST * first.tasks else ""
+
+    @property
+    def cost_held(self) -> bool | None:
+        """Whether the cost lies in its interval; None: it is not known, or the bag does not count."""
+        cost = self.first.cost
+        if cost is None or self.not_counted or self.outcome.cost is None or self.outcome.end is None:
+            return None
+        return cost.holds(self.outcome.cost)
+
+    @property
+    def end_held(self) -> bool | None:
+        """The same of the end."""
+        if self.not_counted or self.outcome.end is None:
+            return None
+        return self.first.end.holds(self.outcome.end)
+
+
+class Share(msgspec.Struct, frozen=True):
+    """How many forecasts held, and which share of all such forecasts that suggests."""
+
+    held: int
+    value: float
+    """Of those that were counted, 0 to 1."""
+    low: float
+    """Of the 95 % confidence interval."""
+    high: float
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True):
+    """How often first forecasts held."""
+
+    bags: int
+    """Those that are counted."""
+    cost: Share | None
+    """Forecasts of the cost that held; None: no bag is counted."""
+    end: Share | None
+    not_counted: dict[str, int]
+    """Ended bags with a forecast that are not counted, by reason."""
+
+
+class Tally(msgspec.Struct, frozen=True, kw_only=True):
+    """What a record is made from."""
+
+    counted: int = 0
+    costed: int = 0
+    """Those of which the cost was forecast."""
+    cost_held: int = 0
+    end_held: int = 0
+    not_counted: dict[str, int] = {}
+    """By reason."""
+
+    def plus(self, other: Tally) -> Tally:
+        return Tally(
+            counted=self.counted + other.counted,
+            costed=self.costed + other.costed,
+            cost_held=self.cost_held + other.cost_held,
+            end_held=self.end_held + other.end_held,
+            not_counted=dict(Counter(self.not_counted) + Counter(other.not_counted)),
+        )
+
+
+def tally_of(forecasts: Iterable[Judged]) -> Tally:
+    """Over all bags that have ended and whose cost is known."""
+    ended = [each for each in forecasts if each.outcome.end is not None]
+    counted = [each for each in ended if _counts(each)]
+    costed = [each for each in counted if each.cost_held is not None]
+    return Tally(
+        counted=len(counted),
+        costed=len(costed),
+        cost_held=sum(bool(each.cost_held) for each in costed),
+        end_held=sum(bool(each.end_held) for each in counted),
+        not_counted=dict(Counter(each.not_counted for each in ended if each.not_counted)),
+    )
+
+
+def _counts(judged: Judged) -> bool:
+    """Whether all that was forecast of a bag that has ended is known."""
+    return judged.end_held is not None and (judged.first.cost is None or judged.cost_held is not None)
+
+
+def record_of(forecasts: Iterable[Judged], past: Tally | None = None) -> Record:
+    """The record over all bags that have ended and whose cost is known; `past`: forgotten ones."""
+    tally = tally_of(forecasts).plus(past or Tally())
+    return Record(
+        bags=tally.counted,
+        cost=_share(tally.cost_held, tally.costed),
+        end=_share(tally.end_held, tally.counted),
+        not_counted=tally.not_counted,
+    )
+
+
+def _share(held: int, bags: int) -> Share | None:
+    if not bags:
+        return None
+    return Share(held, held / bags, *wilson(held / bags, bags))
+
+
+def wilson(share: float, trials: float, error: float = 0.05) -> tuple[float, float]:
+    """The interval around a share (Wilson 1927), which misses the true one this often.
+
+    Args:
+        share: of the trials, 0 to 1.
+        trials: independent ones, above 0.
+        error: of the interval.
+    """
+    z = NormalDist().inv_cdf(1 - error / 2)
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * math.sqrt(share * (1 - share) / trials + (z / (2 * trials)) ** 2)
+    return min(share, max(0.0, middle - half)), max(share, min(1.0, middle + half))

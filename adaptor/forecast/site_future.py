@@ -1,0 +1,329 @@
+"""What the sites give a bag in one possible future: the pilots that are there, and requests to come. Pure.
+
+The requests are crafted by the heuristic of the site, from what is free in that future, as the planner does:
+for the first course of each future, and while `CraftBudget` lasts. The other courses take what it made when
+requests were considered for the first, the second … time, and place that anew. A future is either drawn
+(local jobs run shares of their limits) or as planned, with the waits that requests really had beside the
+planned ones. How the queue will look when later requests are made, nobody knows: in one half of the futures
+nobody else comes, in the other it looks as it does now.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from adaptor.crafting.availability import PlannedQueue, Schedule
+from adaptor.crafting.choosing import Wanted
+from adaptor.crafting.fits import unit_of
+from adaptor.crafting.futures.drawn_queue import drawn, fitting
+from adaptor.crafting.planner import PLANNERS
+from adaptor.crafting.profile import Profile
+from adaptor.crafting.queues import Place
+from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskTimes
+from adaptor.forecast.bag_simulation import Moment, PilotAhead
+from adaptor.forecast.buying import Bounds, Buyer
+from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
+from adaptor.model import PendingJob, PilotState, Request, RunningJob
+
+_FEWEST_WAITS = 5
+"""Waits of a site from which they count."""
+_MOST_DRAWN = 1500
+"""Jobs of a queue beyond which its futures are not drawn one by one."""
+_BAG = 0
+"""The number of the bag, where demands and pilots name one."""
+
+
+class CraftBudget:
+    """How often requests may still be crafted for one forecast."""
+
+    def __init__(self, times: int) -> None:
+        self._left = times
+
+    def take(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+
+class SiteFuture:
+    """A site in one future."""
+
+    def __init__(
+        self, known: KnownSite, plan: Schedule | None, now: float, draw: random.Random, *, steady: bool
+    ) -> None:
+        """`plan`: of the queue, as planned; `steady`: whether the queue always looks as it does now."""
+        self.known, self._now, self._draw, self._steady = known, now, draw, steady
+        self._plan = plan
+        self._unit = unit_of(known.rules, known.queue, known.task)
+        self._wait_share: float | None = None
+        self._schedule = self._future()
+        self._others = self._without_own()
+        self._late = known.late * 1.5 * draw.random()
+        self._batches: list[list[Request]] = []
+        """What was made when requests were considered for the first, the second … time in this future."""
+
+    def _future(self) -> Schedule | None:
+        known, queue = self.known, self.known.queue
+        if queue is None:
+            return None
+        own = {pilot.job for pilot in known.pilots}
+        enough = len(known.wait_shares) >= _FEWEST_WAITS
+        if len(queue.running) + len(queue.pending) > _MOST_DRAWN or (enough and self._draw.random() < 0.5):
+            self._wait_share = (
+                self._draw.choice(known.wait_shares) if enough else 0.2 + 0.8 * self._draw.random()
+            )
+            return self._plan
+        return drawn(
+            queue, known.run_shares, known.seen_since, own, self._draw, known.run_shares_by_job, self._plan
+        )
+
+    def _without_own(self) -> Profile | None:
+        """What the others leave free, as far as tasks of this size find room there on single nodes."""
+        queue, future = self.known.queue, self._schedule
+        if queue is None or future is None:
+            return None
+        profile, own = future.profile.copy(), {pilot.job for pilot in self.known.pilots}
+        for running in queue.running:
+            if running.id in own and running.end > queue.now:
+                profile.give(queue.now, running.end - queue.now, running.processors)
+        for pending in queue.pending:
+            start = future.starts.get(pending.id, math.inf)
+            if pending.id in own and start < math.inf:
+                profile.give(start, pending.tr, pending.processors)
+        return fitting(profile, queue, self.known.task)
+
+    def pilots(self) -> list[PilotAhead]:
+        """The pilots in the system."""
+        return [self._ahead(pilot) for pilot in self.known.pilots]
+
+    def _ahead(self, pilot: KnownPilot) -> PilotAhead:
+        """A pilot in the system; one whose tasks run has its start-up behind it."""
+        start = pilot.started if pilot.started is not None else self._start_of(pilot)
+        ahead = self._made(start, pilot.tr, pilot.p, pilot.slots)
+        return msgspec.structs.replace(
+            ahead,
+            start=start if pilot.started is not None and pilot.elapsed else ahead.start,
+            elapsed=pilot.elapsed,
+            bounds=pilot.bounds,
+            tariff=pilot.tariff,
+            kind=pilot.kind,
+        )
+
+    def _made(self, began: float, tr: float, p: int, slots: int) -> PilotAhead:
+        """The pilot of a request that starts then; its pad is lost at the beginning for the most part."""
+        known, pad = self.known, self.known.rules.pad
+        last = min(10.0, pad / 2)
+        ends = known.end_takes is not None and known.terms is not None
+        return PilotAhead(
+            site=known.name,
+            p=p,
+            slots=slots,
+            began=began,
+            start=began + (pad - last) * self._draw.random(),
+            end=began + tr - last,
+            useful=tr - pad,
+            tariff=known.tariff,
+            unit=known.terms.unit if ends and known.terms is not None else math.inf,
+            lead=known.end_takes or 0.0,
+        )
+
+    def _start_of(self, pilot: KnownPilot) -> float:
+        """Of a queued pilot; one that the scheduler did not show yet comes last in its queue."""
+        start = self._schedule.starts.get(pilot.job) if self._schedule is not None else None
+        if start is None and self._others is not None:
+            start = self._others.earliest_start(pilot.p, pilot.tr, self._now)
+        if start is None or math.isinf(start):
+            start = max(self._now, pilot.predicted if pilot.predicted is not None else self._now)
+        wait = max(0.0, start - self._now)
+        return self._now + wait * (1.0 if self._wait_share is None else self._wait_share) + self._late
+
+    def asked(
+        self, moment: Moment, turn: int, budget: CraftBudget, sites: int, bounds: Bounds | None
+    ) -> list[PilotAhead]:
+        """The requests for so many tasks when requests are considered for the `turn`-th time.
+
+        Args:
+            sites: that share the tasks.
+            bounds: what the aims of the bag allow; None: it has none.
+        """
+        limits = self.known.rules.limits
+        allowed = limits.max_pending_requests - sum(pilot.site == self.known.name for pilot in moment.held)
+        if not self.known.open or self._others is None or allowed <= 0 or (bounds and bounds.slots <= 0):
+            return []
+        queue = self._queue(self._others, moment)
+        while turn >= len(self._batches):
+            if self._batches and not budget.take():
+                break
+            self._batches.append(self._craft(queue, moment, allowed, sites, bounds))
+        needed = min(limits.max_tr, moment.needed(self.known.name) + self.known.rules.pad)
+        found: list[PilotAhead] = []
+        profile = self._profile_of(queue)
+        for request in self._batches[min(turn, len(self._batches) - 1)][:allowed]:
+            # What was crafted for shorter tasks is made longer, not anew.
+            p, tr = request.p, max(float(request.tr), needed)
+            if bounds is not None:
+                left = bounds.slots - sum(pilot.slots for pilot in found)
+                p = min(p, math.ceil(left / self._unit.tasks) * self._unit.processors)
+                tr = max(tr, min(limits.max_tr, bounds.whole))
+                tr = tr if bounds.longest is None else min(tr, float(bounds.longest))
+            start = profile.earliest_start(p, tr, moment.now) if p > 0 else math.inf
+            if start < math.inf:
+                profile.take(start, tr, p)
+                share = 1.0 if self._wait_share is None else self._wait_share
+                began = moment.now + share * (start - moment.now) + self._late
+                began += self.known.poll * self._draw.random()
+                found.append(self._made(began, tr, p, self._unit.slots(p)))
+        return found
+
+    def _queue(self, others: Profile, moment: Moment) -> PlannedQueue:
+        """What the others leave free from then on, and the pilots in the system as jobs."""
+        assert self.known.queue is not None
+        shift = moment.now - self._now if self._steady else 0.0
+        at = moment.now - shift
+        steps = [(time + shift, free) for time, free in others.steps() if time > at]
+        held = [(place, pilot) for place, pilot in enumerate(moment.held) if pilot.site == self.known.name]
+        return PlannedQueue(
+            now=moment.now,
+            processors=self.known.queue.processors,
+            plan=((moment.now, others.free_at(at)), *steps),
+            running=tuple(
+                RunningJob(f"{place}", pilot.p, pilot.end)
+                for place, pilot in held
+                if pilot.began <= moment.now
+            ),
+            pending=tuple(
+                PendingJob(f"{place}", pilot.p, pilot.end - pilot.began, pilot.began)
+                for place, pilot in held
+                if pilot.began > moment.now
+            ),
+        )
+
+    @staticmethod
+    def _profile_of(queue: PlannedQueue) -> Profile:
+        """What is free beside all jobs, without those that the future has no room for."""
+        profile = Profile.of_steps(list(queue.plan))
+        for running in queue.running:
+            _take(profile, queue.now, running.end, running.processors)
+        for pending in queue.pending:
+            start = pending.planned_start or queue.now
+            _take(profile, start, start + pending.tr, pending.processors)
+        return profile
+
+    def _craft(
+        self, queue: PlannedQueue, moment: Moment, allowed: int, sites: int, bounds: Bounds | None
+    ) -> list[Request]:
+        """By the plan of the site's heuristic for these tasks."""
+        known, learner = self.known, moment.learners[self.known.name]
+        rules = _plain(known.rules)
+        seen = learner.learned
+        demand = Demand(
+            task=known.task,
+            waiting=math.ceil(moment.waiting / sites),
+            running=moment.sums.running,
+            runtime=moment.needed(known.name),
+            shortest=learner.estimate,
+            bag=_BAG,
+            most=None,
+            whole=bounds.whole if bounds is not None else None,
+            longest=bounds.longest if bounds is not None else None,
+            times=TaskTimes(
+                finished=seen.finished,
+                mean=seen.total / seen.finished if seen.finished else 0.0,
+                longest=seen.longest,
+                not_enough=seen.not_enough,
+                mean_start=moment.sums.starts / moment.sums.running if moment.sums.running else None,
+                first_start=moment.oldest,
+                told=known.hint,
+                earlier=known.earlier,
+            ),
+        )
+        pilots = tuple(self._views(moment))
+        view = PlanningView(
+            now=moment.now,
+            queue=queue,
+            rules=rules,
+            heuristic=known.heuristic,
+            pilots=pilots,
+            demands=(demand,),
+        )
+        wanted = Wanted(
+            demand=demand,
+            remaining=math.ceil(moment.uncovered / sites),
+            allowed=allowed,
+            limit=rules.limits.max_pending_requests,
+            pilots=pilots,
+        )
+        place = Place(name="", queue=queue, rules=rules, allowed=allowed)
+        made = PLANNERS[known.heuristic].plan(view, [place], wanted)
+        return [crafted.request for crafted in made.crafted]
+
+    def _views(self, moment: Moment) -> list[PilotView]:
+        """The pilots in the system, as the planner sees them."""
+        return [
+            PilotView(
+                id=place,
+                job=f"{place}",
+                state=PilotState.RUNNING if pilot.began <= moment.now else PilotState.QUEUED,
+                request=Request(pilot.p, max(1, round(pilot.end - pilot.began))),
+                started=pilot.began if pilot.began <= moment.now else None,
+                ends=pilot.end if pilot.began <= moment.now else None,
+                predicted_start=pilot.began,
+                bag=_BAG,
+                shape=(self.known.task, _BAG),
+            )
+            for place, pilot in enumerate(moment.held)
+            if pilot.site == self.known.name
+        ]
+
+
+class SitesFuture:
+    """All sites in one future; a `Supply` of one course at a time."""
+
+    def __init__(self, known: KnownBag, sites: Sequence[SiteFuture], budget: CraftBudget) -> None:
+        self._known, self._sites, self._budget = known, sites, budget
+        self._turn = 0
+        self._buyer: Buyer | None = None
+
+    def again(self) -> list[PilotAhead]:
+        """A new course begins; the pilots in the system."""
+        self._turn = 0
+        self._buyer = None if self._known.aims is None else Buyer(self._known.aims)
+        return [pilot for site in self._sites for pilot in site.pilots()]
+
+    @property
+    def paced(self) -> bool:
+        """As `Supply.paced`."""
+        return self._buyer is not None
+
+    def asked(self, moment: Moment) -> list[PilotAhead]:
+        """As `Supply.asked`."""
+        found = []
+        for site in self._sites:
+            bounds = None if self._buyer is None else self._buyer.bounds(site.known, moment)
+            found += site.asked(moment, self._turn, self._budget, len(self._sites), bounds)
+        if self._buyer is not None:
+            self._buyer.bought(sum(pilot.slots for pilot in found))
+        self._turn += bool(found)
+        return found
+
+    def goes_on(self, moment: Moment, pilot: PilotAhead, ages: Sequence[float]) -> bool:
+        """As `Supply.goes_on`."""
+        if self._buyer is None:
+            return True
+        site = next(site.known for site in self._sites if site.known.name == pilot.site)
+        return self._buyer.goes_on(site, moment, ages)
+
+
+def _plain(rules: SiteRules) -> SiteRules:
+    """Partitions are not told apart, and nothing is withdrawn for what may come."""
+    limits = msgspec.structs.replace(rules.limits, partitions={})
+    return msgspec.structs.replace(rules, limits=limits, may_withdraw=False, may_reshape=False)
+
+
+def _take(profile: Profile, start: float, end: float, processors: int) -> None:
+    there = min(processors, profile.minimum(start, end)) if start < end else 0
+    if there > 0:
+        profile.take(start, end - start, there)

@@ -1,0 +1,67 @@
+"""What is written down of each forecast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from adaptor.forecast.estimate import Estimate
+
+What = Literal["cost", "end"]
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A forecast and what came; seconds since the submission, credits."""
+
+    where: str
+    """The trace, or the way of buying."""
+    bag: str
+    """The kind of bag."""
+    number: int
+    tasks: int
+    hint: bool = False
+    """Whether its user said what a task takes."""
+    moment: str
+    """How much had finished when it was made."""
+    at: float
+    end: float
+    end_low: float
+    """As the other ends; NaN: no end was seen."""
+    end_value: float
+    end_high: float
+    cost: float = math.nan
+    """NaN: the bag does not pay."""
+    cost_low: float = math.nan
+    cost_value: float = math.nan
+    cost_high: float = math.nan
+    pace: float = math.nan
+    """The end by the rate of the last half minute; NaN: nothing finished."""
+    planned: float = math.nan
+    """When the last of the bag's requests ends by its planned start and its limit; NaN: there is none."""
+
+    @property
+    def left(self) -> float:
+        """Seconds until the end, at least 1."""
+        return max(1.0, self.end - self.at)
+
+    def holds(self, what: What) -> bool:
+        """Whether the interval holds what came."""
+        if what == "cost":
+            return Estimate(self.cost_low, self.cost_value, self.cost_high).holds(self.cost)
+        # The simulated clock goes by whole seconds.
+        return self.end_low - 1 <= self.end <= self.end_high + 1
+
+    def width(self, what: What) -> float:
+        """Of the interval, as a share of the cost, or of the time from the submission to the end."""
+        if what == "cost":
+            return (self.cost_high - self.cost_low) / self.cost
+        return (self.end_high - self.end_low) / self.end
+
+
+def median(values: Sequence[float]) -> float:
+    """Of those that are numbers; NaN: none is."""
+    found = sorted(value for value in values if not math.isnan(value))
+    return found[len(found) // 2] if found else math.nan

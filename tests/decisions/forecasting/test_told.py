@@ -1,0 +1,137 @@
+"""Which bags are forecast anew in a step, which forecast is kept, and what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adaptor.daemon.client.credits import forecast_view
+from adaptor.decisions.forecasting.told import INTERVAL, SOON, bags_ahead
+from adaptor.decisions.memory import MadeForecast, Memory
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import Forecast
+from adaptor.journal.bag_views import bags
+from tests.daemon.budgeted_site import set_budget, steps
+from tests.daemon.fake_site import FakeSite
+from tests.decisions.hosts.test_aims import asked, finish, submit
+from tests.scheduling.broker_world import World
+
+NOTHING = Forecast(end=None, work=Estimate(0, 0, 0))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_forecast_is_made_anew_when_it_is_old_or_twice_as_much_is_known(world: World) -> None:
+    bag, player = world.submit(20), world.join("w1")
+
+    def due(finished: int, age: float) -> bool:
+        told = {bag: MadeForecast(world.now - age, NOTHING, finished)}
+        return [each.facts.id for each in bags_ahead(world.broker.state, told, world.now)] == [bag]
+
+    assert bags_ahead(world.broker.state, {}, world.now), "it was never made"
+    assert not due(0, INTERVAL - 1)
+    assert due(0, INTERVAL)
+    world.finish(player)
+    assert due(0, SOON), "the first task has finished"
+    assert not due(0, SOON / 2)
+    assert not due(1, SOON)
+    for _ in range(3):
+        world.finish(player)
+    assert due(2, SOON)
+    assert not due(3, SOON)
+    assert due(4, -1.0), "the clock was set back"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[FakeSite]:
+    site = FakeSite(tmp_path / "state")
+    yield site
+    site.journal.close()
+
+
+def test_steps_share_a_forecast(site: FakeSite) -> None:
+    bag = submit(site, 40, deadline=1e12)
+    finish(site, bag, 20, 60.0)
+    set_budget(site, bag.id, 10.0)
+    steps(site)
+    first = site.state.core.decided.forecasts[bag.id]
+    steps(site, 3)
+    assert site.state.core.decided.forecasts[bag.id] is first
+
+
+def test_only_what_a_decision_depends_on_is_forecast_where_nobody_asks(site: FakeSite) -> None:
+    free, bound = submit(site, 5), submit(site, 5, deadline=1e12)
+    state, now = site.state.core.broker.state, site.state.core.now()
+    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now)] == [free.id, bound.id]
+    assert [ahead.facts.id for ahead in bags_ahead(state, {}, now, needed=True)] == [bound.id]
+
+
+def kept(site: FakeSite) -> dict[int, tuple[float, int, int]]:
+    rows = site.journal.connection.execute("SELECT bag, made, finished, tasks FROM forecast")
+    return {bag: (made, finished, tasks) for bag, made, finished, tasks in rows}
+
+
+def test_the_first_forecast_is_kept_without_a_question_and_once(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site)
+    assert kept(site) == {}, "too little is known"
+    finish(site, bag, 10, 60.0)
+    steps(site, 2)
+    ((made, finished, tasks),) = kept(site).values()
+    assert (finished, tasks) == (10, 40)
+    finish(site, bag, 25, 1.0, first=10)
+    steps(site, 2)
+    assert kept(site) == {bag.id: (made, 10, 40)}
+
+
+def test_without_a_pilot_no_forecast_is_kept(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    finish(site, bag, 10, 60.0)
+    steps(site)
+    assert kept(site) == {}
+    assert asked(site) > 0
+    site.state.core.decided = Memory()  # the next forecast is due
+    steps(site)
+    assert list(kept(site)) == [bag.id]
+
+
+def test_what_is_kept_is_what_is_shown(site: FakeSite) -> None:
+    bag = submit(site, 40, prefer="cheap")
+    steps(site)
+    finish(site, bag, 10, 60.0)
+    steps(site)
+    (view,) = bags(site.journal.connection, str(bag.id))
+    shown = forecast_view(site.state.core, view)
+    assert shown is not None
+    rows = site.journal.connection.execute("SELECT cost_low, cost_value, end_high FROM forecast")
+    assert rows.fetchone() == (shown.cost_low, shown.cost, shown.end_high)
+
+
+def test_bags_that_share_their_pilots_have_an_end_from_the_first_look_at_the_queue_and_no_cost(
+    site: FakeSite,
+) -> None:
+    bag = submit(site, 40)
+    (view,) = bags(site.journal.connection, str(bag.id))
+    assert forecast_view(site.state.core, view) is None, "nobody knows the queue"
+    steps(site)
+    ((made, finished, tasks),) = kept(site).values()
+    assert (finished, tasks) == (0, 40)
+    shown = forecast_view(site.state.core, view)
+    assert shown is not None
+    assert shown.cost is None
+    assert shown.end_low is not None
+    assert shown.end is not None
+    assert shown.end_high is not None
+    assert made <= shown.end_low <= shown.end <= shown.end_high
+    row = site.journal.connection.execute("SELECT cost_low, end_value FROM forecast").fetchone()
+    assert row == (None, shown.end)
+    finish(site, bag, 20, 60.0)
+    steps(site, 2)
+    assert kept(site) == {bag.id: (made, 0, 40)}, "the first one is judged"

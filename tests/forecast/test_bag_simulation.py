@@ -1,0 +1,136 @@
+"""One course of a bag: it learns by the bag's own rule, and is charged as the ledger charges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adaptor.budget.accounting.cost_shares import Use
+from adaptor.budget.accounting.ledger import Ledger
+from adaptor.budget.accounting.tariffs import Tariff
+from adaptor.forecast.bag_simulation import Course, Moment, PilotAhead, Work, course_of
+from adaptor.model import Request
+from adaptor.runtimes.learner import ENOUGH, LearnedRuntimes, RuntimeRule
+
+RULE = RuntimeRule(initial=40.0, factor=2, longest=1000.0)
+
+
+class Always(msgspec.Struct, frozen=True):
+    """Every task takes this long."""
+
+    mean: float
+
+    def one(self, _progress: float) -> float:
+        return self.mean
+
+    def several(self, count: float, _progress: float) -> float:
+        return count * self.mean
+
+    def rest(self, ran: float) -> float:
+        return max(1e-3, self.mean - ran)
+
+
+class Exactly:
+    """Each request is as long as a task is taken to need then, and starts at once."""
+
+    paced = False
+
+    def __init__(self, most: float = math.inf) -> None:
+        """`most`: pilots in all."""
+        self._most = most
+        self.needed: list[float] = []
+
+    def asked(self, moment: Moment) -> list[PilotAhead]:
+        needed = moment.needed("here")
+        self.needed.append(needed)
+        return [pilot(needed, start=moment.now)] if len(self.needed) <= self._most else []
+
+    def goes_on(self, _moment: Moment, _pilot: PilotAhead, _ages: Sequence[float]) -> bool:
+        return True
+
+
+def pilot(seconds: float, start: float = 0.0, **changes: Any) -> PilotAhead:
+    base = PilotAhead(
+        site="here", p=1, slots=1, began=start, start=start, end=start + seconds, useful=seconds
+    )
+    return msgspec.structs.replace(base, **changes)
+
+
+def course(
+    takes: float,
+    supply: Exactly,
+    *,
+    rule: RuntimeRule = RULE,
+    waiting: int = 1,
+    pilots: Sequence[PilotAhead] = (),
+    **learned: Any,
+) -> Course:
+    work = Work(now=0.0, waiting=waiting, learners={"here": rule.learner(LearnedRuntimes(**learned))}, most=4)
+    return course_of(work, pilots, Always(takes), supply)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_a_task_that_was_cut_is_asked_for_by_the_growth_factor_of_the_site(factor: int) -> None:
+    """As the learner of the bag itself says, told of the same cuts."""
+    rule, supply = msgspec.structs.replace(RULE, factor=factor), Exactly()
+    learner, expected = rule.learner(), [40.0]
+    while expected[-1] < 300.0:
+        learner.cut(0, expected[-1])
+        expected.append(learner.estimate_of(0))
+    found = course(300.0, supply, rule=rule)
+    assert supply.needed == expected
+    assert found.end == pytest.approx(sum(expected[:-1]) + 300.0)
+
+
+def test_a_task_longer_than_any_request_is_given_up() -> None:
+    supply = Exactly()
+    found = course(5000.0, supply)
+    assert supply.needed[-1] == RULE.longest
+    assert found.end < math.inf
+
+
+@pytest.mark.parametrize(("even_odds", "end"), [(True, 100.0), (False, math.inf)])
+def test_tasks_start_at_even_odds_where_the_bag_does_so(even_odds: bool, end: float) -> None:
+    """A pilot has time for usual tasks, and not for the longest; more tasks wait than run."""
+    rule = msgspec.structs.replace(RULE, even_odds=even_odds)
+    several = {"finished": ENOUGH, "total": ENOUGH * 50.0, "longest": 400.0}
+    found = course(50.0, Exactly(most=0), rule=rule, waiting=2, pilots=[pilot(120.0)], **several)
+    assert found.end == end
+
+
+def test_what_finishes_is_learned() -> None:
+    """The first estimate lets no second task start in the pilot; what the first one took does."""
+    rule = msgspec.structs.replace(RULE, initial=90.0)
+    found = course(30.0, Exactly(most=0), rule=rule, waiting=3, pilots=[pilot(100.0)])
+    assert found.end == pytest.approx(90.0)
+
+
+@given(
+    takes=st.floats(1.0, 5000.0),
+    tasks=st.integers(1, 40),
+    p=st.integers(1, 64),
+    began=st.floats(-4000.0, 0.0),
+    unit=st.sampled_from([1, 60, 3600]),
+    price=st.floats(0.01, 50.0),
+)
+def test_the_cost_is_what_the_ledger_charges_for_the_pilot(
+    takes: float, tasks: int, p: int, began: float, unit: int, price: float
+) -> None:
+    """The pilot is held until the last task ends; one that would start later costs nothing."""
+    tariff = Tariff(price_explicit=price, price_donated=price, charging_unit=unit)
+    rule = msgspec.structs.replace(RULE, longest=1e6)
+    held = pilot(1e6, p=p, began=began, tariff=tariff)
+    later = pilot(1e3, start=2e6, p=p, tariff=tariff)
+    work = Work(now=0.0, waiting=tasks, learners={"here": rule.learner()}, most=1)
+    found = course_of(work, [held, later], Always(takes), Exactly())
+    ledger = Ledger()
+    ledger.set_price("here", tariff, began)
+    ledger.reserve(1, "here", Request(p, int(1e6)), "explicit", {7: 1.0}, began)
+    ledger.settle(1, began, found.end, {7: Use(useful=1.0, wasted=0.0)}, found.end)
+    assert found.cost == ledger.of_bag(7).used

@@ -1,0 +1,181 @@
+"""When a bag will be done: from the first second, and with what has finished, runs and was cut."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptor.crafting.heuristics import HEURISTICS
+from adaptor.crafting.situation import SiteRules
+from adaptor.forecast.estimate import Estimate
+from adaptor.forecast.forecast import forecast
+from adaptor.forecast.known import KnownBag, KnownPilot, KnownSite
+from adaptor.forecast.plain_array import array_end
+from adaptor.model import Limits, QueueState, RunningJob
+from adaptor.resources import Node, TaskSize
+from adaptor.runtimes.learner import LearnedRuntimes, RuntimeRule
+from adaptor.runtimes.possible import RuntimeKnowledge
+
+RULES = SiteRules(limits=Limits(max_pending_requests=4, max_proc=16, max_tr=4 * 3600), pad=30.0)
+RULE = RuntimeRule(initial=600.0, factor=2, longest=RULES.longest_task)
+FREE = QueueState(now=0.0, processors=16)
+
+
+def site(queue: QueueState | None = FREE, **changes: Any) -> KnownSite:
+    base = KnownSite(name="site", rules=RULES, heuristic="adaptive", queue=queue, task=TaskSize(), rule=RULE)
+    return msgspec.structs.replace(base, **changes)
+
+
+def known(waiting: int = 160, at: KnownSite | None = None, **runtimes: Any) -> KnownBag:
+    fields: dict[str, Any] = {"guess": 600.0, "surety": 0.2, "tasks": waiting, **runtimes}
+    finished = fields.get("finished", ())
+    learned = LearnedRuntimes(
+        finished=len(finished), total=math.fsum(finished), longest=max(finished, default=0.0)
+    )
+    return KnownBag(
+        now=0.0,
+        tasks=waiting + len(finished),
+        waiting=waiting,
+        running=0,
+        runtimes=RuntimeKnowledge(**fields),
+        sites=[msgspec.structs.replace(at or site(), learned=learned)],
+    )
+
+
+def end_of(bag: KnownBag) -> Estimate:
+    found = forecast(bag).end
+    assert found is not None
+    assert found.low <= found.value <= found.high
+    return found
+
+
+def alike(count: int, mean: float = 600.0, spread: float = 0.1) -> list[float]:
+    draw = random.Random(1)
+    return [mean * math.exp(draw.gauss(0.0, spread)) for _ in range(count)]
+
+
+def test_before_anything_runs_the_hint_and_the_slots_say_when() -> None:
+    found = end_of(known())
+    assert found.holds(160 * 600 / 16)
+    assert 0.6 * 6000 < found.value < 1.8 * 6000
+
+
+def test_a_vague_guess_makes_a_wide_interval() -> None:
+    sure, vague = end_of(known()), end_of(known(surety=1.5))
+    assert vague.high - vague.low > 2 * (sure.high - sure.low)
+
+
+def test_what_has_finished_narrows_the_interval() -> None:
+    before, after = end_of(known()), end_of(known(finished=alike(100)))
+    assert after.high - after.low < 0.7 * (before.high - before.low)
+    assert 0.9 * 6000 < after.value < 1.35 * 6000
+
+
+def test_a_full_queue_is_waited_for() -> None:
+    full = QueueState(now=0.0, processors=16, running=(RunningJob("other", 16, 36_000.0),))
+    busy = site(full, run_shares=(1.0,))
+    assert end_of(known(at=busy, finished=alike(100))).value > 36_000
+
+
+def test_bags_that_take_turns_take_time() -> None:
+    alone = known(finished=alike(100))
+    shared = msgspec.structs.replace(alone, beside=(160,))
+    assert end_of(shared).value > 1.5 * end_of(alone).value
+
+
+def test_running_tasks_count_with_what_is_left_of_them() -> None:
+    pilot = KnownPilot(
+        job="1", p=16, tr=4 * 3600.0, slots=16, started=-500.0, predicted=None, elapsed=(500.0,) * 16
+    )
+    base = known(0, site(pilots=(pilot,)), finished=alike(200), running=[500.0] * 16)
+    bag = msgspec.structs.replace(base, running=16)
+    found = end_of(bag)
+    assert found.low > 0
+    assert found.value < 300
+    assert found.high < 3000
+
+
+def test_tasks_that_have_run_far_beyond_all_others_are_of_another_kind() -> None:
+    pilot = KnownPilot(
+        job="1", p=16, tr=4 * 3600.0, slots=16, started=-3000.0, predicted=None, elapsed=(3000.0,) * 4
+    )
+    base = known(0, site(pilots=(pilot,)), finished=alike(200), running=[3000.0] * 4)
+    assert end_of(msgspec.structs.replace(base, running=4)).high > 3000
+
+
+def test_a_task_that_was_cut_needs_a_longer_request() -> None:
+    bag = msgspec.structs.replace(known(1, finished=alike(100), running=[3000.0]), again=(3000.0,))
+    assert end_of(bag).value > 3000
+
+
+def test_a_sorted_file_is_seen_and_not_taken_for_a_sample() -> None:
+    runtimes = [10.0 + each for each in range(100)]
+    blind = known(900, finished=runtimes, tasks=1000)
+    seeing = known(900, finished=runtimes, places=list(range(100)), tasks=1000)
+    true = sum(10.0 + each for each in range(100, 1000)) / 16
+    assert not end_of(blind).holds(true)
+    assert end_of(seeing).holds(true)
+
+
+def test_without_a_place_no_end_is_seen_and_an_ended_bag_ends_now() -> None:
+    assert forecast(known(at=site(None))).end is None
+    assert forecast(known(at=site(open=False))).end is None
+    assert forecast(known(0)).end == Estimate(0.0, 0.0, 0.0)
+
+
+def test_the_same_bag_has_the_same_forecast() -> None:
+    assert forecast(known(finished=alike(30))) == forecast(known(finished=alike(30)))
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    waiting=st.integers(1, 100_000),
+    finished=st.lists(st.floats(0.0, 1e5), max_size=30),
+    running=st.lists(st.floats(0.0, 1e5), max_size=30),
+    guess=st.floats(1e-3, 1e6),
+)
+def test_any_bag_has_an_end_that_is_not_past(
+    waiting: int, finished: list[float], running: list[float], guess: float
+) -> None:
+    found = forecast(known(waiting, finished=finished, running=running, guess=guess)).end
+    if found is not None:
+        assert 0.0 <= found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("heuristic", sorted(HEURISTICS))
+def test_every_heuristic_crafts_the_requests_to_come(heuristic: str) -> None:
+    assert end_of(known(at=site(heuristic=heuristic), finished=alike(50))).value > 3000
+
+
+def test_a_bag_that_runs_few_tasks_at_the_same_time_takes_longer() -> None:
+    bag = known(160, finished=alike(100))
+    few = msgspec.structs.replace(bag, at_once=4)
+    assert end_of(few).value > 3 * end_of(bag).value
+    assert end_of(few).holds(160 * 600 / 4)
+    assert end_of(msgspec.structs.replace(bag, at_once=1000)) == end_of(bag)
+
+
+def test_tasks_of_which_few_fit_on_a_node_get_few_slots() -> None:
+    """Of four nodes with four processors each holds one task of three."""
+    nodes = tuple(Node(name=f"n{each}", processors=4) for each in range(4))
+    wide = {"task": TaskSize(processors=3)}
+    counted = site(**wide)
+    shaped = site(QueueState(now=0.0, processors=16, nodes=nodes), **wide)
+    few, more = (end_of(known(at=each, finished=alike(100))) for each in (shaped, counted))
+    assert few.value > 1.1 * more.value
+    assert few.holds(160 * 600 / 4)
+
+
+def test_a_plain_array_runs_no_more_at_the_same_time_than_the_bag() -> None:
+    bag = known(160, finished=alike(100))
+    few = msgspec.structs.replace(bag, at_once=4)
+    ends = [array_end(each, each.sites[0], 1200.0) for each in (bag, few)]
+    assert ends[0] is not None
+    assert ends[1] is not None
+    assert ends[1].value > 3 * ends[0].value
