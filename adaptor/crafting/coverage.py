@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.fits import TINY, RequestUnit, gpu_slots, rounds_within, unit_of
+from adaptor.crafting.fits import TINY, RequestUnit, rounds_within, tasks_in, unit_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules, TaskGroup
 from adaptor.model import PilotState
 
@@ -163,11 +163,9 @@ def slots_in(pilot: PilotView, processors: int, demand: Demand, unit: RequestUni
         return 0
     if task.nodes > 1 and made_for != task:
         return 0
-    if task.gpus:
-        slots = min(slots, gpu_slots(made_for.gpus_for(tasks), task))
-    if task.memory and made_for.memory:
-        slots = min(slots, made_for.memory * tasks // task.memory)
-    return slots
+    memory = made_for.memory * tasks if made_for.memory else None
+    gpus = ((task.gpu_type, made_for.gpus_for(tasks)),)
+    return min(slots, tasks_in(task, processors, memory, gpus))
 
 
 def has_slot(view: PlanningView, pilot: PilotView, demand: Demand) -> bool:
@@ -187,6 +185,13 @@ def _times(slots: list[float], rounds: Sequence[float]) -> list[float]:
 
 def _waits(pilot: PilotView) -> bool:
     return pilot.state is not PilotState.RUNNING
+
+
+def largest_share_first(
+    indices: Iterable[int], uncovered: Sequence[int], waiting: Sequence[int]
+) -> list[int]:
+    """The demands, or groups, in the order in which they get requests: by the share that nothing covers."""
+    return sorted(indices, key=lambda index: -uncovered[index] / max(1, waiting[index]))
 
 
 def time_left(pilot: PilotView, now: float) -> float:

@@ -291,7 +291,7 @@ def _gpus_per_processor(node: NodeView, wanted: _Wanted) -> float:
 
 
 def _slots(node: NodeView, demand: BagDonationDemand) -> int:
-    return slots_on(node, node.processors, demand.wanted)
+    return slots_on(node, node.processors, demand.wanted.task)
 
 
 def _demand(wanted: _Wanted) -> Demand:

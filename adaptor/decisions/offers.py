@@ -40,7 +40,7 @@ def donated_offer(
         return None
     wanted = _wanted(bag, site, demand)
     nodes = _nodes(site, donation, bag, wanted, now)
-    slots = sum(slots_on(node, node.processors, wanted) for node in nodes)
+    slots = sum(slots_on(node, node.processors, wanted.task) for node in nodes)
     if not slots:
         return None
     finishes = max(donation.rules.last_fit, _mean_survival(nodes, donation, task.mean, now))

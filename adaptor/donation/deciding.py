@@ -140,7 +140,7 @@ class _Step:
         for index, demand in enumerate(self._demands):
             if not left[index]:
                 continue
-            slots = slots_on(node, free, demand)
+            slots = slots_on(node, free, demand.task)
             if slots > 0 and self._fits(node, demand):
                 count = min(slots, left[index])
                 left[index] -= count

@@ -119,7 +119,7 @@ def _has_time(state: SchedulingState, bag: Bag, line: Line, worker: Worker, now:
     if worker.pilot in state.donated:
         return any(fits_donated(state, bag, worker, task, now) for task in tasks)
     needs = min((state.needs(bag, worker.site, task) for task in tasks), default=float("inf"))
-    return needs <= worker.time_left(now) and needs < worker.too_long
+    return worker.can_finish(needs, now)
 
 
 def feed_suspects(state: SchedulingState, worker: Worker, now: float) -> None:
@@ -165,4 +165,4 @@ def _time_for(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: 
             return None
         return donated_need(state, bag, worker.site, task) + state.sites[worker.site].last
     needs = state.needs(bag, worker.site, task)
-    return needs if needs <= worker.time_left(now) and needs < worker.too_long else None
+    return needs if worker.can_finish(needs, now) else None

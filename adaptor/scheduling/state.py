@@ -6,13 +6,13 @@ workers (`orders`). Pure: the time is an argument, and nothing is read or writte
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from adaptor.budget.accounting.tariffs import begun_units
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.runtime_sample import RuntimeSample
 from adaptor.crafting.learning import SHORTEST, LearnedRuntimes, RuntimeLearner
@@ -74,7 +74,8 @@ class Meter(msgspec.Struct, frozen=True):
 
     def paid_until(self, now: float) -> float:
         """Until when work is free (epoch seconds): the site charges a started unit as a whole."""
-        return self.started + max(1, begun_units(now - self.started, self.unit)) * self.unit - self.spare
+        units = math.floor(max(0.0, now - self.started) / self.unit) + 1
+        return self.started + units * self.unit - self.spare
 
 
 class PaidCopy(msgspec.Struct, frozen=True):

@@ -85,8 +85,7 @@ def _has_room(bag: Bag, worker: Worker, task: int) -> bool:
 def _fits(state: SchedulingState, bag: Bag, worker: Worker, task: int, now: float) -> bool:
     if worker.pilot in state.donated:
         return fits_donated(state, bag, worker, task, now)
-    needs = state.needs(bag, worker.site, task)
-    return needs <= worker.time_left(now) and needs < worker.too_long
+    return worker.can_finish(state.needs(bag, worker.site, task), now)
 
 
 def _paid(state: SchedulingState, bag: Bag, now: float) -> dict[int, float]:

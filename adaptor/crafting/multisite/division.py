@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from adaptor.crafting.coverage import joint_coverage
+from adaptor.crafting.coverage import joint_coverage, largest_share_first
 from adaptor.crafting.multisite.capacity import Level, TargetShares, granted, level
 from adaptor.crafting.multisite.reasons import SitePortion, why_covered, why_none, why_some
 from adaptor.crafting.multisite.site_status import SitePart, SiteStatus, latest, why_taken_back
@@ -101,10 +101,8 @@ class _Work:
         rest.
         """
         levels = [Level({}, self._now) for _ in self._groups]
-        order = sorted(
-            (index for index, tasks in enumerate(self._uncovered) if tasks),
-            key=lambda index: -self._uncovered[index] / max(1, self._groups[index].waiting),
-        )
+        served = (index for index, tasks in enumerate(self._uncovered) if tasks)
+        order = largest_share_first(served, self._uncovered, [group.waiting for group in self._groups])
         for turn, index in enumerate(order):
             levels[index] = self._level(index, order[turn:])
         return levels
