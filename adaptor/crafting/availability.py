@@ -7,8 +7,7 @@ from collections.abc import Set
 
 import msgspec
 
-from adaptor.crafting.nodes.occupying import holding
-from adaptor.crafting.nodes.schedule import OVERRUN, NodeSchedule, has_numba, is_long, node_schedule
+from adaptor.crafting.nodes.schedule import OVERRUN, NodeSchedule, has_numba, holding, is_long, node_schedule
 from adaptor.crafting.nodes.slots import slot_profile
 from adaptor.crafting.profile import Profile
 from adaptor.model import PendingJob, QueueState

@@ -137,7 +137,9 @@ def _less_time(chosen: list[Candidate], work: Work) -> list[Candidate]:
 
 def finish_of(chosen: list[Candidate], work: Work) -> float:
     """The first instant at which the chosen requests have finished the remaining tasks, by bisection."""
-    early, late = work.now, max(_end_of_round(each, each.rounds, work) for each in chosen)
+    shape = work.shape
+    ends = (each.slot.start + shape.rules.pad + each.rounds * shape.runtime for each in chosen)
+    early, late = work.now, max(ends)
     while late - early > 1e-3:
         middle = (early + late) / 2
         done = sum(each.slots * _rounds_until(middle, each, work) for each in chosen)
@@ -146,10 +148,6 @@ def finish_of(chosen: list[Candidate], work: Work) -> float:
         else:
             early = middle
     return late
-
-
-def _end_of_round(each: Candidate, rounds: int, work: Work) -> float:
-    return each.slot.start + work.shape.rules.pad + rounds * work.shape.runtime
 
 
 def _rounds_until(time: float, each: Candidate, work: Work) -> int:

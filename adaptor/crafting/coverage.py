@@ -63,7 +63,9 @@ class _Scene:
         ]
         self.pilots = [
             (name, view, pilot, self._slots(name, pilot))
-            for name, view, pilot in sorted(pilots, key=lambda each: (_waits(each[2]), each[2].id))
+            for name, view, pilot in sorted(
+                pilots, key=lambda row: (row[2].state is not PilotState.RUNNING, row[2].id)
+            )
         ]
         """Running ones first, then the others in order of issue; with their slots by group."""
 
@@ -128,16 +130,13 @@ class _Assignment:
         """
         order: Sequence[int] = range(len(capacities))
         if len(order) > 1:
-            order = sorted(order, key=self._uncovered_share, reverse=True)
+            order = sorted(order, key=lambda index: -self.waiting[index] / self._scene.totals[index])
         for index in order:
             taken = math.floor(min(open_tasks[index], share * capacities[index] + TINY))
             if taken:
                 open_tasks[index] -= taken
                 share -= taken / capacities[index]
         return share
-
-    def _uncovered_share(self, index: int) -> float:
-        return self.waiting[index] / self._scene.totals[index]
 
 
 def _units(view: PlanningView, demands: Sequence[Demand | None]) -> list[RequestUnit | None]:
@@ -181,10 +180,6 @@ def holds(pilot: PilotView, demand: Demand) -> bool:
 
 def _times(slots: list[float], rounds: Sequence[float]) -> list[float]:
     return [each * count for each, count in zip(slots, rounds, strict=True)]
-
-
-def _waits(pilot: PilotView) -> bool:
-    return pilot.state is not PilotState.RUNNING
 
 
 def largest_share_first(

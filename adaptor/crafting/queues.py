@@ -9,7 +9,7 @@ import msgspec
 
 from adaptor.crafting.availability import Availability
 from adaptor.crafting.fits import chunk_of, need_of
-from adaptor.crafting.nodes.occupying import parts_of
+from adaptor.crafting.nodes.schedule import parts_of
 from adaptor.crafting.situation import Demand, PilotView, PlanningView, SiteRules
 from adaptor.model import CraftedRequest, PendingJob, PilotState, QueueState
 

@@ -22,6 +22,7 @@ from adaptor.decisions.snapshot import DonationFacts, SiteFacts, Snapshot
 from adaptor.donation.deciding import decide
 from adaptor.donation.fitting import slots_on
 from adaptor.donation.situation import DonationDemand, LeaveNodes, NodeView, UseNodes
+from adaptor.resources import TaskSize
 from adaptor.scheduling.facts import BagFacts
 
 
@@ -117,17 +118,13 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
     earlier bags of its kind, else as the site's initial_tr says.
     """
     here = bag.learned[site]
-    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or _earlier(bag, site) or here.estimate
+    earlier = bag.earlier[site].mean if site in bag.earlier else None
+    guess = here.mean or bag.spec.expected_at(site) or _elsewhere(bag) or earlier or here.estimate
     found = Learned(TaskTime(guess, _SPREAD * guess), weight=0)
     known, elapsed = here.learned, bag.elapsed(site, now)
     total = max(known.total, _SHORTEST * known.finished)
     found.add_together(known.finished, total, max(known.squares, _SHORTEST * total))
     return found.estimate(elapsed[:: max(1, -(-len(elapsed) // _RUNNING))])
-
-
-def _earlier(bag: BagFacts, site: str) -> float | None:
-    """The mean runtime in earlier bags of the same kinds."""
-    return bag.earlier[site].mean if site in bag.earlier else None
 
 
 def _elsewhere(bag: BagFacts) -> float | None:
@@ -224,20 +221,25 @@ def _offers(
         return ()
     most = _most(snapshot, site, bag)
     openings = _within(status.capacity(demand, status.allowed, now).openings, most)
-    tariff = tariff_for(snapshot.ledger, site, demand.task)
-    whole = SiteOffer(
-        name=site.name,
-        price=in_credits(tariff.price("explicit")) * width(site.queue, demand.task),
-        processors=0,
-        task=task,
-        charging_unit=float(tariff.charging_unit),
-        startup=site.rules.pad,
-    )
+    whole = explicit_offer(snapshot.ledger, site, demand.task, task)
     return tuple(
         msgspec.structs.replace(
             whole, name=f"{site.name} {number}", processors=slots, wait=max(0.0, start - now)
         )
         for number, (start, slots) in enumerate(_merged(openings), 1)
+    )
+
+
+def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: TaskTime) -> SiteOffer:
+    """What slots for such tasks cost in formal requests of a site; none of them yet."""
+    tariff = tariff_for(ledger, site, size)
+    return SiteOffer(
+        name=site.name,
+        price=in_credits(tariff.price("explicit")) * width(site.queue, size),
+        processors=0,
+        task=task,
+        charging_unit=float(tariff.charging_unit),
+        startup=site.rules.pad,
     )
 
 

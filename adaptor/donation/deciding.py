@@ -39,12 +39,9 @@ def decide(view: DonationState, hazard: Hazard) -> list[DonationDecision]:
         hazard: of this site's nodes, from its `IdleLearner`.
     """
     if view.nodes is None:
-        return [UseNoMore("the scheduler does not answer")] if _waiting(view) else []
+        waits = any(demand.waiting for demand in view.demands if demand.allocation != "explicit")
+        return [UseNoMore("the scheduler does not answer")] if waits else []
     return _Step(view, view.nodes, hazard).decisions()
-
-
-def _waiting(view: DonationState) -> int:
-    return sum(demand.waiting for demand in view.demands if demand.allocation != "explicit")
 
 
 _CLOSED = "outside the hours in which idle nodes may be used"

@@ -161,7 +161,8 @@ class SchedulingState:
         if learner is None:
             learner = self.learners[bag, site] = self._learner_with(bag, site)
         if learner.mean is None and len(self.sites) > 1:
-            known = [other.estimate for other in self._learners_of(bag) if other.mean is not None]
+            others = (self.learners.get((bag, other)) for other in self.sites)
+            known = [other.estimate for other in others if other is not None and other.mean is not None]
             if known:
                 learner.suppose(max(known))
         return learner
@@ -223,9 +224,6 @@ class SchedulingState:
             return mine
         others = [each for (owner, _), each in self._experiences.items() if owner == bag.id]
         return max(others, key=len, default=Experience())
-
-    def _learners_of(self, bag: int) -> list[RuntimeLearner]:
-        return [self.learners[bag, site] for site in self.sites if (bag, site) in self.learners]
 
     def needs(self, bag: Bag, site: str, task: int) -> float:
         """Seconds that a pilot must have left when the task starts in it."""

@@ -20,7 +20,7 @@ from adaptor.budget.accounting.entries import (
     Reserved,
     Settled,
 )
-from adaptor.budget.accounting.past import billing_step
+from adaptor.budget.accounting.past import SettledPilot, billing_step
 from adaptor.budget.accounting.periods import Calendar
 from adaptor.budget.accounting.tariffs import Tariff
 
@@ -39,15 +39,6 @@ class Balance(msgspec.Struct, frozen=True):
         return self.budget.amount - self.used - self.reserved
 
 
-class Closed(msgspec.Struct, frozen=True):
-    """A pilot that was settled."""
-
-    site: str
-    area: int
-    """Processor-seconds that were charged."""
-    parts: tuple[Part, ...]
-
-
 RECENT = 200
 """Settled pilots that are kept one by one, for results that come late."""
 
@@ -64,7 +55,7 @@ class Accounts:
         self.tariffs: dict[str, Tariff] = {}
         self.open: dict[int, Reserved] = {}
         """Reservations by pilot, with the parts that hold now."""
-        self.closed: dict[int, Closed] = {}
+        self.closed: dict[int, SettledPilot] = {}
         """Pilots that were settled, the newest last; older ones are only in the journal (`RECENT`)."""
         self.used_by_bag: dict[int, int] = defaultdict(int)
         self.wasted_by_bag: dict[int, int] = defaultdict(int)
@@ -173,8 +164,7 @@ class Accounts:
     def _settle(self, settled: Settled) -> None:
         reserved = self._close(settled.pilot)
         site, amount = reserved.site, settled.amount
-        area = reserved.p * reserved.tariff.charged_seconds(settled.seconds)
-        self.closed[settled.pilot] = Closed(site, area, settled.parts)
+        self.closed[settled.pilot] = SettledPilot.of(reserved, settled)
         self._used_by_site[site] += amount
         for part in settled.parts:
             self.used_by_bag[part.bag] += part.amount
@@ -196,10 +186,6 @@ class Accounts:
         self.wasted_by_site[past.site] += past.wasted
         self._bill(past.site, past.billed, past.used)
 
-    def remember(self, pilot: int, closed: Closed) -> None:
-        """Take a settled pilot back into memory, to recount it."""
-        self.closed.setdefault(pilot, closed)
-
     def keep_recent(self) -> None:
         """Leave the oldest settled pilots to the journal."""
         for pilot in list(self.closed)[:-RECENT]:
@@ -216,7 +202,7 @@ class Accounts:
         before = self.closed[recounted.pilot]
         self._waste(before.site, before.parts, -1)
         self._waste(before.site, recounted.parts, 1)
-        self.closed[recounted.pilot] = Closed(before.site, before.area, recounted.parts)
+        self.closed[recounted.pilot] = before.recounted(recounted)
 
     def _waste(self, site: str, parts: Iterable[Part], sign: int) -> None:
         for part in parts:

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import msgspec
 
-from adaptor.budget.accounting.accounts import RECENT, Accounts, Closed
+from adaptor.budget.accounting.accounts import RECENT, Accounts
 from adaptor.budget.accounting.allowance import Allowance
-from adaptor.budget.accounting.cost_shares import Use, charged, recounted
+from adaptor.budget.accounting.cost_shares import Use, charged, proportions, recounted, split
 from adaptor.budget.accounting.credits import format_credits
 from adaptor.budget.accounting.entries import (
     Budget,
@@ -23,7 +23,6 @@ from adaptor.budget.accounting.entries import (
     Settled,
 )
 from adaptor.budget.accounting.past import settled_pilot
-from adaptor.budget.accounting.splitting import proportions, split
 from adaptor.budget.accounting.statements import Statements
 from adaptor.budget.accounting.tariffs import Allocation, Tariff, held_seconds
 from adaptor.budget.errors import BudgetError, OverBudgetError
@@ -195,7 +194,7 @@ class Ledger(Statements):
     def recall(self, pilot: int, entries: Iterable[Entry]) -> bool:
         """Whether a pilot was charged, by its entries: the oldest are not kept in memory."""
         if pilot not in self._accounts.closed and (known := settled_pilot(entries)) is not None:
-            self._accounts.remember(pilot, Closed(known.site, known.area, known.parts))
+            self._accounts.closed[pilot] = known
         return pilot in self._accounts.closed
 
     def recount(

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from adaptor.budget.accounting.accounts import Accounts, Balance
-from adaptor.budget.accounting.entries import Part, Reserved
+from adaptor.budget.accounting.entries import Reserved
 from adaptor.budget.accounting.tariffs import Tariff
 from adaptor.budget.errors import BudgetError
 
@@ -41,15 +41,6 @@ class Statements:
         """Where every budget stands."""
         return [self._accounts.balance(budget, now) for budget in self._accounts.budgets.values()]
 
-    def spent(self, bag: int) -> Part:
-        """What a bag has been charged, and how much of that was wasted."""
-        accounts = self._accounts
-        return Part(bag, accounts.used_by_bag.get(bag, 0), accounts.wasted_by_bag.get(bag, 0))
-
-    def reserved(self, bag: int) -> int:
-        """What is set aside for a bag's pilots, queued and running."""
-        return self._accounts.reserved_by_bag(bag)
-
     def at_site(self, site: str) -> Standing:
         """What a site has cost since the journal began."""
         accounts = self._accounts
@@ -58,8 +49,9 @@ class Statements:
 
     def of_bag(self, bag: int) -> Standing:
         """What a bag has cost so far."""
-        spent = self.spent(bag)
-        return Standing(spent.amount, spent.wasted, self.reserved(bag))
+        accounts = self._accounts
+        wasted = accounts.wasted_by_bag.get(bag, 0)
+        return Standing(accounts.used_by_bag.get(bag, 0), wasted, accounts.reserved_by_bag(bag))
 
     @property
     def bags(self) -> set[int]:

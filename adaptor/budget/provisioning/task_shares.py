@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from adaptor.budget.accounting.splitting import split
+from adaptor.budget.accounting.cost_shares import split
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.site_offers import SiteOffer
 from adaptor.budget.provisioning.steering import Aim, Progress, Step, steer
