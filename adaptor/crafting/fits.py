@@ -84,6 +84,13 @@ def placeable(queue: QueueState, task: TaskSize) -> int:
     return min(queue.processors, slots * width(queue, task))
 
 
+def most_slots(rules: SiteRules, queue: QueueState | None, task: TaskSize) -> int:
+    """Tasks of this size that a site can run at the same time, within its limits."""
+    limits = rules.limits
+    there = placeable(queue, task) if queue else limits.max_proc
+    return min(limits.max_pending_requests * limits.max_proc, there) // width(queue, task)
+
+
 def most_memory(queue: QueueState, task: TaskSize) -> int | None:
     """The most memory (bytes) with which a node holds a task that is else of this size.
 

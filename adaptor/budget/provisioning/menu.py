@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -11,8 +12,10 @@ import numpy as np
 from adaptor.budget.errors import BudgetError, InfeasibleError
 from adaptor.budget.provisioning.allocation import least_time, time_of_least_cost
 from adaptor.budget.provisioning.knapsack import Item, frontier
-from adaptor.budget.provisioning.knapsack_arrays import Counts, Floats
-from adaptor.budget.provisioning.site_offers import SiteOffer
+from adaptor.budget.provisioning.site_offers import Configuration, SiteOffer
+
+if TYPE_CHECKING:
+    from adaptor.budget.provisioning.knapsack import Counts, Floats
 
 MOST_HORIZONS = 40
 Z_90 = 1.645
@@ -22,16 +25,6 @@ Z_90 = 1.645
 class Range(msgspec.Struct, frozen=True):
     low: float
     high: float
-
-
-class Configuration(msgspec.Struct, frozen=True, kw_only=True):
-    """So many processors of each site, from now until the bag is done."""
-
-    processors: dict[str, int]
-    seconds: float
-    """T_e of the slides, with the start-up of pilots and the end of the last tasks."""
-    cost: float
-    """B_e of the slides, in credits; each site charges its own units."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

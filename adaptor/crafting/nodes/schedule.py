@@ -61,10 +61,10 @@ def node_schedule(queue: QueueState, *, compiled: bool | None = None) -> NodeSch
     if compiled is None:
         compiled = is_long(queue) and has_numba()
     plan = _compiled(queue.now, space) if compiled else Timelines(queue.now, space)
-    starts = _planned(queue)
-    spans = list(_spans(queue, starts))
-    plan.hold(hold for job, begin, end in spans for hold in _holds(space, job.parts, begin, end))
-    for job, begin, end in spans:
+    starts = planned_starts(queue)
+    known = list(spans(queue, starts))
+    plan.hold(hold for job, begin, end in known for hold in _holds(space, job.parts, begin, end))
+    for job, begin, end in known:
         for ask in space.asks(job) if not job.parts else ():
             plan.place(ask, begin, end)
     starts.update(zip((job.id for job in later), _backfill(plan, space, later), strict=True))
@@ -85,14 +85,14 @@ def _backfill(plan: NodePlan, space: Space, jobs: Iterable[PendingJob]) -> Itera
             yield start
 
 
-def _planned(queue: QueueState) -> dict[str, float]:
+def planned_starts(queue: QueueState) -> dict[str, float]:
     """By id: the starts that the scheduler has planned."""
     return {
         job.id: max(job.planned_start, queue.now) for job in queue.pending if job.planned_start is not None
     }
 
 
-def _spans(
+def spans(
     queue: QueueState, starts: dict[str, float]
 ) -> Iterable[tuple[RunningJob | PendingJob, float, float]]:
     """The jobs whose begin and end are known, with both."""

@@ -11,9 +11,8 @@ import msgspec
 from adaptor.budget.estimation.experience import Experience
 from adaptor.budget.estimation.learned_times import Learned
 from adaptor.budget.estimation.task_time import TaskTime
-from adaptor.budget.provisioning.menu import Configuration
 from adaptor.budget.provisioning.replanning import DAEMON, Left, NoSlots, Tolerance, replan
-from adaptor.budget.provisioning.site_offers import HeldSlots, SiteOffer
+from adaptor.budget.provisioning.site_offers import Configuration, HeldSlots, SiteOffer
 from adaptor_experiments.bats.design import INTERVAL, SITES, THRESHOLD, Replanning
 from adaptor_experiments.bats.machines import IDLE, Fleet, Machine
 from adaptor_experiments.bats.sampling import Sampled
