@@ -179,7 +179,7 @@ def holds(pilot: PilotView, demand: Demand) -> bool:
 
 
 def _times(slots: list[float], rounds: Sequence[float]) -> list[float]:
-    return [each * count for each, count in zip(slots, rounds, strict=True)]
+    return [slot * count for slot, count in zip(slots, rounds, strict=True)]
 
 
 def largest_share_first(

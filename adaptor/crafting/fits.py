@@ -76,7 +76,7 @@ def placeable(queue: QueueState, task: TaskSize) -> int:
     Where the nodes are not known, the processors of the site.
     """
     if queue.partitions:
-        return max(placeable(each, task) for each in queue.partitions.values())
+        return max(placeable(partition, task) for partition in queue.partitions.values())
     if not queue.nodes:
         return queue.processors
     given = as_given(queue, task)
@@ -105,7 +105,7 @@ def most_memory(queue: QueueState, task: TaskSize) -> int | None:
 def why_no_node_holds(queue: QueueState, task: TaskSize) -> str:
     """Why no node can ever run a task of this size; empty: one can, or none is known."""
     if queue.partitions:
-        found = {name: why_no_node_holds(each, task) for name, each in queue.partitions.items()}
+        found = {name: why_no_node_holds(partition, task) for name, partition in queue.partitions.items()}
         if queue.closed or not all(found.values()):  # the nodes of a closed one are not known
             return ""
         return "; ".join(f"{name}: {why}" for name, why in found.items())

@@ -129,7 +129,7 @@ def task_time(bag: BagFacts, site: str, now: float) -> TaskTime:
 
 def _elsewhere(bag: BagFacts) -> float | None:
     """The mean runtime of the tasks that have finished, wherever they ran."""
-    known = [each.learned for each in bag.learned.values()]
+    known = [there.learned for there in bag.learned.values()]
     finished = sum(each.finished for each in known)
     return sum(each.total for each in known) / finished if finished else None
 
@@ -167,7 +167,7 @@ def _question(
         for name, demand in at.items()
         if (found := _offers(snapshot, statuses[name], bag, snapshot.sites[name], demand, times[name]))
     }
-    offers |= {each.name: (each,) for each in donated if each is not None}
+    offers |= {offer.name: (offer,) for offer in donated if offer is not None}
     if not offers or (len(group.at) < 2 and not any(donated)):
         return None
     return Question(
@@ -201,9 +201,9 @@ def _progress(snapshot: Snapshot, bag: BagFacts, uncovered: int) -> Progress:
     time to come is offered."""
     ledger = snapshot.ledger
     committed = 0
-    for each in ledger.open_pilots_of(bag.id):
-        seconds = each.tr if each.kind == "explicit" else min(each.tr, max(0.0, snapshot.now - each.at))
-        committed += each.tariff.charge(each.kind, each.p, seconds)
+    for pilot in ledger.open_pilots_of(bag.id):
+        seconds = pilot.tr if pilot.kind == "explicit" else min(pilot.tr, max(0.0, snapshot.now - pilot.at))
+        committed += pilot.tariff.charge(pilot.kind, pilot.p, seconds)
     return Progress(
         now=snapshot.now,
         waiting=uncovered,
@@ -245,7 +245,7 @@ def explicit_offer(ledger: Statements, site: SiteFacts, size: TaskSize, task: Ta
 
 def _holds_a_request(ledger: Statements, site: SiteFacts, bag: BagFacts, demand: Demand, now: float) -> bool:
     """Whether the budgets hold a request: the site's, and the bag's unless a pilot may give credits back."""
-    rooms = [each.left for each in ledger.budgets_at(site.name, now)]
+    rooms = [budgeted.left for budgeted in ledger.budgets_at(site.name, now)]
     balance = ledger.budget_of(bag.id)
     if balance is not None and not balance.reserved:
         rooms.append(balance.left)

@@ -82,7 +82,7 @@ def _offer(snapshot: Snapshot, site: SiteFacts, bag: BagFacts, task: TaskTime) -
         for pilot, slots in staying(site, bag)
         if slots
     )
-    most = max(most_slots(site, bag.spec.task), sum(each.processors for each in held))
+    most = max(most_slots(site, bag.spec.task), sum(part.processors for part in held))
     offer = explicit_offer(snapshot.ledger, site, bag.spec.task, task)
     return msgspec.structs.replace(offer, processors=most, held=held)
 

@@ -307,7 +307,7 @@ class SchedulingState:
         `workers`: several, whose nodes it takes wholly, if it needs several; the first runs its command.
         """
         key, suspect = AttemptKey(bag.id, task, bag.lease(task)), task in bag.losses
-        ids, nodes = [each.id for each in workers], tuple(each.node for each in workers)
+        ids, nodes = [other.id for other in workers], tuple(other.node for other in workers)
         own, limit = _own_size(bag, task), _own_limit(bag, task)
         if len(workers) == 1:
             self.hold(workers[0], key, bag, now)

@@ -67,9 +67,9 @@ def copies(state: SchedulingState, bag: Bag, now: float) -> list[Copy]:
     idle = [IdleProcessor(number, worker.site, until - now) for number, (worker, until) in enumerate(places)]
     rule = msgspec.structs.replace(DAEMON, copies=bag.spec.replicas)
     return [
-        Copy(worker, each.task, state.needs(bag, worker.site, each.task), until)
-        for each in worthwhile_copies(running, idle, expectation, rule, allowed)
-        for worker, until in [places[each.processor]]
+        Copy(worker, copy.task, state.needs(bag, worker.site, copy.task), until)
+        for copy in worthwhile_copies(running, idle, expectation, rule, allowed)
+        for worker, until in [places[copy.processor]]
     ]
 
 

@@ -14,7 +14,7 @@ def proportions(weights: Sequence[float]) -> list[Fraction]:
     """Of finite weights, none below 0; their sum is 1. Equal where all weights are 0."""
     exact = [Fraction(weight) for weight in weights]
     whole = sum(exact)
-    return [each / whole for each in exact] if whole else [Fraction(1, len(exact))] * len(exact)
+    return [share / whole for share in exact] if whole else [Fraction(1, len(exact))] * len(exact)
 
 
 def split(total: int, weights: Sequence[float]) -> list[int]:

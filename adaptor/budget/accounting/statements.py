@@ -62,7 +62,7 @@ class Statements:
     @property
     def bags_with_open_pilots(self) -> set[int]:
         """Those that pay a part of a pilot that has not been settled."""
-        return {part.bag for each in self._accounts.open.values() for part in each.parts}
+        return {part.bag for reserved in self._accounts.open.values() for part in reserved.parts}
 
     @property
     def sites(self) -> set[str]:
@@ -92,7 +92,7 @@ class Statements:
 
     def open_pilots_of(self, bag: int) -> list[Reserved]:
         """The pilots that have not been settled and that a bag pays a part of."""
-        return [each for each in self.open_pilots.values() if any(part.bag == bag for part in each.parts)]
+        return [pilot for pilot in self.open_pilots.values() if any(part.bag == bag for part in pilot.parts)]
 
     @property
     def open_pilots(self) -> Mapping[int, Reserved]:

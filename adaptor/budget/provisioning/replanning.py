@@ -71,18 +71,18 @@ def reevaluate(tasks: float, offers: Sequence[SiteOffer], budget: float) -> Conf
 
 
 def _groups(offers: Sequence[SiteOffer]) -> list[_Group]:
-    groups = [_Group(each, each.fresh, each.wait, each.lost) for each in offers]
+    groups = [_Group(offer, offer.fresh, offer.wait, offer.lost) for offer in offers]
     groups += [
-        _Group(each, held.processors, held.paid, each.lost - each.startup - each.wait)
-        for each in offers
-        for held in each.held
+        _Group(offer, held.processors, held.paid, offer.lost - offer.startup - offer.wait)
+        for offer in offers
+        for held in offer.held
     ]
     return [group for group in groups if group.size]
 
 
 def _by(horizon: float, tasks: float, groups: Sequence[_Group], budget: float) -> Configuration | None:
-    items = [Item(cost=each.cost(horizon), value=each.more(horizon), most=each.size) for each in groups]
-    needed = (tasks - sum(each.free(horizon) * each.size for each in groups)) * (1 - 1e-9)
+    items = [Item(cost=group.cost(horizon), value=group.more(horizon), most=group.size) for group in groups]
+    needed = (tasks - sum(group.free(horizon) * group.size for group in groups)) * (1 - 1e-9)
     if relaxed_value(items, budget) < needed:
         return None
     found = frontier(items)
@@ -106,8 +106,8 @@ def _time(tasks: float, groups: Sequence[_Group], counts: Sequence[int], horizon
     while high - low > 1e-4 * horizon:
         middle = (low + high) / 2
         done = sum(
-            each.size * each.free(middle) + count * each.more(middle)
-            for each, count in zip(groups, counts, strict=True)
+            group.size * group.free(middle) + count * group.more(middle)
+            for group, count in zip(groups, counts, strict=True)
         )
         if done < tasks:
             low = middle
@@ -118,11 +118,11 @@ def _time(tasks: float, groups: Sequence[_Group], counts: Sequence[int], horizon
 
 def _ends(tasks: float, groups: Sequence[_Group]) -> Iterator[float]:
     """The instants at which some processor would begin another unit, from the first possible end on."""
-    speed = sum(each.size / each.offer.task.mean for each in groups)
+    speed = sum(group.size / group.offer.task.mean for group in groups)
     first = tasks / speed
-    steps = sorted({(each.paid, each.offer.charging_unit) for each in groups})
-    last = tasks * max(each.offer.task.mean for each in groups) + sum(max(step) for step in steps)
-    last += max(each.lost for each in groups)
+    steps = sorted({(group.paid, group.offer.charging_unit) for group in groups})
+    last = tasks * max(group.offer.task.mean for group in groups) + sum(max(step) for step in steps)
+    last += max(group.lost for group in groups)
     horizon, tried = first, 0
     while horizon < last:
         horizon = min(_next_end(horizon, paid, unit) for paid, unit in steps)
@@ -141,12 +141,12 @@ def _next_end(after: float, paid: float, unit: float) -> float:
 
 def _least_cost(tasks: float, groups: Sequence[_Group]) -> float:
     """What is not done in paid time costs at least as much as on the cheapest site."""
-    free = sum(each.size * each.free(math.inf) for each in groups)
-    return max(0.0, tasks - free) * min(each.offer.cost_per_task for each in groups)
+    free = sum(group.size * group.free(math.inf) for group in groups)
+    return max(0.0, tasks - free) * min(group.offer.cost_per_task for group in groups)
 
 
 def _too_dear(tasks: float, groups: Sequence[_Group], budget: float) -> InfeasibleError:
-    needed = max(_least_cost(tasks, groups), min(each.offer.smallest for each in groups))
+    needed = max(_least_cost(tasks, groups), min(group.offer.smallest for group in groups))
     return InfeasibleError(
         f"{tasks:,.0f} tasks need {needed:,.6g} credits at the least, and {budget:,.6g} are left",
         needed_seconds=None,
@@ -156,7 +156,7 @@ def _too_dear(tasks: float, groups: Sequence[_Group], budget: float) -> Infeasib
 
 def expected_seconds(tasks: float, offers: Sequence[SiteOffer], processors: dict[str, int]) -> float:
     """From now until the tasks are done, if so many processors of each site go on working."""
-    at_work = [(processors.get(each.name, 0), each) for each in offers]
+    at_work = [(processors.get(offer.name, 0), offer) for offer in offers]
     speed = sum(count / each.task.mean for count, each in at_work)
     lost = sum(count * (each.lost - each.startup - each.wait) / each.task.mean for count, each in at_work)
     return (tasks + lost) / speed if speed else math.inf
@@ -236,13 +236,13 @@ def _cost(offers: Sequence[SiteOffer], slots: Mapping[str, int], seconds: float)
     if math.isinf(seconds):
         return math.inf
     total = 0.0
-    for each in offers:
-        wanted = slots.get(each.name, 0)
-        for held in sorted(each.held, key=lambda held: -held.paid):
+    for offer in offers:
+        wanted = slots.get(offer.name, 0)
+        for held in sorted(offer.held, key=lambda held: -held.paid):
             kept = min(wanted, held.processors)
-            total += kept * each.cost(seconds - held.paid)
+            total += kept * offer.cost(seconds - held.paid)
             wanted -= kept
-        total += wanted * each.cost(seconds)
+        total += wanted * offer.cost(seconds)
     return total
 
 

@@ -28,7 +28,7 @@ PRIOR = 2
 def overflow(runtimes: Runtimes, waiting: int, hosts: Iterable[Hosts], now: float, certainty: float) -> float:
     """Seconds of work for which the hosts have no time, by the lower bound; negative: time to spare."""
     work = lower_bound(runtimes, waiting, now, certainty) + runtimes.running * runtimes.residual
-    return work - sum(each.count * capacity(each.time_left(now), runtimes) for each in hosts)
+    return work - sum(host.count * capacity(host.time_left(now), runtimes) for host in hosts)
 
 
 def lower_bound(runtimes: Runtimes, waiting: int, now: float, certainty: float) -> float:

@@ -136,7 +136,7 @@ def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
     or to all that the sites can ever finish if that is less. A site never gets fewer tasks because its
     capacity grew.
     """
-    target = int(min(tasks, sum(each.total for each in capacities.values())))
+    target = int(min(tasks, sum(capacity.total for capacity in capacities.values())))
     if target <= 0:
         return Level(dict.fromkeys(capacities, 0), now)
     early, late = now, now + 60.0
@@ -148,8 +148,8 @@ def level(capacities: Mapping[str, Capacity], tasks: int, now: float) -> Level:
             early = middle
         else:
             late = middle
-    shares = {name: each.by(early) for name, each in capacities.items()}
-    more = {name: each.by(late) - shares[name] for name, each in capacities.items()}
+    shares = {name: capacity.by(early) for name, capacity in capacities.items()}
+    more = {name: capacity.by(late) - shares[name] for name, capacity in capacities.items()}
     for name, tasks in _in_proportion(more, target - sum(shares.values())).items():
         shares[name] += tasks
     return Level(shares, late)
@@ -165,7 +165,7 @@ def _in_proportion(weights: Mapping[str, int], number: int) -> dict[str, int]:
 
 
 def _sum(capacities: Mapping[str, Capacity], time: float) -> int:
-    return sum(each.by(time) for each in capacities.values())
+    return sum(capacity.by(time) for capacity in capacities.values())
 
 
 class TargetShares(msgspec.Struct, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ class SitePortion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_covered(pilots: Mapping[str, Sequence[PilotView]], waiting: int) -> str:
-    where = ", ".join(f"{len(each)} at {name}" for name, each in pilots.items())
+    where = ", ".join(f"{len(there)} at {name}" for name, there in pilots.items())
     return f"the pilots in the system ({where}) already cover the {counted(waiting, 'waiting task')}"
 
 
@@ -111,7 +111,7 @@ def divide(
         groups: the tasks to divide.
         targets: by bag with its own pilots: its target shares; all other bags are levelled.
     """
-    covered = joint_coverage({name: each.counted_view for name, each in sites.items()}, groups)
+    covered = joint_coverage({name: site.counted_view for name, site in sites.items()}, groups)
     work = _Work(sites, groups, covered.uncovered, targets or {})
     levels = work.divided()
     return {
